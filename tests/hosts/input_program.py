@@ -5,6 +5,7 @@ It is run in one process and in several. ``PLACE`` is a folder for checkpoints.
 
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import jax
@@ -12,6 +13,7 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
+from towerstrat.data.function import _Program
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
@@ -438,6 +440,188 @@ def _run_of_two(own, restore, runs):
             return float(session.run(total))
 
 
+def images(length, batch, seed=None, bad=None, drop=False):
+    """Images that are decoded, drawn on and batched; the one with number ``bad`` cannot be decoded."""
+    numbers = np.random.default_rng(1).integers(0, 255, (length, 6, 5, 3), np.uint8)
+    encoded = [encode_png(image) for image in numbers]
+    if bad is not None:
+        encoded[bad] = b"no image"
+    data = tf.data.Dataset.from_tensor_slices((np.array(encoded, object), np.arange(length)))
+    if seed is not None:
+        data = data.shuffle(4, seed=seed)
+
+    def decoded(png, number):
+        image = tf.image.resize_with_crop_or_pad(tf.image.decode_png(png, 3), 4, 4)
+        return tf.cast(image, tf.float32) / 255.0, number
+
+    def drawn(image, number):
+        return image * tf.random.uniform([], seed=5) + tf.random.normal([4, 4, 3], seed=6), number
+
+    return data.map(decoded, 2).map(drawn).batch(batch, drop_remainder=drop).prefetch(1)
+
+
+def encode_png(image):
+    return tf.io.encode_png(image).numpy()
+
+
+def own_images():
+    """What replicas get of images, and how many a process has decoded."""
+    strategy, found = replicas(), []
+    run, made = _Program.run, Counter()
+
+    def counted(self, *arguments):
+        made[self.function.name] += any(op.type.startswith("Decode") for op in self.function.graph.get_operations())
+        return run(self, *arguments)
+
+    _Program.run = counted
+    for length, drop in ((0, False), (3, False), (8, False), (13, False), (13, True), (16, True)):
+        made.clear()
+        data = strategy.experimental_distribute_dataset(images(length, 8, seed=2, drop=drop))
+        found.append([[[part.numpy().tolist() for part in strategy.experimental_local_results(image)],
+                       parts(strategy, number)] for image, number in data])  # fmt: skip
+        found.append({"made": sum(made.values())})
+    _Program.run = run
+    return found
+
+
+def dealt_images():
+    """What towers get of batches of images, each tower its own, and how many images a process has decoded."""
+    with mode.eager_mode():
+        encoded = [encode_png(np.full([4, 4, 3], i, np.uint8)) for i in range(22)]
+    run, made, found = _Program.run, Counter(), []
+
+    def counted(self, *arguments):
+        made[self.function.name] += any(op.type.startswith("Decode") for op in self.function.graph.get_operations())
+        return run(self, *arguments)
+
+    def decoded(png):
+        image = tf1.image.decode_png(png, 3)
+        return tf1.cast(tf1.image.resize_image_with_crop_or_pad(image, 4, 4), tf1.float32)[0, 0, 0]
+
+    def dataset():
+        data = tf1.data.Dataset.from_tensor_slices(np.array(encoded, object)).shuffle(5, seed=4)
+        return data.map(decoded).batch(2, drop_remainder=True)
+
+    _Program.run = counted
+    with tf1.Graph().as_default():
+        strategy = towers()
+        with strategy.scope():
+            fetched = strategy.unwrap(strategy.distribute_dataset(dataset).make_one_shot_iterator().get_next())
+        with tf1.Session() as session:
+            while True:
+                try:
+                    found.append([part.tolist() for part in session.run(fetched)])
+                except tf1.errors.OutOfRangeError:
+                    break
+    _Program.run = run
+    return [found, sum(made.values())]
+
+
+def bad_image():
+    """An image that one process fails to decode: it is raised in all, and the batches behind it are the same in all."""
+    strategy, found = replicas(), []
+    data = strategy.experimental_distribute_dataset(images(24, 8, bad=13))
+
+    @tf.function
+    def numbers(iterator):
+        return strategy.run(lambda image, number: number, args=next(iterator))
+
+    @tf.function
+    def loop(iterator):
+        total = tf.zeros([], tf.int64)
+        for _ in tf.range(5):
+            share = strategy.run(lambda image, number: tf.reduce_sum(number), args=next(iterator))
+            total += strategy.reduce("SUM", share, axis=None)
+        return total
+
+    for take in (lambda iterator: next(iterator)[1], numbers):
+        iterator = iter(data)
+        for _ in range(4):
+            try:
+                found.append(parts(strategy, take(iterator)))
+            except (tf.errors.InvalidArgumentError, tf.errors.OutOfRangeError, StopIteration) as error:
+                found.append(type(error).__name__)
+    iterator = iter(data)
+    try:
+        loop(iterator)
+    except tf.errors.InvalidArgumentError as error:
+        found.append(["raised", error.message])
+    found.append(parts(strategy, next(iterator)[1]))
+    return found
+
+
+def bad_image_in_steps():
+    """The same in a step loop."""
+    found = []
+    with mode.eager_mode():
+        encoded = [encode_png(np.full([4, 4, 3], i, np.uint8)) for i in range(24)]
+    encoded[13] = b"no image"
+    with tf1.Graph().as_default():
+        strategy = tf1.distribute.experimental.TPUStrategy(tf1.distribute.cluster_resolver.TPUClusterResolver(tpu=""))
+        with strategy.scope():
+            total = tf1.get_variable("total", [], initializer=tf1.zeros_initializer(), use_resource=True)
+            data = tf1.data.Dataset.from_tensor_slices(np.array(encoded, object))
+
+            def decoded(png):
+                return tf1.cast(
+                    tf1.image.resize_image_with_crop_or_pad(tf1.image.decode_png(png, 3), 4, 4), tf1.float32
+                )
+
+            iterator = strategy.make_dataset_iterator(data.map(decoded).batch(8, drop_remainder=True))
+
+            def step(context, image):
+                share = strategy.experimental_run_v2(lambda x: tf1.reduce_sum(x[:, 0, 0, 0]), args=(image,))
+                return total.assign_add(strategy.reduce("SUM", share, axis=None))
+
+            made = strategy.extended.experimental_run_steps_on_iterator(step, iterator, 3)
+            one = strategy.extended.experimental_run_steps_on_iterator(step, iterator, 1)
+        with tf1.Session() as session:
+            session.run([tf1.global_variables_initializer(), *iterator.initialize()])
+            for run in (made, one, one):
+                try:
+                    session.run(run.run_op)
+                    found.append(float(session.run(total)))
+                except tf1.errors.OpError as error:
+                    found.append([type(error).__name__, float(session.run(total)), "process 1, of 2" in error.message])
+    return found
+
+
+def estimators():
+    """What input functions of TPUEstimator are told, and where training and evaluation come to, in the input modes."""
+    found = {}
+    modes = tf1.estimator.tpu.InputPipelineConfig
+    for kind in ("PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1", "BROADCAST"):
+        told = []
+
+        def input_fn(params, told=told):
+            context = params["context"]
+            _, call, calls, fed = context.current_input_fn_deployment()
+            told.append([context.num_hosts, context.current_host, call, calls, fed, params["batch_size"]])
+            data = tf1.data.Dataset.range(48).shard(calls, call).map(lambda x: tf1.cast(x, tf1.float32))
+            return data.batch(params["batch_size"], drop_remainder=True)
+
+        def model_fn(features, labels, mode, params):
+            total = tf1.get_variable("total", [], initializer=tf1.zeros_initializer())
+            loss = tf1.reduce_mean((total - features) ** 2)
+            train = None
+            if mode == tf1.estimator.ModeKeys.TRAIN:
+                optimizer = tf1.tpu.CrossShardOptimizer(tf1.train.GradientDescentOptimizer(0.1))
+                train = optimizer.minimize(loss, tf1.train.get_global_step())
+            metrics = (lambda x: {"mean": tf1.metrics.mean(x)}, [features])
+            return tf1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
+
+        place = f"{sys.argv[2]}/{kind}-{PEERS.index}"
+        tpu = tf1.estimator.tpu.TPUConfig(2, per_host_input_for_training=getattr(modes, kind))
+        config = tf1.estimator.tpu.RunConfig(tpu_config=tpu, model_dir=place, save_checkpoints_steps=4)
+        estimator = tf1.estimator.tpu.TPUEstimator(
+            model_fn, config=config, train_batch_size=8, eval_batch_size=8, params={}
+        )
+        estimator.train(input_fn, max_steps=4)
+        mean = estimator.evaluate(input_fn, steps=3)["mean"]
+        found[kind] = [told, float(estimator.get_variable_value("total")), float(mean)]
+    return found
+
+
 def main(cases, place):
     tf1.disable_eager_execution()
     for name in cases.split(","):
@@ -447,7 +631,7 @@ def main(cases, place):
 
 EAGER = {
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
-    "policies", "different_pipelines",
+    "policies", "different_pipelines", "own_images", "bad_image",
 }  # fmt: skip
 
 if __name__ == "__main__":

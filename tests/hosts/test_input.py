@@ -15,7 +15,7 @@ SAME = ["eager_elements", "functions", "step_loops", "single_elements"]
 
 def cases(processes, devices, names, place):
     """What each process found in each case, by name."""
-    outputs = together.run(processes, devices, PROGRAM, ",".join(names), place)
+    outputs = together.run(processes, devices, PROGRAM, ",".join(names), str(place))
     return [dict(json.loads(line) for line in output.splitlines()) for output in outputs]
 
 
@@ -50,6 +50,42 @@ def test_one_pipeline_gives_the_numbers_of_one_process(shape, names, tmp_path):
     (alone,) = cases(1, 4, names, tmp_path)
     for process in cases(*shape, names, tmp_path):
         assert process == alone
+
+
+@pytest.mark.long
+def test_a_process_decodes_the_images_of_its_own_rows(tmp_path):
+    (alone,) = cases(1, 4, ["own_images"], tmp_path)
+    both = cases(2, 2, ["own_images"], tmp_path)
+    for process in both:
+        assert process["own_images"][::2] == alone["own_images"][::2]
+    made = [[count["made"] for count in process["own_images"][1::2]] for process in (alone, *both)]
+    # Of 3 images each of four replicas gets one, or none; of a batch that is left out nothing is decoded.
+    assert made == [[0, 3, 8, 13, 13, 16], [0, 2, 4, 8, 4, 8], [0, 1, 4, 5, 4, 8]]
+
+
+@pytest.mark.long
+def test_a_process_decodes_the_batches_of_its_own_towers(tmp_path):
+    (alone,) = cases(1, 4, ["dealt_images"], tmp_path)
+    both = cases(2, 2, ["dealt_images"], tmp_path)
+    assert [process["dealt_images"] for process in both] == [[alone["dealt_images"][0], 8]] * 2
+
+
+def check_bad_image(process, i):
+    steps = [[[8 * k + 2 * r, 8 * k + 2 * r + 1] for r in range(4)] for k in range(3)]
+    *singles, in_loop, after = process["bad_image"]
+    one_by_one, in_function = singles[:4], singles[4:]
+    assert one_by_one == [steps[0], "InvalidArgumentError", steps[2], "StopIteration"]
+    assert in_function == [steps[0], "InvalidArgumentError", steps[2], "OutOfRangeError"]
+    assert "process 1, of 2" in in_loop[1]
+    assert after == steps[2]
+
+
+def check_bad_image_in_steps(process, i):
+    first, third = sum(range(8)), sum(range(16, 24))
+    failed, then, end = process["bad_image_in_steps"]
+    assert failed == ["InvalidArgumentError", first, True]
+    assert then == first + third
+    assert end[:2] == ["OutOfRangeError", first + third]
 
 
 def check_contexts(process, i):
@@ -152,6 +188,21 @@ def check_resumed(process, i):
         assert gone_on == undisturbed
 
 
+def check_estimators(process, i):
+    found = process["estimators"]
+    assert {kind: told for kind, (told, _, _) in found.items()} == {
+        "PER_HOST_V1": [[2, i, i, 2, 2, 4]] * 2,
+        "PER_HOST_V2": [[2, i, i, 2, 2, 2]] * 2,
+        "PER_SHARD_V1": [*([2, call, call, 4, 1, 2] for call in range(4)), [2, i, i, 2, 2, 4]],
+        "BROADCAST": [[1, 0, 0, 1, 4, 8]] * 2,
+    }
+    total = 0.0
+    for step in range(4):
+        total += 0.1 * 2.0 * (8 * step + 3.5 - total)
+    for _, trained, evaluated in found.values():
+        assert (trained, evaluated) == (pytest.approx(total), 11.5)
+
+
 CHECKS = {
     "contexts_of_input": check_contexts,
     "own_elements": check_elements,
@@ -163,6 +214,9 @@ CHECKS = {
     "different_pipelines": check_different,
     "sharded_by_hand": check_sharded,
     "resumed": check_resumed,
+    "estimators": check_estimators,
+    "bad_image": check_bad_image,
+    "bad_image_in_steps": check_bad_image_in_steps,
 }
 
 

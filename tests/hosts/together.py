@@ -4,12 +4,15 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 BEGIN = """
 import faulthandler, runpy, sys
 import jax
 
 faulthandler.dump_traceback_later(float(sys.argv.pop(1)), exit=True)
+sys.stdout = open(sys.argv.pop(1), "w", buffering=1)  # Gloo writes to the other one, wherever it pleases.
 count, index, devices, port = map(int, sys.argv[1:5])
 jax.config.update("jax_num_cpu_devices", devices)
 if count > 1:
@@ -42,20 +45,23 @@ def run(processes, devices, program, *arguments, env=None, bound=240):
     environment = {**os.environ, **(env or {}), "JAX_PLATFORMS": "cpu", "TOWERSTRAT_COMPILATION_CACHE": "off"}
     flags = environment.get("XLA_FLAGS", "").split()
     environment["XLA_FLAGS"] = " ".join(f for f in flags if "device_count" not in f)
-    started = [
-        subprocess.Popen(
-            [sys.executable, "-c", BEGIN, *map(str, (bound, processes, i, devices, port, program, *arguments))],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
-        )
-        for i in range(processes)
-    ]  # fmt: skip
-    try:
-        found = [process.communicate(timeout=bound + 60) for process in started]
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()
-    ends = zip(started, found, strict=True)
-    said = [f"process {i} ended with {p.returncode}:\n{errors[-6000:]}" for i, (p, (_, errors)) in enumerate(ends)]
-    assert not any(process.returncode for process in started), "\n".join(said)
-    return ["\n".join(line for line in output.splitlines() if not line.startswith("[Gloo]")) for output, _ in found]
+    with tempfile.TemporaryDirectory() as folder:
+        printed = [Path(folder, str(i)) for i in range(processes)]
+        started = [
+            subprocess.Popen(
+                [sys.executable, "-c", BEGIN, str(bound), str(out),
+                 *map(str, (processes, i, devices, port, program)), *arguments],
+                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment,
+            )
+            for i, out in enumerate(printed)
+        ]  # fmt: skip
+        try:
+            errors = [process.communicate(timeout=bound + 60)[1] for process in started]
+        finally:
+            for process in started:
+                process.kill()
+                process.wait()
+        ends = zip(started, errors, strict=True)
+        said = [f"process {i} ended with {p.returncode}:\n{error[-6000:]}" for i, (p, error) in enumerate(ends)]
+        assert not any(process.returncode for process in started), "\n".join(said)
+        return [out.read_text() for out in printed]

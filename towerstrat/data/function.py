@@ -209,6 +209,10 @@ class Function(Part):
 
         return call
 
+    def of_one_element(self) -> bool:
+        """Whether what it gives for an element depends on that, and on the draws before it, alone: without effects."""
+        return not self.cells and all(_is_free(op) for op in _all_operations(self.program.order()))
+
     def pays_in_threads(self) -> bool:
         """Whether several elements at a time are worth a thread each."""
         return not self.cells and pays_in_threads(self.program.order())
@@ -273,6 +277,12 @@ def _present(store: StateStore, cell: Cell) -> Array | None:
         except RuntimeError:
             if not value.is_deleted():
                 raise
+
+
+def _is_free(op: Operation) -> bool:
+    """Whether an operation has no effect but to draw."""
+    free = op.type == "Assert" or op.counter is not None or not op.definition.stateful
+    return free and op.definition.host is None
 
 
 def _all_operations(ops: Iterable[Operation]) -> Iterable[Operation]:

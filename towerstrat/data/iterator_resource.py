@@ -43,6 +43,7 @@ class IteratorResource:
       live: whether functions of the pipeline read variables when an element is made; no element is made ahead then.
       share: where elements have a part for each position of an axis, those that this process makes.
       apart: whether processes have data of their own, which may end at different times.
+      alone: whether a process may fail to make its parts of an element of which others make theirs.
       promised: how many elements may be taken in all before any process' data ends; None: nobody has asked yet, or
         it is not known. asked: whether it was asked for since the initialization.
     """
@@ -54,6 +55,7 @@ class IteratorResource:
         self.live = False
         self.share: Share | None = None
         self.apart = False
+        self.alone = False
         self.asked = False
         self.promised: float | None = None
         self._waiting = waiting
@@ -98,6 +100,7 @@ class IteratorResource:
             self.lender = None  # what it holds is of the data before
             self.share = next((part.share for part in parts if part.share is not None), None)
             self.apart = any(part.apart for part in parts)
+            self.alone = any(part.alone for part in parts)
             self.asked, self.promised = False, None
             self._opening = opening
             self._source = source
@@ -129,8 +132,8 @@ class IteratorResource:
             with at_one_moment():
                 parts = {"source": state_of(self._source), "opening": opening.state()}
             parts |= {"returned": state_of(self._returned), "taken": self._taken}
-            if self._returned and self.share is not None and not self.share.whole:
-                # What has come back are this process' parts of elements; another one takes these elements again.
+            if (self._returned or self.alone) and self.share is not None and not self.share.whole:
+                # What was taken ahead are this process' parts of elements; another one takes these elements again.
                 parts |= {"own": list(self.share.own), "before": self._before()}
             return parts
         except Stateless:
@@ -289,6 +292,11 @@ class IteratorResource:
         """Returns elements that were taken ahead and not used; they are the next ones, in this order."""
         with self._lock:
             self._returned += reversed(elements)
+
+    def skip_failed(self) -> None:
+        """Leaves out the next element, whose parts another process has failed to make, where all take the same."""
+        if not self.apart:
+            self.next()
 
     def push_error(self, error: BaseException) -> None:
         """Returns an exception that was met ahead; it is raised after the elements that were pushed back."""

@@ -349,6 +349,9 @@ class _Optionals:
     def push_error(self, error: BaseException) -> None:
         self.resource.push_error(error)
 
+    def skip_failed(self) -> None:
+        self.resource.skip_failed()
+
 
 def _optionals(session: Runner, op: Operation, values: Sequence[Array]) -> _Optionals:
     return _Optionals(values[0].item(), op.axis)

@@ -228,12 +228,14 @@ class Node(Part):
       cells: the variables that this node's functions read.
       share: where elements have a part for each position of an axis, those that this process makes.
       apart: whether processes have data of their own here, which may end at different times.
+      alone: whether a process may fail to make its parts of an element of which others make theirs.
       sure: whether its elements come without fail, as those that only move arrays in memory do.
     """
 
     structure: Structure
     share: Share | None = None
     apart: bool = False
+    alone: bool = False
     sure: bool = False
     children: tuple[Node, ...] = ()
     tensors: tuple[Tensor, ...] = ()

@@ -42,8 +42,9 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
     if resource.apart and not resource.asked:
         _ask(resource)
     promised = resource.promised
+    agreed = resource.alone or (resource.apart and promised is None)
     with jax.enable_x64(True):
-        if resource.apart and promised is None:
+        if agreed:
             own, found = _agreed(resource, axis)
         elif promised is not None and resource.used >= promised:
             raise StopIteration(": one of the processes has no more elements")
@@ -105,12 +106,14 @@ def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any], list[Any
         state = ENDED
     except Exception as caught:
         state, error = FAILED, caught
-    told = axis.told(_shapes(resource, element, state, len(axis.own)))
+    told = axis.told(_shapes(resource, element, state, len(axis.own)) if resource.apart else [state])
     if (told[:, 0] != THERE).any():
-        if element is not None:
+        if element is not None and resource.apart:
             resource.push_back([element])
         _end_together(state, error)
     assert element is not None
+    if not resource.apart:
+        return element, [_spread(axis, part) for part in element]
     found, at = [], 1
     for part, dims in zip(element, resource.structure.dims, strict=True):
         rank = int(told[0, at])

@@ -44,6 +44,9 @@ class Source(Protocol):
     def push_error(self, error: BaseException) -> None:
         """Gives an exception back: it comes after the elements given back."""
 
+    def skip_failed(self) -> None:
+        """Leaves out the next element, whose parts another process has failed to make, where all take the same."""
+
 
 class Chunk:
     """Input of some steps: buffers ``[room, elements, ...]`` (no second dimension where a step takes one element).

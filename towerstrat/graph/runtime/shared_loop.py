@@ -110,7 +110,7 @@ class SharedLoop(LoopStage):
                 course.closed = course.closed or (chunk, 0)
             if course.closed is not None:
                 asked = course.done  # What was begun behind it has run no step.
-                if self._ends(course, iterations):
+                if self._ends(source, course, iterations):
                     return
 
     def _step_bytes(self, feeder: Feeder, source: Source) -> int:
@@ -209,7 +209,7 @@ class SharedLoop(LoopStage):
         if first < chunk.steps:
             feeder.put_back(source, chunk, first)
 
-    def _ends(self, course: _Course, iterations: int) -> bool:
+    def _ends(self, source: Source, course: _Course, iterations: int) -> bool:
         """Whether the loop is over, since some process' data has ended; if not, shapes have changed.
 
         Raises:
@@ -219,7 +219,12 @@ class SharedLoop(LoopStage):
         (chunk, ran), course.closed = course.closed, None
         state = THERE if ran < chunk.steps else FAILED if chunk.error else ENDED if chunk.at_end else THERE
         error = noted(chunk.error, self.op) if state == FAILED and chunk.error is not None else None
-        states = raise_first_failure(state, error)
+        try:
+            states = raise_first_failure(state, error)
+        except BaseException:
+            if state == THERE:
+                source.skip_failed()
+            raise
         if ENDED not in states:
             return False
         if course.done and self.op.attrs["partial"]:

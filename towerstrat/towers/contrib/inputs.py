@@ -24,6 +24,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.hosts.peers import PEERS
+from towerstrat.towers.engine.own_rows import dealt
 from towerstrat.towers.engine.splitting import Dealt, share_of
 from towerstrat.towers.engine.values import per_device
 
@@ -52,9 +53,12 @@ class PerDeviceDataset:
             if sharded and not apart:
                 shared = of_files(source, PEERS.count, PEERS.index)
                 source, apart = shared or Shard(source, PEERS.count, PEERS.index), True
-            node = Dealt([source], share_of(axis, apart), apart=apart)
-            node.whole = True
-            self._dataset = Dataset._made(node)
+            share = share_of(axis, apart)
+            made = None if apart else dealt(source, share)
+            if made is None:
+                made = deals = Dealt([source], share, apart=apart)
+                deals.whole = True
+            self._dataset = Dataset._made(made)
         self._devices = list(devices)
         self._axis = axis
 

@@ -15,7 +15,8 @@ from towerstrat.data.together import require_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
-from towerstrat.towers.engine.splitting import Dealt, Shares, Split, share_of
+from towerstrat.towers.engine.own_rows import split
+from towerstrat.towers.engine.splitting import Dealt, Shares, share_of
 
 
 class InputReplicationMode(enum.Enum):
@@ -187,7 +188,7 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
         if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE):
             return kind(_of_process(node, layout, policy), layout)
         require_alike(node)
-    return kind(Split(Prefetch(node, 1), share_of(layout.axis)), layout)
+    return kind(split(node, share_of(layout.axis)), layout)
 
 
 def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy) -> Node:

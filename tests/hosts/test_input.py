@@ -2,21 +2,19 @@
 
 import json
 from itertools import chain
-from pathlib import Path
 
 import pytest
 
-from tests.hosts import together
+from tests.hosts import several
 
-PROGRAM = Path(__file__).with_name("input_program.py")
 SAME = ["eager_elements", "functions", "step_loops", "single_elements"]
 """Cases of one pipeline that all processes have."""
 
 
 def cases(processes, devices, names, place):
     """What each process found in each case, by name."""
-    outputs = together.run(processes, devices, PROGRAM, ",".join(names), str(place))
-    return [dict(json.loads(line) for line in output.splitlines()) for output in outputs]
+    printed = several.lines(processes, devices, "tests.hosts.input_program", [",".join(names), str(place)])
+    return [dict(json.loads(line) for line in lines) for lines in printed]
 
 
 def steps_of(lengths, start=0):

@@ -228,8 +228,8 @@ def _run_here(arguments: argparse.Namespace) -> int:
         return 2
     if PEERS.count > 1 and arguments.steps_per_return not in (None, 1):
         print(
-            f"towerstrat: --steps-per-return {arguments.steps_per_return}: sessions of several processes do one step per "
-            "return. Use run_steps_on_dataset or steps_per_execution for several.",
+            f"towerstrat: --steps-per-return {arguments.steps_per_return}: sessions of several processes do one step "
+            "per return. Use run_steps_on_dataset or steps_per_execution for several.",
             file=sys.stderr,
         )
         return 2

@@ -61,3 +61,12 @@ def test_tests_of_towers_in_step(processes, devices, paths):
     assert all(status == 0 for status, *_ in done), "\n".join(
         output[-3000:] + errors[-1000:] for _, output, errors in done
     )
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("strategy", ["tpu", "workers"])
+def test_models_of_keras(strategy):
+    (wanted,) = several.values(1, 4, "tests.hosts.keras_models", [strategy])
+    for found in several.values(2, 2, "tests.hosts.keras_models", [strategy]):
+        assert_equal(found, wanted)

@@ -17,6 +17,7 @@ from towerstrat.hosts import variables
 from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.places import WHERE
 from towerstrat.hosts.progress import ENDED, FAILING, PROGRESS, STARTING
+from towerstrat.hosts.randomness import SHARED
 
 _LONG = 7 * 24 * 3600
 """Seconds that JAX's own clocks wait. Supervisors look after the processes, and say more."""
@@ -75,6 +76,7 @@ def join() -> None:
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _told_to_end)
     PEERS.join(count, index)
+    SHARED.begin()
     atexit.register(_leave)  # after JAX's, so that it comes before
 
 

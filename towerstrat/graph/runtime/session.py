@@ -35,6 +35,7 @@ from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.runtime.traced import Span, describe_spans, traced
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.hosts import randomness
 from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.progress import PROGRESS
 from towerstrat.platform import messages
@@ -48,7 +49,7 @@ def goes_apart(target: str | bytes | None) -> bool:
     server = SERVERS.at(target)
     connected = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
     if connected:
-        PEERS.part()
+        randomness.part()
     return connected
 
 

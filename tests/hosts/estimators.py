@@ -24,10 +24,11 @@ X = np.random.RandomState(0).randn(STEPS, ROWS, 3).astype(np.float32)
 
 
 def input_fn():
-    """All rows tower by tower for a strategy, or this worker's rows of each step."""
-    if CASE == "strategy":
-        return tf.data.Dataset.from_tensor_slices((X.reshape(-1, 3), X.sum(2).reshape(-1, 1))).batch(ROWS // TOWERS)
+    """This process's rows of each step; tower by tower for a strategy."""
     part = X[:, INDEX * ROWS // COUNT : (INDEX + 1) * ROWS // COUNT]
+    if CASE == "strategy":
+        rows = part.reshape(-1, 3)
+        return tf.data.Dataset.from_tensor_slices((rows, rows.sum(1, keepdims=True))).batch(ROWS // TOWERS)
     return tf.data.Dataset.from_tensor_slices((part, part.sum(2, keepdims=True)))
 
 

@@ -120,7 +120,8 @@ def check_errors(process, i):
         assert kind == "raised"
         assert "process 1, of 2" in message
         assert "bad element" in message
-    assert after == then == [[4.0], [5.0], [6.0], [7.0]]
+    # The first replica of process 1 had its element already; it comes again.
+    assert after == then == [[4.0], [5.0], [4.0], [6.0]]
     assert total == 12.0
 
 
@@ -143,7 +144,7 @@ def check_step_loops(process, i):
     assert kind == "InvalidArgumentError"
     assert "process 1, of 2" in message
     assert at_error == 11.0
-    assert total == pytest.approx(75.9375)
+    assert total == pytest.approx(72.0625)
     assert used == 6 + i
 
 

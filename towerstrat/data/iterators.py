@@ -192,7 +192,12 @@ class Iterator:
 
     Made by ``Dataset.make_one_shot_iterator``, ``Dataset.make_initializable_iterator``, ``Iterator.from_structure`` and
     ``Iterator.from_string_handle``.
+
+    Attributes:
+      in_parts: whether its elements have a part for each tower, so that a step takes one and not one for each tower.
     """
+
+    in_parts = False
 
     def __init__(
         self, iterator_resource: Position | NamedPosition, initializer: Operation | None, output_types: Any,

@@ -126,7 +126,9 @@ class Axis:
         before = (slice(None),) * dimension
         rows = {position: own[(*before, slice(i, i + 1))] for i, position in enumerate(self.own)}
         shape = (*own.shape[:dimension], self.size, *own.shape[dimension + 1 :])
-        return jax.make_array_from_callback(shape, sharding, lambda index: rows[(index or ())[dimension].start or 0])
+        return jax.make_array_from_callback(
+            shape, sharding, lambda index: rows[(index or ())[dimension].start or 0], dtype=own.dtype
+        )
 
     def told(self, numbers: Sequence[int] | HostArray) -> HostArray:
         """What each process says, in all of them: ``[positions, numbers]``. All processes come to it together.

@@ -118,7 +118,7 @@ class SharedLoop(LoopStage):
         assert self.axis is not None
         own = feeder.step_bytes(source)
         if not feeder.uneven:
-            return own // max(1, len(self.axis.own)) * self.axis.most
+            return own // max(1, len(self.axis.own)) * self.axis.most if self.whole else own
         return max(int(text) for text in AGREEMENT.all_of(str(own)))
 
     def _have_shapes(self, feeder: Feeder, source: Source, chunk: Chunk) -> bool:
@@ -145,7 +145,7 @@ class SharedLoop(LoopStage):
             )
         if mine is None:
             assert self.axis is not None
-            lead = (chunk.room, len(self.axis.own))
+            lead = (chunk.room, len(self.axis.own) if self.whole else self.axis.size)
             chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(known[first], feeder.dtypes, strict=True)]
         return True
 

@@ -133,7 +133,9 @@ class Steps:
         if not self.shared:
             return buffers
         assert self.axis is not None
-        return [self.axis.spread(np.asarray(buffer), 1) for buffer in buffers]
+        arrays = [np.asarray(buffer) for buffer in buffers]
+        own = slice(None) if self.whole else list(self.axis.own)
+        return [self.axis.spread(array[:, own], 1) for array in arrays]
 
     def zeros(self) -> list[Array]:
         """Stand-ins for the results before the first step, one position's."""
@@ -215,7 +217,7 @@ class StepsProgram(Program):
     def _agreed(self, rest: Iterator[Any]) -> tuple[Any, Any]:
         """(how many steps to run, whether it is fewer than wanted): as many as each process has input for."""
         wanted, short, have = (jnp.asarray(next(rest)) for _ in range(3))
-        least = have.reshape(()) if self.axis is None else lax.pmin(have.reshape(()), self.axis.name)
+        least = jnp.min(have) if self.axis is None else lax.pmin(jnp.min(have), self.axis.name)
         ran = jnp.where(short, np.int32(0), least)
         return ran, short | (ran < wanted)
 

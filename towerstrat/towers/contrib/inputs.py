@@ -88,6 +88,7 @@ class PerDeviceDataIterator:
     def __init__(self, iterator: Iterator, devices: Sequence[str], axis: Axis | None, uneven: bool = False):
         self._uneven = uneven
         self.iterator = iterator
+        self.iterator.in_parts = axis is not None and axis.spans
         self._devices = list(devices)
         self._axis = axis
 

@@ -209,15 +209,19 @@ class Dealt(Node):
 
 
 class _Deals(Pull):
-    changing = ("sources",)
+    changing = ("sources", "taken")
 
     def __init__(self, sources: Sequence[Iterator[Element]], share: Share, whole: bool):
         self.sources: list[Iterator[Element] | None] = list(sources)
         self.share = share
         self.whole = whole
+        self.taken: list[Element | None] = []
+        """What was taken for the next element before an exception or an interrupt; the source goes on behind it."""
 
     def __next__(self) -> Element:
-        taken = [self._from(replica % len(self.sources)) for replica in range(self.share.count)]
+        while len(self.taken) < self.share.count:
+            self.taken.append(self._from(len(self.taken) % len(self.sources)))
+        taken, self.taken = self.taken, []
         present = [element for element in taken if element is not None]
         if not present or (self.whole and len(present) < self.share.count):
             raise StopIteration

@@ -79,7 +79,7 @@ def run_steps(
         block.finish([*tensors, *every, *_effects(result, graph, surface)])
         block.release()
     initial = _initial(initial_loop_values, tensors[: len(outputs)], 1 if axis is None else axis.size)
-    whole = surface.whole_elements or (axis is not None and axis.spans)
+    whole = surface.whole_elements or iterator.in_parts
     op = _loop(graph, block, iterator, count, elements, tensors, every, initial, axis, whole, partial)
 
     def seen(made: Sequence[Tensor]) -> list[Any]:

@@ -378,9 +378,7 @@ def sharded_by_hand():
     found = []
     for sharded in (False, True):
         with tf1.Graph().as_default():
-            strategy = tf1.contrib.distribute.MirroredStrategy(
-                devices=[f"/device:CPU:{i}" for i in range(len(jax.devices()))], auto_shard_dataset=sharded
-            )
+            strategy = tf1.contrib.distribute.MirroredStrategy(auto_shard_dataset=sharded)
 
             def made(sharded=sharded):
                 data = tf1.data.Dataset.range(12)

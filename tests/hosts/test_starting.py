@@ -109,7 +109,7 @@ def test_a_process_that_is_alone_runs_the_program_itself(variable, options, monk
     monkeypatch.setattr(sys, "argv", ["towerstrat"])
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    assert cli.main(["run", *options, "no such program.py"]) == 2
+    assert cli.main(["run", "--quiet", *options, "no such program.py"]) == 2
     assert "can't open file" in capsys.readouterr().err
 
 

@@ -15,7 +15,7 @@ from towerstrat.data.together import require_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
-from towerstrat.towers.engine.own_rows import split
+from towerstrat.towers.engine.own_rows import split_rows
 from towerstrat.towers.engine.splitting import Dealt, Shares, share_of
 
 
@@ -188,7 +188,7 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
         if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE):
             return kind(_of_process(node, layout, policy), layout)
         require_alike(node)
-    return kind(split(node, share_of(layout.axis)), layout)
+    return kind(split_rows(node, share_of(layout.axis)), layout)
 
 
 def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy) -> Node:

@@ -25,7 +25,7 @@ _AUTO = 16
 """Threads where the program leaves their number to us, if there are as many processors."""
 
 
-def split(node: Node, share: Share) -> Node:
+def split_rows(node: Node, share: Share) -> Node:
     """Each batch of a pipeline divided among positions, of which this process makes its own.
 
     Where maps below the batch work on images, as decoding does, they are called for the process' own rows; what is
@@ -53,7 +53,7 @@ def dealt(node: Node, share: Share) -> Node | None:
     batch = _behind(node)
     if type(batch) is not Batch or not batch.drop_remainder or not isinstance(batch.size, int):
         return None
-    found = split(Batch(batch.children[0], batch.size * share.count, True), share)
+    found = split_rows(Batch(batch.children[0], batch.size * share.count, True), share)
     return found if isinstance(_behind(found), OwnRows) else None
 
 

@@ -7,6 +7,7 @@ starts ``tests.hosts.cases`` in two processes of four virtual devices each.
 
 import json
 import os
+import re
 import runpy
 import socket
 import subprocess
@@ -18,6 +19,8 @@ import jax
 from towerstrat.hosts.peers import PEERS
 
 ROOT = Path(__file__).parent.parent.parent
+_GLOO = re.compile(r"^\[Gloo\]|peer ranks|^$")
+"""What gloo's threads say on standard output, in pieces."""
 
 
 def start(processes, devices, module, arguments=()):
@@ -50,7 +53,7 @@ def lines(processes, devices, module, arguments=()):
     """The lines that each process has printed. Fails where one has failed."""
     done = run(processes, devices, module, arguments)
     assert all(status == 0 for status, _, _ in done), "\n".join(errors[-3000:] for *_, errors in done)
-    return [[line for line in output.splitlines() if not line.startswith("[Gloo]")] for _, output, _ in done]
+    return [[line for line in output.splitlines() if not _GLOO.search(line)] for _, output, _ in done]
 
 
 def values(processes, devices, module, arguments=()):

@@ -40,10 +40,10 @@ class Peers:
         """What tells this process's random streams from others', where nothing seeds them: 0 where all do the same."""
         return 0 if self.together else self.index
 
-    def unite(self) -> None:
+    def unite(self, count: int, index: int) -> None:
         """From now on all do the same, whatever was said before: something spans the processes."""
         self.united = True
-        self.join(self.count, self.index)
+        self.join(count, index)
 
 
 PEERS = Peers()

@@ -58,8 +58,8 @@ class Axis:
         if left or not self.devices:
             raise ValueError(f"Expected positions of {logical} devices each, got {len(self.devices)} devices.")
         self.one = PartitionSpec(name)
-        if PEERS.count > 1 and not PEERS.united and self.spans:
-            PEERS.unite()
+        if jax.process_count() > 1 and not PEERS.united and self.spans:
+            PEERS.unite(jax.process_count(), jax.process_index())
 
     @cached_property
     def mapped(self) -> bool:
@@ -68,12 +68,17 @@ class Axis:
 
     @cached_property
     def spans(self) -> bool:
-        """Whether some of its devices are another process's: programs along it are run by all of these together."""
-        return any(device.process_index != jax.process_index() for device in self.devices)
+        """Whether some of its devices are another process's: programs along it are run by all of these together.
+
+        False of devices that are described and not there.
+        """
+        return jax.process_count() > 1 and any(device.process_index != jax.process_index() for device in self.devices)
 
     @cached_property
     def own(self) -> tuple[int, ...]:
         """This process' positions: those that have a device of it."""
+        if not self.spans:
+            return tuple(range(self.size))
         mine = jax.process_index()
         parts = [self.devices[i * self.logical : (i + 1) * self.logical] for i in range(self.size)]
         return tuple([i for i, part in enumerate(parts) if any(d.process_index == mine for d in part)])
@@ -81,6 +86,8 @@ class Axis:
     @cached_property
     def most(self) -> int:
         """The number of positions of the process that has most of them."""
+        if not self.spans:
+            return self.size
         return max(Counter(device.process_index for device in self.devices[:: self.logical]).values())
 
     @cached_property

@@ -91,7 +91,8 @@ def _ask(resource: IteratorResource) -> None:
         return
     logs.info(
         "The processes' pipelines do not say how many elements they have, or may fail: where one element is taken by "
-        "itself, the processes first tell each other whether they have one. In loops on the device that costs nothing."
+        "itself, the processes first tell each other whether they have one. Loops on the device do so once per program "
+        "at most."
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from jax._src import distributed
 
-from towerstrat.errors import FailedPreconditionError
+from towerstrat.errors import FailedPreconditionError, UnknownError
 from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.progress import COMPILING, PROGRESS
 
@@ -98,8 +98,13 @@ class Agreement:
 
     def _tell(self, waits: bool, error: BaseException | None) -> None:
         """Says to those that wait that it is done, or what was raised."""
-        if waits:
-            client().key_value_set(_key(self._count, 0), base64.b64encode(pickle.dumps(error)).decode())
+        if not waits:
+            return
+        try:
+            told = pickle.dumps(error)
+        except Exception:  # what a program raises may hold anything
+            told = pickle.dumps(UnknownError(None, None, f"Process 0 has raised {type(error).__name__}: {error}"))
+        client().key_value_set(_key(self._count, 0), base64.b64encode(told).decode())
 
     def all_of(self, text: str) -> list[str]:
         """What each process says, in all of them. All come to it together."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -100,6 +101,9 @@ class MappedProgress(Progress):
 
     @contextlib.contextmanager
     def phase(self, name: str, what: str = "") -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield  # What goes on beside the program is not what it does.
+            return
         before = self._now
         self.enter(name, what)
         try:

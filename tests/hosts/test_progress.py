@@ -3,11 +3,22 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 
 from towerstrat.hosts import variables
-from towerstrat.hosts.progress import COMPILING, PHASES, PROGRESS, STARTING, STEPPING, MappedProgress, Progress, Reader
+from towerstrat.hosts.progress import (
+    CHECKPOINTING,
+    COMPILING,
+    PHASES,
+    PROGRESS,
+    STARTING,
+    STEPPING,
+    MappedProgress,
+    Progress,
+    Reader,
+)
 
 
 @pytest.fixture
@@ -86,3 +97,20 @@ def test_what_a_program_starts_does_not_write_into_its_file(tmp_path):
     environment = os.environ | {variables.PROGRESS: str(reader.path)}
     subprocess.run([sys.executable, "-c", again, "3"], check=True, env=environment)
     assert reader.read().step == 3
+
+
+def test_what_goes_on_beside_the_program_is_not_what_it_does(both):
+    progress, reader = both
+    progress.step(3)
+    seen = []
+
+    def beside():
+        with progress.phase(CHECKPOINTING, "model"):
+            seen.append(reader.read().phase)
+
+    thread = threading.Thread(target=beside)
+    thread.start()
+    thread.join()
+    assert seen == [STEPPING]
+    with progress.phase(CHECKPOINTING, "model"):
+        assert reader.read().phase == CHECKPOINTING

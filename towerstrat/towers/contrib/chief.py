@@ -1,4 +1,4 @@
-"""What a strategy says of the only process that there is."""
+"""What a strategy says of the only process, and of each of several that do the same, of which the first one writes."""
 
 from __future__ import annotations
 

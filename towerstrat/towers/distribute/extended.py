@@ -430,7 +430,7 @@ class StrategyExtendedV1(StrategyExtended):
         return False
 
     def _in_multi_worker_mode(self) -> bool:
-        """Whether other processes take part."""
+        """Whether a process has to do otherwise than the first one: no, whatever all write the first one writes."""
         return False
 
     @property

@@ -1,0 +1,69 @@
+"""What processes tell each other, with a service that is a dictionary here."""
+
+import threading
+
+import pytest
+
+from towerstrat.errors import NotFoundError, UnknownError
+from towerstrat.hosts import exchange
+from towerstrat.hosts.peers import PEERS
+
+
+class Service:
+    """What all processes have said."""
+
+    def __init__(self):
+        self.said = {}
+
+    def key_value_set(self, key, value):
+        assert key not in self.said
+        self.said[key] = value
+
+    def blocking_key_value_get(self, key, milliseconds):
+        return self.said[key]
+
+
+@pytest.fixture
+def processes(monkeypatch):
+    """Does something as one process of two, each with an ``Agreement`` of its own."""
+    service = Service()
+    both = exchange.Agreement(), exchange.Agreement()
+    monkeypatch.setattr(exchange, "client", lambda: service)
+    monkeypatch.setattr(PEERS, "count", 2)
+    monkeypatch.setattr(PEERS, "together", True)
+
+    def as_process(index, do):
+        monkeypatch.setattr(PEERS, "index", index)
+        return do(both[index])
+
+    return as_process
+
+
+def raising(error):
+    def do():
+        raise error
+
+    return lambda agreement: agreement.by_first(do)
+
+
+def test_the_first_does_it_and_others_only_wait(processes):
+    done = []
+    for index in range(2):
+        processes(index, lambda agreement, index=index: agreement.by_first(lambda: done.append(index)))
+    assert done == [0]
+    said = [processes(index, lambda agreement, index=index: agreement.first(index + 0.5)) for index in range(2)]
+    assert said == [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "text"),
+    [
+        (NotFoundError(None, None, "no folder"), NotFoundError, "no folder"),
+        (OSError("held", threading.Lock()), UnknownError, "Process 0 has raised OSError"),
+    ],
+)
+def test_others_get_what_the_first_has_raised(processes, error, kind, text):
+    with pytest.raises(type(error)):
+        processes(0, raising(error))
+    with pytest.raises(kind, match=text):
+        processes(1, raising(AssertionError("not done twice")))

@@ -114,3 +114,23 @@ def test_what_goes_on_beside_the_program_is_not_what_it_does(both):
     assert seen == [STEPPING]
     with progress.phase(CHECKPOINTING, "model"):
         assert reader.read().phase == CHECKPOINTING
+
+
+def test_a_program_waits_at_the_step_until_all_have_agreed(both):
+    progress, reader = both
+    progress.step(3)
+    assert not progress.reached_stop()
+    assert reader.stop_after(5) == 3
+    assert not progress.reached_stop()
+    progress.step(6)
+    waiting = threading.Thread(target=lambda: found.append(progress.reached_stop()))
+    found = []
+    waiting.start()
+    waiting.join(0.05)
+    assert waiting.is_alive()
+    assert reader.stop_after(9) == 6  # one of the others was past the first
+    waiting.join()
+    assert found == [False]
+    progress.step(10)
+    reader.agree()
+    assert progress.reached_stop()

@@ -83,9 +83,13 @@ class Child:
             return False
         return stat.rpartition(")")[2].split()[0] == "T"
 
-    def stop_after(self, step: int) -> None:
-        """Lets it stop at a step that is the same in all processes, if it looks."""
-        self._reader.stop_after(step)
+    def stop_after(self, step: int) -> int:
+        """Lets it stop at a step, if it looks and all agree; says how many steps it has begun by then."""
+        return self._reader.stop_after(step)
+
+    def agree(self) -> None:
+        """Tells it that all stop at the step it was told last."""
+        self._reader.agree()
 
     def signal(self, number: int) -> None:
         """Sends a signal to it and what it has started."""

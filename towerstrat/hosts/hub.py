@@ -24,8 +24,8 @@ _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
 _LOOPBACK = ("127.0.0.1", "::1")
 _BACKLOG = 1024
-_MARGIN, _NOTICE = 2, 3.0
-"""Programs stop together so many steps, and so many seconds' worth of them, after the last that was seen."""
+_MARGIN, _NOTICE = 2, 1.0
+"""The step at which all may stop is so many steps, and so many seconds' worth of them, after the last that was seen."""
 _FILES = 256
 """Files that a supervisor may have open besides its connections."""
 _SHOWN = 8
@@ -44,6 +44,7 @@ class Member:
       rate: steps in a second, as it was last seen to go on.
       ended: whether its program has ended as it should.
       told: whether it was told from outside to end.
+      begun: how many steps its program had begun when it was told at which one to stop.
     """
 
     connection: Connection
@@ -57,6 +58,7 @@ class Member:
     rate: float = 0.0
     ended: bool = False
     told: bool = False
+    begun: int | None = None
 
     def still(self, now: float) -> float:
         """Seconds since its program gave a sign of life."""
@@ -84,6 +86,7 @@ class Hub:
         self._beat = self._ticked = 0.0
         self._started = False
         self._stopping = False
+        self._stop_after = 0
         self._over: float | None = None
         self._why = ""
         self._pending: tuple[float, str] | None = None
@@ -289,6 +292,9 @@ class Hub:
                 self._pending = (now, text)
         elif kind == "stop":
             self._stop(member, message["signal"], message["name"])
+        elif kind == "begun" and message["stop"] == self._stop_after:
+            member.begun = message["step"]
+            self._agree()
 
     def _stop(self, member: Member, number: int, name: str) -> None:
         """All are told to end; where one is told so twice, hard."""
@@ -297,20 +303,35 @@ class Hub:
         elif not self._stopping:
             self._stopping = True
             text = f"{name} came to {member.supervisor}: all processes are told to end."
-            self._tell("stop", signal=number, text=text, step=self._step_ahead())
+            self._stop_after = self._step_ahead()
+            self._tell("stop", signal=number, text=text, step=self._stop_after)
             if not self._started:
                 self._finish("done")
         member.told = True
 
     def _step_ahead(self) -> int:
-        """A step that no program has reached when all have been told of it."""
+        """A step that probably no program has reached when all have been told of it."""
         going = [m for m in self._members.values() if m.seen.step]
-        steps = max((m.seen.step for m in going), default=0)
+        steps = max((max(m.seen.step, m.begun or 0) for m in going), default=0)
         rate = max((m.rate for m in going), default=0.0)
         return steps + _MARGIN + math.ceil(rate * _NOTICE)
 
+    def _agree(self) -> None:
+        """Once all have said how far they were: the step stands, or, where one was past it, another is tried."""
+        begun = [member.begun for member in self._members.values() if not member.ended]
+        if not self._stop_after or None in begun:
+            return
+        if all(steps is not None and steps < self._stop_after for steps in begun):
+            self._tell("agreed")
+            return
+        self._stop_after = self._step_ahead()
+        for member in self._members.values():
+            member.begun = None
+        self._tell("later", step=self._stop_after)
+
     def _end_of(self, member: Member) -> None:
         member.ended = True
+        self._agree()
         if all(each.ended for each in self._members.values()):
             self._finish("done")
 

@@ -25,10 +25,12 @@ PHASES = (STARTING, STEPPING, COMPILING, CHECKPOINTING, WAITING, FAILING, ENDED)
 
 _SIZE = 512
 _TEXT = slice(64, _SIZE)
-_PID, _STEP, _MOVED, _PHASE, _LENGTH, _WRITTEN, _STOP = range(7)
+_PID, _STEP, _MOVED, _PHASE, _LENGTH, _WRITTEN, _STOP, _AGREED = range(8)
 """Places in the file, in numbers of 64 bits: process, steps, when either changed (nanoseconds of the monotonic clock),
 phase, bytes of its text, how often phase and text were written, twice each: odd while they are; and, written by the
-supervisor, the step after which the program is to stop, 0 for none."""
+supervisor, the step after which the program is to stop, 0 for none, and that step again once nobody is past it."""
+_LOOKS = 0.001
+"""Seconds between two looks of a program that waits to hear whether this is the step at which all stop."""
 
 
 class Progress:
@@ -38,7 +40,11 @@ class Progress:
     """How many parts of the program, such as sessions, look whether it is to stop, save what there is, and end."""
 
     def reached_stop(self) -> bool:
-        """Whether the program is to stop after the step that it has done. In all processes it is the same step."""
+        """Whether the program is to stop after the step that it has done. In all processes it is the same step.
+
+        A program that comes to the step at which all may stop waits until it is known whether one of them was past it
+        before it heard.
+        """
         return False
 
     def step(self, count: int) -> None:
@@ -87,8 +93,11 @@ class MappedProgress(Progress):
         self.enter(STARTING)
 
     def reached_stop(self) -> bool:
-        stop = self._numbers[_STOP]
-        return bool(stop and self._numbers[_STEP] >= stop)
+        while (stop := self._numbers[_STOP]) and self._numbers[_STEP] >= stop:
+            if self._numbers[_AGREED] == stop:
+                return True
+            time.sleep(_LOOKS)
+        return False
 
     def step(self, count: int) -> None:
         self._numbers[_STEP] = count
@@ -163,9 +172,18 @@ class Reader:
         self._numbers = memoryview(self._bytes).cast("q")
         self._last = Seen()
 
-    def stop_after(self, step: int) -> None:
-        """Tells the program to stop once it has begun so many steps."""
-        self._numbers[_STOP] = max(1, step)
+    def stop_after(self, step: int) -> int:
+        """Tells the program that all may stop once they have begun so many steps; says how many it has begun by now.
+
+        Where these are fewer, it does not go past that step before ``agree``, or before it is told a later one.
+        """
+        self._numbers[_STOP] = step
+        time.sleep(_LOOKS)  # What the program looked at before this was stored it has acted upon.
+        return self._numbers[_STEP]
+
+    def agree(self) -> None:
+        """Tells the program that all stop at the step it was told last."""
+        self._numbers[_AGREED] = self._numbers[_STOP]
 
     def read(self) -> Seen:
         """What the program said last. Where it is writing in this moment: what it said before."""

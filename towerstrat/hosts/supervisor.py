@@ -275,6 +275,10 @@ class Supervisor:
             self._start(message["coordinator"], message["local"])
         elif kind == "stop":
             self._stop(message["signal"], message["text"], message["step"])
+        elif kind == "later":
+            self._stop_after(message["step"])
+        elif kind == "agreed":
+            self._agree()
         elif kind == "refused":
             self._conclude(message["text"], REFUSED)
         elif kind == "end":
@@ -308,9 +312,19 @@ class Supervisor:
             return
         self._say(text)
         self._stop_until = time.monotonic() + self._bounds.stopping
+        self._stop_after(step)
         if self._own is None:
-            self._child.stop_after(step)
             self._child.signal(number)
+
+    def _stop_after(self, step: int) -> None:
+        """The program may stop at that step; tells process 0 whether it is past it."""
+        begun = self._child.stop_after(step) if self._child is not None and self._own is None else 0
+        if self._connection is not None:
+            self._connection.send("begun", step=begun, stop=step)
+
+    def _agree(self) -> None:
+        if self._child is not None:
+            self._child.agree()
 
     def _lost(self, how: str) -> None:
         """Process 0 cannot be heard any more."""
@@ -319,6 +333,7 @@ class Supervisor:
             text = f"{zero if self._zero.pid else f'Who listens at {self._place.address}'} {how}"
             self._conclude(f"{text} {did(self._zero_program, self._zero_seen)}", ENDED)
             return
+        self._agree()
         self._disconnect()
         self._verdict = self._own
 

@@ -9,6 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from towerstrat.compat import importer
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ops import collectives
 from towerstrat.towers.engine.collective import CollectiveAllReduce, MultiWorkerAllReduce, choose_the_best
 
 lib = tf.contrib.distribute
@@ -132,6 +133,48 @@ def test_packs_are_fewer_operands_of_the_compiled_collective(ops, operands, monk
     trained(strategy(ops), layers=10)
     sums = re.findall(r"= (.*?) all-reduce\(", texts[-1].as_text())
     assert sum(len(re.findall(r"f32\[", line)) for line in sums) - 1 == operands  # one is the loss
+
+
+def test_what_would_be_sent_apart_is_sent_together(monkeypatch):
+    """One buffer of each type: gradients, the loss, counts, and whether the check of the labels has failed anywhere."""
+    texts = []
+    compile_ = jax.stages.Lowered.compile
+    monkeypatch.setattr(
+        jax.stages.Lowered, "compile", lambda self, *a, **k: texts.append(compile_(self, *a, **k)) or texts[-1]
+    )
+
+    def steps(labels):
+        distribution = strategy()
+        given = tf.placeholder(tf.int32, [TOWERS])
+
+        def model():
+            k = lib.get_tower_context().tower_id
+            h = tf.layers.dense(tf.ones([1, 3]) * (k + 1.0), 5, kernel_initializer=tf.ones_initializer())
+            loss = tf.losses.sparse_softmax_cross_entropy(given[k][tf.newaxis], h)
+            count = tf.get_variable("count", [], tf.int32, tf.zeros_initializer(), trainable=False, aggregation=SUM)
+            step = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+            return loss, count.assign_add(k + 1), step
+
+        with distribution.scope():
+            loss, count, step = distribution.call_for_each_tower(model)
+            fetches = [distribution.reduce(MEAN, loss, "/cpu:0"), distribution.group(count), distribution.group(step)]
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            found = [session.run(fetches, {given: labels})[0]]
+            operands = re.findall(r"= (.*?) all-reduce\(", texts[-1].as_text())
+            with pytest.raises(tf.errors.InvalidArgumentError, match="label value"):
+                session.run(fetches, {given: [0, 1, 2, 5]})
+            found.append(session.run(fetches, {given: labels})[0])
+            return found, session.run(tf.global_variables()), operands
+
+    with tf.Graph().as_default():
+        *wanted, many = steps([0, 1, 2, 3])
+    monkeypatch.setattr(collectives, "sends_apart", lambda platform, axis: True)
+    with tf.Graph().as_default():
+        *found, few = steps([0, 1, 2, 3])
+    same(found, wanted)
+    assert "f32[3,5]" in " ".join(many)
+    assert sorted(part.partition("{")[0] for part in few) == ["f32[22]", "s32[1]"]  # 15 + 5, the loss, the check
 
 
 def test_rows_of_tables_are_concatenated():

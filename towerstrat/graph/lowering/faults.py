@@ -105,11 +105,14 @@ def no_fault(size: int) -> np.ndarray[Any, Any]:
 
 def failed_anywhere(record: Array, axis: Axis | None) -> jax.Array:
     """Scalar bool, equal at all positions: whether the record of one of them has a failed check."""
-    found = jnp.asarray(record[0] != 0)
     if axis is None:
-        return found
-    # As a float, so that compilers combine it with the sums of gradients.
-    return lax.psum(vary(found, axis).astype(jnp.float32), axis.name) > 0
+        return jnp.asarray(record[0] != 0)
+    return lax.psum(failing(record, axis), axis.name) > 0
+
+
+def failing(record: Array, axis: Axis | None) -> jax.Array:
+    """Whether the record of this position has a failed check: a float, to be added up with the gradients."""
+    return vary(jnp.asarray(record[0] != 0), axis).astype(jnp.float32)
 
 
 def found_on_host(check: Check, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.faults import Faults, failed_anywhere, found_on_host, no_fault
+from towerstrat.graph.lowering.faults import Faults, failed_anywhere, failing, found_on_host, no_fault
 from towerstrat.graph.lowering.kinds import ByKind
 
 
@@ -78,9 +78,25 @@ class Guarded:
         if not isinstance(fault, jax.Array | ByKind):
             return self.gate
         if self._failed[0] is not fault:
-            found = failed_anywhere(self.joined(fault), self.axis)
-            self._failed = (fault, found if self.gate is None else self.gate | found)
+            self._enter(failed_anywhere(self.joined(fault), self.axis))
         return self._failed[1]
+
+    def failing(self) -> Any:
+        """What ``failed`` would add up along the axis, for a collective that is made anyway.
+
+        None where it is known already, where no check can have failed, and within branches and loops.
+        """
+        alone = self._steps_alone or self._below is None
+        if not alone or not isinstance(self.fault, jax.Array) or self._failed[0] is self.fault:
+            return None
+        return failing(self.fault, self.axis)
+
+    def failing_are(self, total: Any) -> None:
+        """Takes the sum along the axis of what ``failing`` gave."""
+        self._enter(total > 0)
+
+    def _enter(self, found: Any) -> None:
+        self._failed = (self.fault, found if self.gate is None else self.gate | found)
 
     def update(self, cell: Cell, old: Array, new: Array) -> None:
         """Writes a value that depends on the old one's entries alone; where a check has failed it stays the old one."""

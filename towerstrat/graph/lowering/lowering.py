@@ -90,6 +90,7 @@ class Lowering(Guarded):
       snapshots: operation -> the state that it read, for evaluating it again.
       written: cells written so far.
       lookups: inside of a branch or loop that is differentiated, the lookups whose cotangents stay rows; else None.
+      ahead: operations that are evaluated after the present one, in this evaluation.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class Lowering(Guarded):
         self.split: set[Operation] = set() if parent is None else parent.split
         self._parts: list[Lowering] = []
         self.lookups: Lookups | None = None
+        self._order: tuple[Sequence[Operation], int] = ((), 0)
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
             self.narrowed = parent.narrowed
@@ -334,16 +336,22 @@ class Lowering(Guarded):
             if checked and op.definition.writes:
                 checked = False
                 self._check_ahead(operations[i:])
+            self._order = (operations, i + 1)
             self.execute(op)
 
-    def _is_known(self, tensor: Tensor) -> bool:
+    @property
+    def ahead(self) -> Sequence[Operation]:
+        operations, start = self._order
+        return operations[start:]
+
+    def is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor's value was computed already, in this evaluation or those below it."""
         return any(tensor in frame.values for frame in self._frames())
 
     def _check_ahead(self, operations: Sequence[Operation]) -> None:
         """Checks those of the writes whose inputs are known, but those evaluated once per kind of position."""
         for op in operations:
-            ready = op.checks and op.definition.writes and all(self._is_known(t) for t in op.inputs)
+            ready = op.checks and op.definition.writes and all(self.is_known(t) for t in op.inputs)
             if ready and (self.kinds is None or self.kind is not None or not self._splits(op)):
                 self.check(op)
 

@@ -110,19 +110,83 @@ def position_input(axis: Axis, dtype: DType, dims: Dims, name: str | None = None
     return get_default_graph().add("PositionInput", (), attrs, name or "position_input", axis=axis).outputs[0]
 
 
-def _reduced(value: Array, axis: Axis, how: str) -> jax.Array:
+def _reduced(lowering: Lowering, tensor: Tensor, value: Array, how: str) -> jax.Array:
     """Combines the values along a mapped axis. A sum of booleans is their OR; a mean of integers is floored."""
-    value = vary(jnp.asarray(value), axis)
+    axis = lowering.axis
+    assert axis is not None
     if how == "first":
-        return at_first(value, axis)
-    if value.dtype == jnp.bool_:
-        return lax.psum(value.astype(jnp.int32), axis.name).astype(jnp.bool_)
-    total = lax.psum(value, axis.name)
+        return at_first(vary(jnp.asarray(value), axis), axis)
+    total = _total(lowering, tensor, _summand(value, axis), axis)
+    if jnp.asarray(value).dtype == jnp.bool_:
+        return total.astype(jnp.bool_)
     if how == "mean":
         if jnp.issubdtype(total.dtype, jnp.integer):
             return total // np.asarray(axis.size, total.dtype)
         return total * np.asarray(1.0 / axis.size, total.dtype)
     return total
+
+
+def _summand(value: Array, axis: Axis) -> jax.Array:
+    """What is added up for a value: of booleans integers."""
+    summand: jax.Array = vary(jnp.asarray(value), axis)
+    return summand.astype(jnp.int32) if summand.dtype == jnp.bool_ else summand
+
+
+_TOGETHER = 1 << 20
+"""The bytes of a value up to which it is added up with others in one buffer."""
+
+
+def sends_apart(platform: str, axis: Axis) -> bool:
+    """Whether each buffer is sent by itself, which takes a while however small it is.
+
+    So does gloo, by which the CPUs of several processes add up: some 0.3 ms each. Other platforms send many together.
+    """
+    return axis.spans and platform == "cpu"
+
+
+def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> jax.Array:
+    """The sum of a tensor's values along a mapped axis.
+
+    Where buffers are sent apart, sums that follow, and of which the values are here already, are made in the same one.
+    """
+    if lowering.kinds is not None or lowering.differentiated or not sends_apart(lowering.platform, axis):
+        return lax.psum(value, axis.name)
+    totals: dict[Tensor, jax.Array] = lowering.shared("totals", dict)
+    if tensor not in totals:
+        values = {tensor: value}
+        for op in lowering.ahead if value.nbytes <= _TOGETHER else ():
+            if op.type != "AllReduce" or op.attrs["how"] == "first":
+                continue
+            other = op.inputs[0]
+            if other.varies and other not in totals and other not in values and lowering.is_known(other):
+                found = _summand(lowering.value(other), axis)
+                if found.nbytes <= _TOGETHER:
+                    values[other] = found
+        totals.update(_totals(lowering, values, axis))
+    return totals[tensor]
+
+
+def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) -> dict[Tensor, jax.Array]:
+    """The sums of some tensors' values, and of the failed checks so far: a buffer for each type."""
+    packs: dict[np.dtype[Any], list[Tensor]] = {}
+    for tensor, value in values.items():
+        packs.setdefault(value.dtype, []).append(tensor)
+    failing = lowering.failing()
+    totals: dict[Tensor, jax.Array] = {}
+    for dtype, tensors in packs.items():
+        parts = [values[t].ravel() for t in tensors]
+        checked = failing is not None and dtype == failing.dtype
+        if checked:
+            parts.append(failing.ravel())
+        total = lax.psum(parts[0] if len(parts) == 1 else jnp.concatenate(parts), axis.name)
+        start = 0
+        for tensor in tensors:
+            size = values[tensor].size
+            totals[tensor] = total[start : start + size].reshape(values[tensor].shape)
+            start += size
+        if checked:
+            lowering.failing_are(total[start])
+    return totals
 
 
 def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
@@ -136,7 +200,7 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
     shapes = _shapes(lowering, value)
-    reduced = _reduced(lowering.joined(value), axis, how)
+    reduced = _reduced(lowering, tensor, lowering.joined(value), how)
     if how == "first":
         return [reduced[exactly(shapes[0])]]
     if len(set(shapes)) > 1:

@@ -1,9 +1,11 @@
-"""What several processes cost: a step loop over them beside hand-written JAX over them, and what agreeing costs.
+"""What several processes cost: steps over them beside hand-written JAX over them, and what agreeing costs.
 
     python -m benchmarks.hosts --processes 2 --devices 1
 
 Both sides run in the same processes, in turns; process 0 prints. The twin assembles the rows of its own towers, as
-ours does, and scans over a whole run.
+ours does. "loop" is ``run_steps_on_dataset`` beside a scan over as many steps, "session" is ``session.run`` of one step
+after the other, whose loss each call gives, beside a jitted step whose loss is fetched; "workers" is a graph for each
+process, as old clusters' workers had, whose gradients meet where the optimizer applies them, beside the same twin.
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import jax
@@ -21,13 +25,14 @@ from jax.sharding import NamedSharding, PartitionSpec
 
 import towerstrat.compat.v1 as tf
 from benchmarks import mlp
-from benchmarks.harness import Ours, Twin
+from benchmarks.harness import Devices, Ours, Twin, Workload
 from tests.hosts import several
 from towerstrat.graph.runtime import agreed
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
 
 MODULE = "benchmarks.hosts"
+CLUSTER = {"worker": [f"localhost:{2222 + i}" for i in range(PEERS.count)]}
 
 
 class HostsTwin(Twin):
@@ -41,28 +46,95 @@ class HostsTwin(Twin):
         first = self.position + (steps[:, None] * self.towers + towers[None, :]) * batch
         rows = (first.reshape(-1, 1) + np.arange(batch)).ravel() % len(examples[0])
         self.position += self.chunk * self.towers * batch
-        split = NamedSharding(self.mesh, PartitionSpec(None, "tower"))
+        lead = () if self.form == "steps" else (self.chunk,)
+        split = NamedSharding(self.mesh, PartitionSpec(*(None for _ in lead), "tower"))
         return tuple(
-            jax.make_array_from_process_local_data(
-                split, a.take(rows, axis=0).reshape(self.chunk, own, batch, *a.shape[1:])
-            )
+            jax.make_array_from_process_local_data(split, a.take(rows, axis=0).reshape(*lead, own, batch, *a.shape[1:]))
             for a in examples
         )  # type: ignore[return-value]
 
+    def run(self) -> float:
+        if self.form != "steps":
+            return super().run()
+        for _ in range(self.chunks):
+            self.state, fetched = self.function(self.state, *self.ahead)
+            self.ahead = self._assemble()
+            loss = float(fetched)
+        return loss
 
-def steps(rounds: int, steps_per_run: int) -> None:
+
+class Single:
+    """A workload as steps of a session, one after the other. Arguments as of ``Ours``."""
+
+    def __init__(self, workload: Workload, devices: Sequence[Any], steps_per_run: int):
+        self.steps = steps_per_run
+        with tf.Graph().as_default():
+            strategy = tf.contrib.distribute.TPUStrategy(Devices(devices))
+
+            def dataset_fn() -> Any:
+                dataset = tf.data.Dataset.from_tensor_slices(workload.examples())
+                return dataset.repeat().batch(workload.batch, drop_remainder=True)
+
+            def tower_fn(inputs: Any) -> Any:
+                loss = workload.loss(*inputs, workload.initial)
+                return workload.optimizer().minimize(loss), loss
+
+            with strategy.scope():
+                inputs = strategy.distribute_dataset(dataset_fn).make_one_shot_iterator().get_next()
+                train_op, loss = strategy.call_for_each_tower(tower_fn, inputs)
+                mean = strategy.reduce(tf.VariableAggregation.MEAN, loss, "/cpu:0")
+            self.fetches = [strategy.group(train_op), mean]
+            self.session = tf.Session()
+            self.initializer = tf.global_variables_initializer()
+
+    def initialize(self) -> None:
+        self.session.run(self.initializer)
+
+    def run(self) -> float:
+        for _ in range(self.steps):
+            loss = self.session.run(self.fetches)[1]
+        return float(loss)
+
+
+@cache
+def _server() -> Any:
+    return tf.train.Server(CLUSTER, "worker", PEERS.index)
+
+
+class Worker(Single):
+    """A workload as a worker's own graph, with its part of the data. Arguments as of ``Ours``."""
+
+    def __init__(self, workload: Workload, devices: Sequence[Any], steps_per_run: int):
+        self.steps = steps_per_run
+        server = _server()
+        with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(cluster=CLUSTER)):
+            dataset = tf.data.Dataset.from_tensor_slices(workload.examples()).repeat()
+            dataset = dataset.batch(workload.batch, drop_remainder=True).shard(PEERS.count, PEERS.index)
+            with tf.variable_scope(workload.name.replace(" ", "_")):  # a server has one variable of a name
+                loss = workload.loss(*dataset.make_one_shot_iterator().get_next(), workload.initial)
+                self.fetches = [workload.optimizer().minimize(loss), loss]
+            self.session = tf.Session(server.target)
+            self.initializer = tf.global_variables_initializer()
+
+
+SIDES: dict[str, tuple[Any, str]] = {"loop": (Ours, "scan"), "session": (Single, "steps"), "workers": (Worker, "steps")}
+
+
+def steps(kind: str, rounds: int, steps_per_run: int) -> None:
     """Prints the times of a step of both sides, by turns."""
     for workload in (mlp.workload(), mlp.workload("small mlp", batch=64, features=64, hidden=(64, 64))):
         devices = jax.devices()
+        of_ours, form = SIDES[kind]
         sides = {
-            "ours": Ours(workload, devices, steps_per_run),
-            "twin": HostsTwin(workload, devices, steps_per_run, "scan"),
+            "ours": of_ours(workload, devices, steps_per_run),
+            "twin": HostsTwin(workload, devices, steps_per_run, form),
         }
         losses = {}
         for name, side in sides.items():
             side.initialize()
             losses[name] = [side.run() for _ in range(3)]
-        np.testing.assert_allclose(losses["ours"][0], losses["twin"][0], 0.02)
+        if kind != "workers":  # whose losses are of their own batches
+            np.testing.assert_allclose(losses["ours"][0], losses["twin"][0], 0.02)
         times: dict[str, list[float]] = {name: [] for name in sides}
         for _ in range(rounds):
             for name, side in sides.items():
@@ -73,7 +145,7 @@ def steps(rounds: int, steps_per_run: int) -> None:
         fastest = min(times["ours"]) / min(times["twin"])
         if PEERS.index == 0:
             print(
-                f"| {workload.name} | {PEERS.count} x {len(devices) // PEERS.count} | {medians['ours']:.3f} | "
+                f"| {workload.name}, {kind} | {PEERS.count} x {len(devices) // PEERS.count} | {medians['ours']:.3f} | "
                 f"{medians['twin']:.3f} | {medians['ours'] / medians['twin']:.3f} | {fastest:.3f} |",
                 flush=True,
             )
@@ -106,7 +178,8 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--devices", type=int, default=1, help="of each process")
     parser.add_argument("--rounds", type=int, default=40)
-    parser.add_argument("--steps", type=int, default=50, help="of a run, which is one program")
+    parser.add_argument("--steps", type=int, default=50, help="of a run; in a loop it is one program")
+    parser.add_argument("--kinds", nargs="+", choices=SIDES, default=list(SIDES))
     arguments = parser.parse_args()
     if PEERS.count == 1:
         done = several.run(arguments.processes, arguments.devices, MODULE, sys.argv[1:], seconds=1200)
@@ -117,7 +190,8 @@ def main() -> None:
     if PEERS.index == 0:
         print("| model | processes x towers | ours, ms a step | twin, ms a step | ratio | of the fastest |")
         print("|---|---|---|---|---|---|")
-    steps(arguments.rounds, arguments.steps)
+    for kind in arguments.kinds:
+        steps(kind, arguments.rounds, arguments.steps)
     agreement(200)
 
 

@@ -16,8 +16,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from functools import cache
 from typing import Any
+from unittest import mock
 
 import jax
 import numpy as np
@@ -27,11 +29,12 @@ import towerstrat.compat.v1 as tf
 from benchmarks import mlp
 from benchmarks.harness import Devices, Ours, Twin, Workload
 from tests.hosts import several
-from towerstrat.graph.runtime import agreed
+from towerstrat.graph.runtime import agreed, compiled
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
 
 MODULE = "benchmarks.hosts"
+FIRST_CALLS = 20
 CLUSTER = {"worker": [f"localhost:{2222 + i}" for i in range(PEERS.count)]}
 
 
@@ -152,24 +155,42 @@ def steps(kind: str, rounds: int, steps_per_run: int) -> None:
 
 
 def agreement(programs: int) -> None:
-    """Prints what comparing costs: the exchange, and describing a program of some operations."""
+    """Prints what comparing costs: the exchange, describing a program, and how much later a new one has run."""
     taken = []
     for number in range(programs):
         start = time.perf_counter()
         AGREEMENT.require(f"program {number}", {"its operations": "0" * 24}, list)
         taken.append(time.perf_counter() - start)
-    with tf.Graph().as_default():
-        x = tf.zeros([8, 64])
-        for _ in range(60):
-            x = tf.nn.relu(tf.matmul(x, tf.ones([64, 64])) + 1.0)
+    with tf.Graph().as_default(), tf.Session() as session:
+        strategy = tf.contrib.distribute.TPUStrategy(Devices(jax.devices()))
+        given = tf.placeholder(tf.float32, [None, 64])
+
+        def tower_fn(x: Any) -> Any:
+            for _ in range(60):
+                x = tf.nn.relu(tf.matmul(x, tf.ones([64, 64])) + 1.0)
+            return tf.reduce_sum(x)
+
+        with strategy.scope():
+            values = strategy.call_for_each_tower(tower_fn, given)
+            total = strategy.reduce(tf.VariableAggregation.SUM, values, "/cpu:0")
         operations = tf.get_default_graph().get_operations()
-    start = time.perf_counter()
-    agreed.fingerprint(operations, ())
-    described = time.perf_counter() - start
+        start = time.perf_counter()
+        agreed.fingerprint(operations, ())
+        described = time.perf_counter() - start
+        # Each shape is a program of its own; every other one is not compared.
+        first: dict[bool, list[float]] = {True: [], False: []}
+        for rows in range(1, 2 * FIRST_CALLS + 1):
+            compared = rows % 2 == 0
+            with nullcontext() if compared else mock.patch.object(compiled, "require_agreement"):
+                start = time.perf_counter()
+                session.run(total, {given: np.ones([rows, 64], np.float32)})
+                first[compared].append(time.perf_counter() - start)
     if PEERS.index == 0:
+        with_it, without = (statistics.median(first[compared]) * 1e3 for compared in (True, False))
         print(
-            f"An exchange takes {statistics.median(taken) * 1e3:.2f} ms (fastest {min(taken) * 1e3:.2f}); describing a "
-            f"program {described / len(operations) * 1e6:.1f} us per operation."
+            f"An exchange takes {statistics.median(taken) * 1e3:.2f} ms (fastest {min(taken) * 1e3:.2f}), describing a "
+            f"program {described / len(operations) * 1e6:.1f} us per operation, both while it is compiled: first calls "
+            f"of programs of {len(operations)} operations take {with_it:.1f} ms, not compared {without:.1f} ms."
         )
 
 

@@ -264,11 +264,9 @@ class Compiled(Generic[P]):
                     start = time.perf_counter()
                     with ACCOUNTS.spent(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
                         program = make(given, counts)
-                        compiled = program.prepare(store, given.inputs)
-                    if program.place is not None and program.place.spans:
-                        require_agreement(
-                            self.log.what, program.operations, (given.signature, form), self._shared(given, program)
-                        )
+                        spans = program.place is not None and program.place.spans
+                        agree = functools.partial(self._agree, program, given, form) if spans else None
+                        compiled = program.prepare(store, given.inputs, agree)
                         program.arriving = {}
                     self.log.note(time.perf_counter() - start, self._described(given))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
@@ -302,6 +300,10 @@ class Compiled(Generic[P]):
             None if all(has_value) else tuple(has_value),
             tuple([np.shape(store.get(c)) for c in self.loose if store.get(c) is not None]),
         )
+
+    def _agree(self, program: Program, given: Given, form: Hashable) -> None:
+        """Compares a program that processes run together, and what each has for it, with that of the others."""
+        require_agreement(self.log.what, program.operations, (given.signature, form), self._shared(given, program))
 
     def _shared(self, given: Given, program: Program) -> dict[str, Any]:
         """What this process alone has so far of what a program needs to be the same in all processes, by name."""

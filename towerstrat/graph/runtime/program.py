@@ -5,6 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # the enumerations of signal cost 20 us a run
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
@@ -22,7 +23,7 @@ from towerstrat.graph.lowering.faults import Faults, no_fault, record_size
 from towerstrat.graph.lowering.kinds import ByKind, Kinds
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.switched import switched
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts.progress import COMPILING, PROGRESS
 
 Abstract = Array | jax.ShapeDtypeStruct
 """An array, or what stands for one where a program is only traced."""
@@ -322,10 +323,24 @@ class Program:
             return value.sharding != wanted
         return not wanted.is_fully_addressable and not wanted.is_fully_replicated
 
-    def prepare(self, store: StateStore, inputs: Sequence[Array]) -> jax.stages.Compiled:
-        """Compiles it for a store's state and such inputs. Runs nothing."""
+    def prepare(
+        self, store: StateStore, inputs: Sequence[Array], meanwhile: Callable[[], None] | None = None
+    ) -> jax.stages.Compiled:
+        """Compiles it for a store's state and such inputs. Runs nothing.
+
+        Args:
+          meanwhile: is called in another thread while it is compiled; what it raises is raised when both are done.
+        """
         donated, kept = self._state(store)
-        self.compiled = self.lowered(donated, kept, self._brought(inputs)).compile()
+        lowered = self.lowered(donated, kept, self._brought(inputs))
+        if meanwhile is None:
+            self.compiled = lowered.compile()
+        else:
+            with ThreadPoolExecutor(1, "towerstrat-meanwhile") as threads:
+                beside = threads.submit(meanwhile)
+                self.compiled = lowered.compile()
+                with PROGRESS.phase(COMPILING, "comparing a program with the other processes"):
+                    beside.result()
         store.last = (self, donated, kept)
         return self.compiled
 

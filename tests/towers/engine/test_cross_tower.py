@@ -9,7 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from towerstrat.compat import importer
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ops import collectives
+from towerstrat.graph.ir.mesh import Axis
 from towerstrat.towers.engine.collective import CollectiveAllReduce, MultiWorkerAllReduce, choose_the_best
 
 lib = tf.contrib.distribute
@@ -152,12 +152,13 @@ def test_what_would_be_sent_apart_is_sent_together(monkeypatch):
             h = tf.layers.dense(tf.ones([1, 3]) * (k + 1.0), 5, kernel_initializer=tf.ones_initializer())
             loss = tf.losses.sparse_softmax_cross_entropy(given[k][tf.newaxis], h)
             count = tf.get_variable("count", [], tf.int32, tf.zeros_initializer(), trainable=False, aggregation=SUM)
-            step = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
-            return loss, count.assign_add(k + 1), step
+            mean = tf.get_variable("mean", [5], initializer=tf.zeros_initializer(), trainable=False, aggregation=MEAN)
+            before = tf.group(count.assign_add(k + 1), mean.assign(tf.reduce_mean(h, 0)))
+            return loss, before, tf.train.GradientDescentOptimizer(1.0).minimize(loss)
 
         with distribution.scope():
-            loss, count, step = distribution.call_for_each_tower(model)
-            fetches = [distribution.reduce(MEAN, loss, "/cpu:0"), distribution.group(count), distribution.group(step)]
+            loss, before, step = distribution.call_for_each_tower(model)
+            fetches = [distribution.reduce(MEAN, loss, "/cpu:0"), distribution.group(before), distribution.group(step)]
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             found = [session.run(fetches, {given: labels})[0]]
@@ -169,12 +170,12 @@ def test_what_would_be_sent_apart_is_sent_together(monkeypatch):
 
     with tf.Graph().as_default():
         *wanted, many = steps([0, 1, 2, 3])
-    monkeypatch.setattr(collectives, "sends_apart", lambda platform, axis: True)
+    monkeypatch.setattr(Axis, "sends_apart", True)
     with tf.Graph().as_default():
         *found, few = steps([0, 1, 2, 3])
     same(found, wanted)
     assert "f32[3,5]" in " ".join(many)
-    assert sorted(part.partition("{")[0] for part in few) == ["f32[22]", "s32[1]"]  # 15 + 5, the loss, the check
+    assert sorted(part.partition("{")[0] for part in few) == ["f32[27]", "s32[1]"]  # 15 + 5 + 5, the loss, the check
 
 
 def test_rows_of_tables_are_concatenated():

@@ -75,6 +75,14 @@ class Axis:
         return jax.process_count() > 1 and any(device.process_index != jax.process_index() for device in self.devices)
 
     @cached_property
+    def sends_apart(self) -> bool:
+        """Whether collectives send each buffer by itself, which takes a while however small it is.
+
+        So does gloo, by which the CPUs of several processes add up: some 0.3 ms each. Others send many together.
+        """
+        return self.spans and self.platform == "cpu"
+
+    @cached_property
     def own(self) -> tuple[int, ...]:
         """This process' positions: those that have a device of it."""
         if not self.spans:

@@ -28,7 +28,7 @@ from towerstrat.graph.lowering.gradient_rules import TracedRule, passes_gradient
 from towerstrat.graph.lowering.guarded import Guarded
 from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, combines, same, steps_of_gradients, tracing
 from towerstrat.graph.lowering.lookups import Key, Lookups, Shapes, lookups_in, rows_of
-from towerstrat.graph.lowering.ordering import checks_first
+from towerstrat.graph.lowering.ordering import late_ones_last
 from towerstrat.graph.lowering.outputs import all_known, as_outputs, check_declared
 from towerstrat.graph.lowering.refusals import (
     NeedsStatic,
@@ -329,8 +329,9 @@ class Lowering(Guarded):
 
     def run(self, operations: Sequence[Operation]) -> None:
         """Evaluates operations in the given order, but for checks: they come before the writes that they may forbid."""
-        if not self.eager and any(op.checks for op in operations):
-            operations = checks_first(operations)
+        together = self.axis is not None and self.axis.sends_apart
+        if not self.eager and (together or any(op.checks for op in operations)):
+            operations = late_ones_last(operations, together)
         checked = any(op.checks and op.writes for op in operations)
         for i, op in enumerate(operations):
             if checked and op.definition.writes:

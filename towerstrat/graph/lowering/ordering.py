@@ -1,4 +1,5 @@
-"""The order in which a program's operations are evaluated: checks before the writes that they may forbid, text last."""
+"""The order in which a program's operations are evaluated: checks before the writes that they may forbid, sums that
+can be made together beside each other, text last."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ from collections.abc import Container, Sequence
 from towerstrat.graph.ir.elements import Operation, Tensor, dependencies, has_effect, numpy_alone
 from towerstrat.graph.ir.state import Cell
 
+_COLLECTIVE, _WRITE = 1, 2
 
-def checks_first(operations: Sequence[Operation]) -> Sequence[Operation]:
+
+def late_ones_last(operations: Sequence[Operation], collectives: bool) -> Sequence[Operation]:
     """The operations, with those that write variables as late as their effects allow.
 
     A write that comes after all checks keeps the old value by itself where one fails. One that comes before some check
@@ -18,12 +21,13 @@ def checks_first(operations: Sequence[Operation]) -> Sequence[Operation]:
     Args:
       operations: in an order in which they can be evaluated. Those that need the value or the state that another one
         leaves stay behind it.
+      collectives: whether collectives are late too, before the writes: all whose values are there by then are made
+        together.
     """
-    late = [_changes_variables(op) for op in operations]
-    if True not in late:
-        return operations
-    first = late.index(True)
-    if not any(op.checks and not is_late for op, is_late in zip(operations[first:], late[first:], strict=True)):
+    late = [_lateness(op, collectives) for op in operations]
+    first = next((i for i, rank in enumerate(late) if rank), len(late))
+    later = list(zip(operations[first:], late[first:], strict=True))
+    if not any(op.checks and rank != _WRITE for op, rank in later) and _COLLECTIVE not in late:
         return operations
     place = {op: i for i, op in enumerate(operations)}
     followers: dict[int, list[int]] = {}
@@ -63,6 +67,12 @@ def texts_last(operations: Sequence[Operation], fed: Container[Tensor]) -> list[
         else:
             before.update(dependencies(op, fed))
     return [op for op in operations if op not in last] + [op for op in operations if op in last]
+
+
+def _lateness(op: Operation, collectives: bool) -> int:
+    if _changes_variables(op):
+        return _WRITE
+    return _COLLECTIVE if collectives and op.definition.collective else 0
 
 
 def _changes_variables(op: Operation) -> bool:

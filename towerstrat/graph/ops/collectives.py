@@ -136,20 +136,12 @@ _TOGETHER = 1 << 20
 """The bytes of a value up to which it is added up with others in one buffer."""
 
 
-def sends_apart(platform: str, axis: Axis) -> bool:
-    """Whether each buffer is sent by itself, which takes a while however small it is.
-
-    So does gloo, by which the CPUs of several processes add up: some 0.3 ms each. Other platforms send many together.
-    """
-    return axis.spans and platform == "cpu"
-
-
 def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> jax.Array:
     """The sum of a tensor's values along a mapped axis.
 
     Where buffers are sent apart, sums that follow, and of which the values are here already, are made in the same one.
     """
-    if lowering.kinds is not None or lowering.differentiated or not sends_apart(lowering.platform, axis):
+    if lowering.kinds is not None or lowering.differentiated or not axis.sends_apart:
         return lax.psum(value, axis.name)
     totals: dict[Tensor, jax.Array] = lowering.shared("totals", dict)
     if tensor not in totals:

@@ -608,7 +608,7 @@ def estimators():
             metrics = (lambda x: {"mean": tf1.metrics.mean(x)}, [features])
             return tf1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
 
-        place = f"{sys.argv[2]}/{kind}-{PEERS.index}"
+        place = f"{sys.argv[2]}/{kind}"
         tpu = tf1.estimator.tpu.TPUConfig(2, per_host_input_for_training=getattr(modes, kind))
         config = tf1.estimator.tpu.RunConfig(tpu_config=tpu, model_dir=place, save_checkpoints_steps=4)
         estimator = tf1.estimator.tpu.TPUEstimator(

@@ -44,8 +44,10 @@ class IteratorResource:
       share: where elements have a part for each position of an axis, those that this process makes.
       apart: whether processes have data of their own, which may end at different times.
       alone: whether a process may fail to make its parts of an element of which others make theirs.
-      promised: how many elements may be taken in all before any process' data ends; None: nobody has asked yet, or
-        it is not known. asked: whether it was asked for since the initialization.
+      partial: whether places in the pipeline are of the rows of ``share`` alone.
+      promised: how many elements may be taken in all before any process' data ends, or before processes have to tell
+        each other again whether all could make their parts; None: nobody has asked yet, or it is not known.
+      asked: whether it was asked for since the initialization.
     """
 
     def __init__(self, structure: Structure, waiting: WaitingStates):
@@ -56,6 +58,7 @@ class IteratorResource:
         self.share: Share | None = None
         self.apart = False
         self.alone = False
+        self.partial = False
         self.asked = False
         self.promised: float | None = None
         self._waiting = waiting
@@ -101,6 +104,7 @@ class IteratorResource:
             self.share = next((part.share for part in parts if part.share is not None), None)
             self.apart = any(part.apart for part in parts)
             self.alone = any(part.alone for part in parts)
+            self.partial = any(part.partial for part in parts)
             self.asked, self.promised = False, None
             self._opening = opening
             self._source = source
@@ -132,7 +136,7 @@ class IteratorResource:
             with at_one_moment():
                 parts = {"source": state_of(self._source), "opening": opening.state()}
             parts |= {"returned": state_of(self._returned), "taken": self._taken}
-            if (self._returned or self.alone) and self.share is not None and not self.share.whole:
+            if (self._returned or self.partial) and self.share is not None and not self.share.whole:
                 # What was taken ahead are this process' parts of elements; another one takes these elements again.
                 parts |= {"own": list(self.share.own), "before": self._before()}
             return parts
@@ -173,8 +177,10 @@ class IteratorResource:
             raise InvalidArgumentError(None, None, message) from None
 
     def _go_to(self, opening: Opening, place: State) -> None:
-        if "own" in place and (self.share is None or place["own"] != list(self.share.own)):
-            place = {"entropy": place["opening"]["entropy"], TAKEN_AGAIN: place["before"]}
+        own = None if self.share is None else list(self.share.own)
+        if ("own" in place and place["own"] != own) or (self.partial and not place.keys() & {"own", TAKEN_AGAIN}):
+            before = place["before"] if "before" in place else place["taken"] - len(place["returned"])
+            place = {"entropy": place["opening"]["entropy"], TAKEN_AGAIN: before}
         if TAKEN_AGAIN not in place:
             opening = opening.again(place["opening"])
             source = resumed(opening.pull(), place["source"])
@@ -218,6 +224,12 @@ class IteratorResource:
                 error, self._error = self._error, None
                 raise error
             return list(self._take(self._started().__next__))
+
+    def made(self) -> int:
+        """How many of the next elements are made already, at least."""
+        with self._lock:
+            ready = self._source.ready() if isinstance(self._source, Pull) and self._error is None else 0
+            return len(self._returned) + ready
 
     def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
         """Writes the next elements into rows ``start, start + 1, ...`` of buffers.

@@ -54,6 +54,10 @@ class Pull(Stateful):
         """The next ``count`` elements stacked, or None where they come one by one; then none is taken."""
         return None
 
+    def ready(self) -> int:
+        """How many of the next elements are made already, at least."""
+        return 0
+
     def next_many(self, out: Sequence[Array]) -> int:
         """Writes next elements into the rows of ``out``, several at once; returns how many, 0 where it cannot."""
         return 0
@@ -230,6 +234,8 @@ class Node(Part):
       apart: whether processes have data of their own here, which may end at different times.
       alone: whether a process may fail to make its parts of an element of which others make theirs.
       sure: whether its elements come without fail, as those that only move arrays in memory do.
+      partial: whether places in it are of the rows of ``share``, so that no other share goes on from them.
+      meaning: the pipeline that it is another form of, where places by number of elements are the same in both.
     """
 
     structure: Structure
@@ -237,6 +243,8 @@ class Node(Part):
     apart: bool = False
     alone: bool = False
     sure: bool = False
+    partial: bool = False
+    meaning: Node | None = None
     children: tuple[Node, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     cells: tuple[Cell, ...] = ()

@@ -41,10 +41,11 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
         return resource.next()
     if resource.apart and not resource.asked:
         _ask(resource)
-    promised = resource.promised
-    agreed = resource.alone or (resource.apart and promised is None)
     with jax.enable_x64(True):
-        if agreed:
+        if resource.alone and not resource.apart and resource.used >= (resource.promised or 0):
+            _make_ahead(resource, axis)
+        promised = resource.promised
+        if resource.apart and promised is None:
             own, found = _agreed(resource, axis)
         elif promised is not None and resource.used >= promised:
             raise StopIteration(": one of the processes has no more elements")
@@ -107,20 +108,45 @@ def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any], list[Any
         state = ENDED
     except Exception as caught:
         state, error = FAILED, caught
-    told = axis.told(_shapes(resource, element, state, len(axis.own)) if resource.apart else [state])
+    told = axis.told(_shapes(resource, element, state, len(axis.own)))
     if (told[:, 0] != THERE).any():
-        if element is not None and resource.apart:
+        if element is not None:
             resource.push_back([element])
         _end_together(state, error)
     assert element is not None
-    if not resource.apart:
-        return element, [_spread(axis, part) for part in element]
     found, at = [], 1
     for part, dims in zip(element, resource.structure.dims, strict=True):
         rank = int(told[0, at])
         found.append(_joined(axis, part, [tuple(map(int, row)) for row in told[:, at + 1 : at + 1 + rank]]))
         at += 1 + (_RANK if dims is None else len(dims))
     return element, found
+
+
+def _make_ahead(resource: IteratorResource, axis: Axis) -> None:
+    """Learns how many of the next elements all processes have made, where one may fail to make its parts.
+
+    Raises:
+      StopIteration: there is none. Exception: a process could not make the next one, which all leave out.
+    """
+    taken: list[list[Any]] = []
+    error: Exception | None = None
+    state = THERE
+    try:
+        taken.append(resource.next())
+        while resource.made() and not resource.live:
+            taken.append(resource.next())
+    except StopIteration:
+        state = ENDED
+    except Exception as caught:
+        state, error = FAILED, caught
+    except BaseException:
+        resource.push_back(taken)
+        raise
+    least = int(axis.told([len(taken)]).min())
+    resource.push_back(taken if least else taken[1:])
+    if not least:
+        _end_together(state, error)
+    resource.promised = resource.used + least
 
 
 def _shapes(resource: IteratorResource, element: Sequence[Any] | None, state: int, own: int) -> HostArray:

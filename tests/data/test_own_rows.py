@@ -1,0 +1,118 @@
+"""Batches of which a process makes its own rows: they are those of one process, whatever is below the batch."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import towerstrat.compat.v1 as tf
+from tests.data.test_properties import source
+from tests.data.test_resuming import changes
+from tests.data.test_shares import OWN, elements, rows_of
+from towerstrat.checkpoints.states import decoded, encoded
+from towerstrat.data import mapping
+from towerstrat.data.iterator_resource import IteratorResource
+from towerstrat.data.pipeline import Opening
+from towerstrat.data.share import Share
+from towerstrat.data.state import taken_again
+from towerstrat.towers.engine.own_rows import split_rows
+from towerstrat.towers.engine.splitting import Split
+
+
+def written(x):
+    """Through texts: by numpy, element by element."""
+    return tf.string_to_number(tf.as_string(x), tf.int64) + 1
+
+
+def in_a_branch(x):
+    """Draws in a branch, which one by one are counted where the branch is taken."""
+    return tf.cond(x % 2 < 1, lambda: x + tf.random_uniform([], 0, 50, tf.int64), lambda: x)
+
+
+def waiting():
+    """Maps that can wait, and what is around them."""
+    return st.sampled_from(
+        [
+            lambda d: d.map(lambda x: x * 2),
+            lambda d: d.map(lambda x: x + tf.random_uniform([], 0, 50, tf.int64)),
+            lambda d: d.map(written),
+            lambda d: d.map(in_a_branch),
+            lambda d: d.map(lambda x: x + tf.random_uniform([], 0, 50, tf.int64, seed=3)).shuffle(4),
+            lambda d: tf.data.Dataset.zip((d.map(written), d.skip(1).map(lambda x: x + 5))).map(lambda x, y: x - y),
+            lambda d: d.interleave(lambda x: tf.data.Dataset.range(x % 3).map(lambda y: y * 2), 2),
+            lambda d: d.interleave(lambda x: tf.data.Dataset.range(x % 3).map(lambda y: y + x), 2),
+        ]
+    )
+
+
+def chains():
+    return st.lists(st.one_of(waiting(), changes()), max_size=4)
+
+
+def made(length, rows, chain, batch, drop):
+    dataset = source(list(range(length)), rows)
+    for change in chain:
+        dataset = change(dataset)
+    return dataset.map(lambda x: (x, tf.stack([x, x + 1]))).batch(batch, drop_remainder=drop).prefetch(1).node
+
+
+@given(
+    st.booleans(), st.integers(0, 14), chains(), st.integers(1, 8), st.booleans(), st.booleans(), st.sampled_from(OWN)
+)
+def test_own_rows_are_those_of_the_whole(rows, length, chain, batch, drop, many, own):
+    tf.set_random_seed(1)
+    node = made(length, rows, chain, batch, drop)
+    with pytest.MonkeyPatch.context() as patch:
+        if many:
+            patch.setattr(mapping, "MANY_ROWS", 1)
+        whole = elements(Split(node, Share(4)))
+        assert elements(split_rows(node, Share(4, own))) == [rows_of(element, own) for element in whole]
+
+
+def resource_of(session, node):
+    found = IteratorResource(node.structure, session.waiting)
+    tensors = node.inputs()
+    values = dict(zip(tensors, session.run(tensors) if tensors else [], strict=True))
+    found.initialize(Opening(session, node, values, (1, 2)))
+    return found
+
+
+def rest(resource, count=10_000):
+    found = []
+    while len(found) < count:
+        try:
+            found.append([np.asarray(x.padded if hasattr(x, "padded") else x).tolist() for x in resource.next()])
+        except StopIteration:
+            break
+    return found
+
+
+@given(
+    st.booleans(),
+    st.integers(3, 14),
+    chains(),
+    st.integers(0, 4),
+    st.integers(0, 2),
+    *[st.sampled_from([Share(4, own) for own in ((2, 3), (1,), None)])] * 2,
+)
+def test_any_number_of_processes_goes_on(rows, length, chain, taken, returned, before, after):
+    """From a place of the same share, of another one, and of one process; and one process from that of a share."""
+    tf.set_random_seed(1)
+    node = made(length, rows, chain, 4, True)
+    with tf.Session() as session:
+        saved, wanted, found = (resource_of(session, split_rows(node, share)) for share in (before, after, after))
+        rest(saved, taken)
+        saved.push_back([[np.asarray(x) for x in element] for element in rest(saved, returned)])
+        state = decoded(encoded(saved.state()))
+        if "place" in state:
+            rest(wanted, taken)
+            found.resume(state)
+            assert rest(found) == rest(wanted)
+
+
+def test_a_process_goes_on_from_its_own_place_at_once():
+    node = made(14, True, [lambda d: d.filter(lambda x: x > 1).map(written).shuffle(5, 1)], 4, True)
+    with tf.Session() as session:
+        saved = resource_of(session, split_rows(node, Share(4, [1])))
+        rest(saved, 2)
+        assert taken_again(decoded(encoded(saved.state()))) == 0

@@ -270,6 +270,59 @@ def own_uneven():
     return [parts(strategy, element) for element in strategy.distribute_datasets_from_function(made)]
 
 
+def until_all_have_ended():
+    """Pipelines of several workers, of different lengths: batches of nothing until the last one ends."""
+    strategy, found = tf.distribute.MultiWorkerMirroredStrategy(), []
+    with strategy.scope():
+        total, count = tf.Variable(0.0), tf.Variable(0)
+
+    def step(element):
+        share = strategy.run(lambda x: (tf.reduce_sum(x), tf.shape(x)[0]), args=(element,))
+        total.assign(total * 0.5 + strategy.reduce("SUM", share[0], axis=None))
+        count.assign_add(strategy.reduce("SUM", share[1], axis=None))
+
+    @tf.function
+    def loop(data):
+        for element in data:
+            step(element)
+
+    @tf.function
+    def optionals(iterator):
+        optional = iterator.get_next_as_optional()
+        while optional.has_value():
+            step(optional.get_value())
+            optional = iterator.get_next_as_optional()
+
+    for lengths in ([4, 4], [6, 2], [2, 21], [0, 3], [0, 0], [5, 4]):
+        data = strategy.distribute_datasets_from_function(lambda context, n=lengths: own_numbers(context, n))
+        found.append([lengths, str(data.element_spec), [parts(strategy, element) for element in data]])
+        for run in (loop, lambda data: optionals(iter(data))):
+            total.assign(0.0)
+            count.assign(0)
+            run(data)
+            found.append([float(total), int(count)])
+    endless = strategy.distribute_datasets_from_function(lambda context: own_numbers(context, [4, 4]).repeat())
+    found.append(str(endless.element_spec))
+    # Where shapes are not known, replicas of all strategies go on.
+    data = replicas().distribute_datasets_from_function(
+        lambda context: own_numbers(context, [2, 5]).unbatch().batch(2)
+    )
+    found.append([parts(strategy, element) for element in data])
+    return found
+
+
+def waiting_is_a_place():
+    """The state of iterators of which one has ended and waits for the other, and what is left from there."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    data = strategy.distribute_datasets_from_function(lambda context: own_numbers(context, [2, 6]))
+    first, second = iter(data), iter(data)
+    next(first), next(first)
+    state = first.handle.array.item().state()
+    found = [sorted(state)]
+    second.handle.array.item().resume(state)
+    return [*found, *([parts(strategy, element) for element in iterator] for iterator in (first, second))]
+
+
 def own_errors():
     """An exception of one process' pipeline: one by one, in a loop of a function, and what comes after it."""
     strategy, found = replicas(), []
@@ -628,6 +681,7 @@ def main(cases, place):
 
 
 EAGER = {
+    "until_all_have_ended", "waiting_is_a_place",
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
     "policies", "different_pipelines", "own_images", "bad_image",
 }  # fmt: skip

@@ -43,6 +43,8 @@ class IteratorResource:
       live: whether functions of the pipeline read variables when an element is made; no element is made ahead then.
       share: where elements have a part for each position of an axis, those that this process makes.
       apart: whether processes have data of their own, which may end at different times.
+      fills: whether a process whose data has ended gives batches of nothing until that of all processes has.
+      waits: whether it has ended, and does so.
       alone: whether a process may fail to make its parts of an element of which others make theirs.
       partial: whether places in the pipeline are of the rows of ``share`` alone.
       promised: how many elements may be taken in all before any process' data ends, or before processes have to tell
@@ -57,6 +59,8 @@ class IteratorResource:
         self.live = False
         self.share: Share | None = None
         self.apart = False
+        self.fills = False
+        self.waits = False
         self.alone = False
         self.partial = False
         self.asked = False
@@ -103,6 +107,8 @@ class IteratorResource:
             self.lender = None  # what it holds is of the data before
             self.share = next((part.share for part in parts if part.share is not None), None)
             self.apart = any(part.apart for part in parts)
+            self.fills = any(part.fills for part in parts)
+            self.waits = False
             self.alone = any(part.alone for part in parts)
             self.partial = any(part.partial for part in parts)
             self.asked, self.promised = False, None
@@ -125,6 +131,7 @@ class IteratorResource:
             if self.lender is not None:
                 self.lender.give_back(self)
             found: State = {"initializations": self.initializations}
+            at_end = at_end or self.waits
             if self._opening is None or (self._ended and not self._returned and not at_end):
                 return found
             return found | {"pipeline": fingerprint(self._opening), "place": self._place(self._opening)}

@@ -232,6 +232,7 @@ class Node(Part):
       cells: the variables that this node's functions read.
       share: where elements have a part for each position of an axis, those that this process makes.
       apart: whether processes have data of their own here, which may end at different times.
+      fills: whether a process whose data has ended gives batches of nothing until that of all processes has.
       alone: whether a process may fail to make its parts of an element of which others make theirs.
       sure: whether its elements come without fail, as those that only move arrays in memory do.
       partial: whether places in it are of the rows of ``share``, so that no other share goes on from them.
@@ -241,6 +242,7 @@ class Node(Part):
     structure: Structure
     share: Share | None = None
     apart: bool = False
+    fills: bool = False
     alone: bool = False
     sure: bool = False
     partial: bool = False

@@ -15,7 +15,7 @@ from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.pipeline import INFINITE, Node
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.types import HostArray
+from towerstrat.graph.ir.types import DType, HostArray
 from towerstrat.graph.ir.uneven import Uneven, exactly
 from towerstrat.graph.runtime.shared_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.hosts.exchange import AGREEMENT
@@ -33,7 +33,8 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
 
     Raises:
       InvalidArgumentError: they have, and may not; the element is back.
-      StopIteration: there is none, in one process at least: its value says in which. What others took is back.
+      StopIteration: there is none, in one process at least: its value says in which. What others took is back. Where
+        processes go on until the data of all has ended: in none.
       FailedPreconditionError: it was not initialized.
       Exception: the pipeline raised it; of another process' pipeline it is an OpError that names that.
     """
@@ -41,6 +42,7 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
         return resource.next()
     if resource.apart and not resource.asked:
         _ask(resource)
+    own: list[Any] | None
     with jax.enable_x64(True):
         if resource.alone and not resource.apart and resource.used >= (resource.promised or 0):
             _make_ahead(resource, axis)
@@ -53,7 +55,7 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
             own = resource.next()
             found = [_spread(axis, part) for part in own]
     if not uneven and any(isinstance(part, Uneven) for part in found):
-        resource.push_back([own])
+        resource.push_back([] if own is None else [own])
         shapes = [list(part.shape if isinstance(part, Uneven) else part.shape[1:]) for part in found]
         raise InvalidArgumentError(
             None,
@@ -97,8 +99,11 @@ def _ask(resource: IteratorResource) -> None:
     )
 
 
-def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any], list[Any]]:
-    """(own parts, all) of the next element, of processes that tell each other whether they have one, and its shapes."""
+def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any] | None, list[Any]]:
+    """(own parts, all) of the next element, of processes that tell each other whether they have one, and its shapes.
+
+    Own parts are None where this process' data has ended, and it gives batches of nothing.
+    """
     element: list[Any] | None = None
     error: Exception | None = None
     state = THERE
@@ -109,15 +114,21 @@ def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any], list[Any
     except Exception as caught:
         state, error = FAILED, caught
     told = axis.told(_shapes(resource, element, state, len(axis.own)))
-    if (told[:, 0] != THERE).any():
+    ended, there = told[:, 0] == ENDED, told[:, 0] == THERE
+    goes_on = there.any() and (ended | there).all() if resource.fills else there.all()
+    resource.waits = goes_on and element is None
+    if not goes_on:
         if element is not None:
             resource.push_back([element])
         _end_together(state, error)
-    assert element is not None
+    told = np.where(ended[:, None], told[np.argmax(there)], told)
     found, at = [], 1
-    for part, dims in zip(element, resource.structure.dims, strict=True):
+    for i, (dtype, dims) in enumerate(zip(resource.structure.dtypes, resource.structure.dims, strict=True)):
         rank = int(told[0, at])
-        found.append(_joined(axis, part, [tuple(map(int, row)) for row in told[:, at + 1 : at + 1 + rank]]))
+        told[ended, at + 1 : at + 1 + min(rank, 1)] = 0  # the batch has no rows
+        part = None if element is None else element[i]
+        shapes = [tuple(map(int, row)) for row in told[:, at + 1 : at + 1 + rank]]
+        found.append(_joined(axis, part, shapes, dtype))
         at += 1 + (_RANK if dims is None else len(dims))
     return element, found
 
@@ -178,11 +189,14 @@ def _spread(axis: Axis, part: Any) -> Any:
     return axis.spread(part)
 
 
-def _joined(axis: Axis, part: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
-    """A component whose parts have these shapes at all positions, of which this process has its own."""
-    if len(set(shapes)) == 1:
+def _joined(axis: Axis, part: Any, shapes: Sequence[tuple[int, ...]], dtype: DType) -> Any:
+    """A component whose parts have these shapes at all positions, of which this process has its own, or nothing."""
+    alike = len(set(shapes)) == 1
+    if alike and part is not None:
         return axis.spread(np.asarray(part.padded if isinstance(part, Uneven) else part))
-    whole = np.zeros((len(axis.own), *np.max(np.asarray(shapes), axis=0)), part.dtype)
+    whole = np.zeros((len(axis.own), *np.max(np.asarray(shapes, int), axis=0)), dtype.np)
+    if part is None:
+        return axis.spread(whole) if alike else Uneven(axis.spread(whole), shapes)
     for i, position in enumerate(axis.own):
         inside = exactly(shapes[position])
         whole[i, ...][inside] = part.part(i) if isinstance(part, Uneven) else part[i]

@@ -190,7 +190,7 @@ class DataLoop(HostLoop):
                     break
                 values = self.iterate(run, values)
                 done += 1
-                alone += bool(steps)
+                alone += bool(steps) or shared
                 if alone > _ALONE:
                     self.run_from(run, values, done, total)
                     return

@@ -304,9 +304,7 @@ def until_all_have_ended():
     endless = strategy.distribute_datasets_from_function(lambda context: own_numbers(context, [4, 4]).repeat())
     found.append(str(endless.element_spec))
     # Where shapes are not known, replicas of all strategies go on.
-    data = replicas().distribute_datasets_from_function(
-        lambda context: own_numbers(context, [2, 5]).unbatch().batch(2)
-    )
+    data = replicas().distribute_datasets_from_function(lambda context: own_numbers(context, [2, 5]).unbatch().batch(2))
     found.append([parts(strategy, element) for element in data])
     return found
 

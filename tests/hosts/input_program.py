@@ -321,6 +321,29 @@ def waiting_is_a_place():
     return [*found, *([parts(strategy, element) for element in iterator] for iterator in (first, second))]
 
 
+def own_texts():
+    """Texts of pipelines of the processes' own, and the numbers that a table has for them."""
+    strategy, found = tf.distribute.MultiWorkerMirroredStrategy(), []
+    words = [[b"a", b"bb", b"", b"d\0", b"a"], [b"bb", b"bb", b"\xff\0", b"d\0", b"d\0", b"a", b"long" * 9]]
+    keys = tf.lookup.KeyValueTensorInitializer(tf.constant([b"a", b"bb", b"d\0"]), tf.constant([1, 20, 300]))
+    table = tf.lookup.StaticHashTable(keys, -1000)
+
+    def made(context):
+        data = tf.data.Dataset.from_tensor_slices(words[context.input_pipeline_id])
+        return data.map(lambda text: {"text": text, "number": table.lookup(text)}).batch(2)
+
+    @tf.function
+    def step(numbers):
+        return strategy.reduce("SUM", strategy.run(lambda x: tf.reduce_sum(x), args=(numbers,)), axis=None)
+
+    for element in strategy.distribute_datasets_from_function(made):
+        texts = [[text.decode("latin1") for text in part] for part in parts(strategy, element["text"])]
+        found.append([texts, int(step(element["number"]))])
+    single = strategy.distribute_datasets_from_function(lambda context: made(context).unbatch().repeat())
+    found.append([part.decode("latin1") for part in parts(strategy, next(iter(single))["text"])])
+    return found
+
+
 def own_errors():
     """An exception of one process' pipeline: one by one, in a loop of a function, and what comes after it."""
     strategy, found = replicas(), []
@@ -679,7 +702,7 @@ def main(cases, place):
 
 
 EAGER = {
-    "until_all_have_ended", "waiting_is_a_place",
+    "own_texts", "until_all_have_ended", "waiting_is_a_place",
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
     "policies", "different_pipelines", "own_images", "bad_image",
 }  # fmt: skip

@@ -139,6 +139,14 @@ def check_waiting(process, i):
     assert rest == [steps_until_all_end([2, 6])[2:]] * 2
 
 
+def check_texts(process, i):
+    first = [["a", "bb"], ["", "d\0"], ["bb", "bb"], ["\xff\0", "d\0"]]
+    second = [["a"], [], ["d\0", "a"], ["long" * 9]]
+    numbers = {"a": 1, "bb": 20, "d\0": 300}
+    sums = [sum(numbers.get(text, -1000) for text in chain(*step)) for step in (first, second)]
+    assert process["own_texts"] == [[first, sums[0]], [second, sums[1]], ["a", "bb", "bb", "bb"]]
+
+
 def check_uneven(process, i):
     assert process["own_uneven"] == [[[0, 0], [1, 1], [0], [1, 1, 1]], [[2, 2], [3], [2, 2], [3, 3]]]
 
@@ -236,6 +244,7 @@ CHECKS = {
     "contexts_of_input": check_contexts,
     "own_elements": check_elements,
     "own_loops": check_loops,
+    "own_texts": check_texts,
     "own_uneven": check_uneven,
     "until_all_have_ended": check_all_ended,
     "waiting_is_a_place": check_waiting,

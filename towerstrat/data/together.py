@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 import jax
@@ -13,10 +14,11 @@ import numpy as np
 from towerstrat.data.fingerprint import pieces
 from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.pipeline import INFINITE, Node
+from towerstrat.data.told_texts import told_texts
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.types import DType, HostArray
-from towerstrat.graph.ir.uneven import Uneven, exactly
+from towerstrat.graph.ir.types import DType, HostArray, string
+from towerstrat.graph.ir.uneven import Uneven, exactly, of_parts
 from towerstrat.graph.runtime.shared_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.platform import logs
@@ -83,7 +85,7 @@ def are_alike(node: Node) -> bool:
 def _ask(resource: IteratorResource) -> None:
     """Learns once how many elements all processes have, where each knows how many it has, all of one shape."""
     dims = resource.structure.dims
-    fixed = all(d is not None and None not in d for d in dims)
+    fixed = all(d is not None and None not in d for d in dims) and string not in resource.structure.dtypes
     total = resource.total
     left = max(0, total - resource.used) if fixed and total >= 0 else total if fixed else None
     found = [json.loads(text) for text in AGREEMENT.all_of(json.dumps(left))]
@@ -116,21 +118,51 @@ def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any] | None, l
     told = axis.told(_shapes(resource, element, state, len(axis.own)))
     ended, there = told[:, 0] == ENDED, told[:, 0] == THERE
     goes_on = there.any() and (ended | there).all() if resource.fills else there.all()
-    resource.waits = goes_on and element is None
+    resource.waits = bool(goes_on) and element is None
     if not goes_on:
         if element is not None:
             resource.push_back([element])
         _end_together(state, error)
     told = np.where(ended[:, None], told[np.argmax(there)], told)
-    found, at = [], 1
+    found, texts, at = list[Any](), {}, 1
     for i, (dtype, dims) in enumerate(zip(resource.structure.dtypes, resource.structure.dims, strict=True)):
         rank = int(told[0, at])
         told[ended, at + 1 : at + 1 + min(rank, 1)] = 0  # the batch has no rows
         part = None if element is None else element[i]
         shapes = [tuple(map(int, row)) for row in told[:, at + 1 : at + 1 + rank]]
-        found.append(_joined(axis, part, shapes, dtype))
         at += 1 + (_RANK if dims is None else len(dims))
+        if dtype is string:
+            texts[i] = shapes
+        found.append(None if dtype is string else _joined(axis, part, shapes, dtype))
+    for i, whole in zip(texts, _whole_texts(axis, element, texts), strict=True):
+        found[i] = whole
     return element, found
+
+
+def _whole_texts(
+    axis: Axis, element: Sequence[Any] | None, shapes: Mapping[int, Sequence[tuple[int, ...]]]
+) -> list[Any]:  # fmt: skip
+    """The components of texts with the parts of all positions, which each process has then.
+
+    Args:
+      element: this process' parts, None where there is nothing. shapes: by component, those at each position.
+    """
+    if not shapes:
+        return []
+    own: list[list[bytes]] = [[] for _ in axis.own]
+    for part in [] if element is None else [element[i] for i in shapes]:
+        for k, texts in enumerate(own):
+            texts += (part.part(k) if isinstance(part, Uneven) else part[k, ...]).reshape(-1).tolist()
+    sizes = [[math.prod(shape) for shape in of_positions] for of_positions in shapes.values()]
+    rest = [iter(texts) for texts in told_texts(axis, own, [sum(each) for each in zip(*sizes, strict=True)])]
+    return [of_parts([_shaped(texts, s) for texts, s in zip(rest, each, strict=True)]) for each in shapes.values()]
+
+
+def _shaped(texts: Iterator[bytes], shape: tuple[int, ...]) -> HostArray:
+    """The next texts, as an array."""
+    found = np.empty(math.prod(shape), object)
+    found[:] = list(islice(texts, len(found)))
+    return found.reshape(shape)
 
 
 def _make_ahead(resource: IteratorResource, axis: Axis) -> None:

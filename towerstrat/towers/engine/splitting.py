@@ -12,8 +12,7 @@ from towerstrat.data.share import Share
 from towerstrat.data.structure import RaggedParts
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.types import string
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.uneven import Uneven, of_parts
 
 
 def share_of(axis: Axis, apart: bool = False) -> Share:
@@ -179,11 +178,6 @@ class Dealt(Node):
             raise UnsupportedError(
                 f"Elements with ragged tensors cannot be dealt to {replicas} replicas; make them dense by to_tensor()."
             )
-        if apart and string in self.structure.dtypes:
-            raise UnsupportedError(
-                "Texts cannot be dealt to replicas where each process has a pipeline of its own; leave them out, or "
-                "turn them into numbers, with dataset.map(...)."
-            )
         for child in children[1:]:
             if child.structure.key != self.structure.key:
                 raise ValueError(
@@ -227,7 +221,7 @@ class _Deals(Pull):
             raise StopIteration
         nothing = [_nothing(part) for part in present[0]]
         parts = [nothing if element is None else element for element in taken]
-        return [self.share.of(together(column)) for column in zip(*parts, strict=True)]
+        return [self.share.of(of_parts(column)) for column in zip(*parts, strict=True)]
 
     def _from(self, number: int) -> Element | None:
         source = self.sources[number]
@@ -239,8 +233,3 @@ class _Deals(Pull):
 
 def _nothing(like: Array) -> Array:
     return like[:0] if like.ndim else np.full((), b"" if like.dtype.hasobject else 0, like.dtype)
-
-
-def together(parts: Sequence[Array]) -> Any:
-    """One value from each replica's."""
-    return np.stack(parts) if all(p.shape == parts[0].shape for p in parts[1:]) else Uneven.of(parts)

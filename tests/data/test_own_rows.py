@@ -69,6 +69,73 @@ def test_own_rows_are_those_of_the_whole(rows, length, chain, batch, drop, many,
         assert elements(split_rows(node, Share(4, own))) == [rows_of(element, own) for element in whole]
 
 
+def batched():
+    """Maps of batches ``[n, 2]`` of int64, some of which work on each row by itself."""
+    return st.sampled_from(
+        [
+            lambda x: x * 2 - tf.constant([[1, 2]], tf.int64),
+            lambda x: tf.stack([x[:, 0], x[:, 1] % 7], axis=1),
+            lambda x: tf.reshape(tf.concat([x[:, 1:], x[:, :1]], 1), [-1, 2]),
+            lambda x: tf.string_to_number(tf.as_string(x), tf.int64),
+            lambda x: tf.cast(tf.reduce_sum(tf.one_hot(x[:, 0] % 2, 2), -1, True), tf.int64) + x,
+            lambda x: tf.expand_dims(x, 1)[:, 0, ::-1],
+            lambda x: x - tf.reduce_max(x),  # of all rows
+            lambda x: x[::-1],
+            lambda x: tf.reshape(tf.transpose(x), [-1, 2]),
+            lambda x: x + tf.range(tf.shape(x, out_type=tf.int64)[0])[:, tf.newaxis],
+            lambda x: tf.map_fn(lambda row: row + x[0], x),
+            lambda x: x + tf.random_uniform([2], 0, 9, tf.int64),
+        ]
+    )
+
+
+@given(
+    st.integers(0, 14),
+    st.lists(batched(), max_size=3),
+    st.integers(1, 8),
+    st.booleans(),
+    st.sampled_from(OWN),
+    chains(),
+)
+def test_own_rows_of_batches_that_are_mapped(length, maps, batch, drop, own, chain):
+    tf.set_random_seed(1)
+    dataset = source(list(range(length)), True)
+    for change in chain[:1]:
+        dataset = change(dataset)
+    dataset = dataset.map(lambda x: tf.stack([x, x + 1])).batch(batch, drop_remainder=drop)
+    for function in maps:
+        dataset = dataset.map(function)
+    whole = elements(Split(dataset.node, Share(4)))
+    assert elements(split_rows(dataset.node, Share(4, own))) == [rows_of(element, own) for element in whole]
+
+
+def test_what_works_on_each_row_by_itself():
+    """Texts of a batch are parsed for own rows alone, and what mixes rows is not left to one process."""
+    messages = [tf.train.Example(features=tf.train.Features(feature={
+        "x": tf.train.Feature(float_list=tf.train.FloatList(value=[i, i + 0.5])),
+        "n": tf.train.Feature(int64_list=tf.train.Int64List(value=[i])),
+    })).SerializeToString() for i in range(10)]  # fmt: skip
+    spec = {"x": tf.FixedLenFeature([2], tf.float32), "n": tf.FixedLenFeature([], tf.int64)}
+    batches = tf.data.Dataset.from_tensor_slices(messages).batch(4)
+    parsed = batches.map(lambda texts: tf.parse_example(texts, spec))
+    named = batches.map(lambda texts: tf.parse_example(texts, spec, example_names=texts))
+    numbers = tf.data.Dataset.from_tensor_slices([f"{i},{i}.5" for i in range(10)]).batch(4)
+    columns = numbers.map(lambda lines: tuple(tf.decode_csv(lines, [[0], [0.0]])))
+    for dataset, waits in (
+        (parsed, True),
+        (parsed.map(lambda found: found["x"] / 2.0), True),
+        (columns, True),
+        (columns.map(lambda i, x: (i + 1, tf.stack([x, x], 1))), True),
+        (parsed.map(lambda found: found["x"] - tf.reduce_mean(found["x"])), False),
+        (parsed.map(lambda found: tf.matmul(found["x"], found["x"], transpose_b=True)), False),
+        (named, False),
+    ):
+        found = split_rows(dataset.node, Share(4, (1, 2)))
+        assert (found.meaning is not None) == waits
+        whole = elements(Split(dataset.node, Share(4)))
+        assert elements(found) == [rows_of(element, (1, 2)) for element in whole]
+
+
 def resource_of(session, node):
     found = IteratorResource(node.structure, session.waiting)
     tensors = node.inputs()

@@ -5,18 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from towerstrat.data import mapping
 from towerstrat.data.background import Prefetch
 from towerstrat.data.batching import Batch
-from towerstrat.data.deferred import Column, Columns, Recipe, without_maps
+from towerstrat.data.deferred import Column, Columns, Recipe, stacked, without_maps
+from towerstrat.data.function import Function
+from towerstrat.data.mapping import Map
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, known, tensors_among
 from towerstrat.data.rows import Rows
+from towerstrat.data.rowwise import works_on_rows
 from towerstrat.data.share import Share
 from towerstrat.data.state import Stateful
+from towerstrat.data.structure import Structure
 from towerstrat.data.transforms import WithOptions
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import string
@@ -27,32 +31,63 @@ _AHEAD, _AHEAD_BYTES = 8, 1 << 26
 """Batches, and their bytes, that are made ahead at most."""
 
 
+class _Plan(NamedTuple):
+    """What of a pipeline of batches waits until own rows are known.
+
+    Attributes:
+      child, recipe: the elements below the batch without the maps that wait, and these.
+      batch: the batch.
+      after: functions of the batch that work on each row by itself, in order.
+      structure: of what these give.
+    """
+
+    child: Node
+    recipe: Recipe
+    batch: Batch
+    after: Sequence[Function]
+    structure: Structure
+
+
 def split_rows(node: Node, share: Share) -> Node:
     """Each batch of a pipeline divided among positions, of which this process makes its own.
 
-    Maps below the batch that can wait are called for the process' own rows; what is below them is taken as a whole, so
-    that orders, draws and places are those of one process.
+    Maps below the batch that can wait are called for the process' own rows, and so are those above it that work on each
+    row by itself. The rest is taken as a whole, so that orders, draws and places are those of one process.
     """
     whole = Split(Prefetch(node, 1), share)
-    batch = _behind(node)
-    if share.whole or type(batch) is not Batch or not _shapes_known(batch.children[0]):
-        return whole
-    child, recipe = without_maps(batch.children[0])
-    return _ahead(OwnRows(child, recipe, batch, share), whole) if recipe.functions else whole
+    plan = None if share.whole else _planned(node)
+    return whole if plan is None else _ahead(OwnRows(plan, plan.batch, whole.structure, share), whole)
 
 
 def dealt(node: Node, share: Share) -> Node | None:
     """The batches of a pipeline dealt to positions in turn, of which this process makes its own; those of a step are
     the rows of one large batch. None where no maps can wait, or the last batch may be smaller.
     """
-    batch = _behind(node)
-    if type(batch) is not Batch or not batch.drop_remainder or not isinstance(batch.size, int):
+    plan = None if share.whole else _planned(node)
+    if plan is None or not plan.batch.drop_remainder or not isinstance(plan.batch.size, int):
         return None
-    if share.whole or not _shapes_known(batch.children[0]):
+    large = Batch(plan.batch.children[0], plan.batch.size * share.count, True)
+    return _ahead(OwnRows(plan, large, plan.structure, share), Dealt([node], share))
+
+
+def _planned(node: Node) -> _Plan | None:
+    """What waits; None where nothing does, or rows are not arrays of known shapes.
+
+    Texts are on no device: each process has those of all positions.
+    """
+    found = node.structure
+    known = all(d and None not in d[1:] for d in found.dims)
+    if not known or string in found.dtypes or found.composite:
+        return None
+    after: list[Function] = []
+    batch = _behind(node)
+    while type(batch) is Map and batch.function.of_one_element() and works_on_rows(batch.function):
+        after.insert(0, batch.function)
+        batch = _behind(batch.child)
+    if type(batch) is not Batch or batch.children[0].structure.composite:
         return None
     child, recipe = without_maps(batch.children[0])
-    large = Batch(batch.children[0], batch.size * share.count, True)
-    return _ahead(OwnRows(child, recipe, large, share), Dealt([node], share)) if recipe.functions else None
+    return _Plan(child, recipe, batch, after, found) if recipe.functions or after else None
 
 
 def _behind(node: Node) -> Node:
@@ -60,13 +95,6 @@ def _behind(node: Node) -> Node:
     while isinstance(node, Prefetch | WithOptions):
         node = node.children[0]
     return node
-
-
-def _shapes_known(node: Node) -> bool:
-    """Whether elements are arrays of known shapes. Texts are on no device: each process has those of all positions."""
-    found = node.structure
-    known = all(d is not None and None not in d for d in found.dims)
-    return known and string not in found.dtypes and not found.composite
 
 
 def _ahead(node: OwnRows, whole: Node) -> Node:
@@ -87,25 +115,27 @@ class OwnRows(Node):
     """The parts of batches for a process' own positions, each made of elements that all processes take.
 
     Args:
-      child: the elements without the maps that wait.
-      recipe: these maps.
-      batch: the batch of what they give.
+      plan: what waits until the rows are known.
+      batch: the batch that is divided.
+      structure: of one position's part.
       share: the positions, and those of this process.
     """
 
-    def __init__(self, child: Node, recipe: Recipe, batch: Batch, share: Share):
-        self.children = (child,)
-        self.recipe = recipe
+    def __init__(self, plan: _Plan, batch: Batch, structure: Structure, share: Share):
+        self.children = (plan.child,)
+        self.recipe = plan.recipe
         self.mapped = batch.children[0]
+        self.after = list(plan.after)
         self.size = batch.size
         self.drop_remainder = batch.drop_remainder
         self.share: Share = share
-        self.alone = any(function.may_fail() for function in recipe.functions)
+        self.alone = any(function.may_fail() for function in (*self.recipe.functions, *self.after))
         self.partial = True
         self.replicas = share.count
-        self.dims = list(batch.children[0].structure.dims)
-        self.structure = Split(batch, share).structure
-        self.tensors = (*recipe.tensors, *tensors_among(self.size))
+        self.dims = [d and d[1:] for d in plan.structure.dims]
+        self.structure = structure
+        captured = [t for function in self.after for t in function.captures]
+        self.tensors = (*self.recipe.tensors, *captured, *tensors_among(self.size))
         self._batches = batch.cardinality
 
     def cardinality(self) -> int:
@@ -172,6 +202,7 @@ class _OwnRowsPull(Pull):
         if self.size <= 0:
             raise InvalidArgumentError(None, None, f"Expected a batch_size greater than 0, got {self.size}.")
         self.make = make
+        self.after = [function.bind_row(opening) for function in node.after]
         self.taken = 0
 
     def __next__(self) -> Element:
@@ -188,6 +219,8 @@ class _OwnRowsPull(Pull):
         if len(own):
             picked = pick(own)
             made = picked if self.make is None else self.make(picked, many)
+            for function in self.after:
+                made = function(_batch(made), 0)
         return [self._parts(i, column, part, counts) for i, column in enumerate(made)]
 
     def _parts(self, component: int, rows: Column, part: int, counts: Sequence[int]) -> Any:
@@ -211,3 +244,13 @@ class _OwnRowsPull(Pull):
         if min(counts) == part:
             return made
         return Uneven(made, [(n, *inner) for n in counts])
+
+
+def _batch(rows: Columns) -> list[Array]:
+    """Rows as one batch. Raises InvalidArgumentError where their shapes differ."""
+    found = [stacked(column) for column in rows]
+    for column, array in zip(rows, found, strict=True):
+        if array is None:
+            shapes = sorted({row.shape for row in column})
+            raise InvalidArgumentError(None, None, f"Cannot batch tensors of different shapes: {shapes}.")
+    return [array for array in found if array is not None]

@@ -39,6 +39,9 @@ def waiting():
             lambda d: d.map(in_a_branch),
             lambda d: d.map(lambda x: x + tf.random_uniform([], 0, 50, tf.int64, seed=3)).shuffle(4),
             lambda d: tf.data.Dataset.zip((d.map(written), d.skip(1).map(lambda x: x + 5))).map(lambda x, y: x - y),
+            lambda d: tf.data.Dataset.zip((d.map(written), tf.data.Dataset.range(9).map(written))).map(
+                lambda x, y: x - y
+            ),
             lambda d: d.interleave(lambda x: tf.data.Dataset.range(x % 3).map(lambda y: y * 2), 2),
             lambda d: d.interleave(lambda x: tf.data.Dataset.range(x % 3).map(lambda y: y + x), 2),
         ]
@@ -67,6 +70,18 @@ def test_own_rows_are_those_of_the_whole(rows, length, chain, batch, drop, many,
             patch.setattr(mapping, "MANY_ROWS", 1)
         whole = elements(Split(node, Share(4)))
         assert elements(split_rows(node, Share(4, own))) == [rows_of(element, own) for element in whole]
+
+
+@pytest.mark.parametrize("rows", [True, False])
+def test_draws_are_those_of_the_places_in_the_whole(rows):
+    tf.set_random_seed(1)
+    drawn = source(list(range(9)), rows).shuffle(3).map(lambda x: x + tf.random_uniform([], 0, 50, tf.int64))
+    again = drawn.shuffle(4).repeat(2).map(lambda x: x * 100 + tf.random_uniform([], 0, 50, tf.int64))
+    other = source(list(range(20)), not rows).shuffle(4).map(lambda x: x + tf.random_uniform([], 0, 50, tf.int64))
+    node = tf.data.Dataset.zip((again, other)).shuffle(3).batch(4).node
+    found = split_rows(node, Share(4, (1, 2)))
+    assert found.meaning is not None
+    assert elements(found) == [rows_of(element, (1, 2)) for element in elements(Split(node, Share(4)))]
 
 
 def batched():

@@ -62,18 +62,30 @@ class Recipe(Part):
 def without_maps(node: Node) -> tuple[Node, Recipe]:
     """A pipeline without those of its maps that can wait, and these.
 
-    The elements have further components behind their own: places of draws, int64 scalars.
+    The elements have further components behind their own: places of draws, int64 scalars. Where a part comes in several
+    places it may share a random stream there, whose numbers go to whoever takes an element first: then nothing waits.
     """
+    parts = list(_descendants(node))
+    return _taken_apart(node) if len(set(parts)) == len(parts) else (node, Recipe(len(node.structure.dtypes)))
+
+
+def _descendants(node: Node) -> Iterator[Node]:
+    yield node
+    for child in node.children:
+        yield from _descendants(child)
+
+
+def _taken_apart(node: Node) -> tuple[Node, Recipe]:
     if type(node) is Map and node.function.of_one_element():
-        child, recipe = without_maps(node.child)
+        child, recipe = _taken_apart(node.child)
         if node.function.draws:
             child = WithPlaces(child, node.function)
-        return child, Chain(recipe, node) if not isinstance(recipe, Chain) else recipe.followed_by(node)
+        return child, recipe.followed_by(node) if isinstance(recipe, Chain) else Chain(recipe, node)
     if type(node) in _PASSING:
-        child, recipe = without_maps(node.children[0])
+        child, recipe = _taken_apart(node.children[0])
         return (_over(node, child), recipe) if recipe.functions else (node, recipe)
     if type(node) is Zip:
-        found = [without_maps(child) for child in node.children]
+        found = [_taken_apart(child) for child in node.children]
         if any(recipe.functions for _, recipe in found):
             return Zip(tuple(child for child, _ in found)), SideBySide([recipe for _, recipe in found])
     if type(node) is Interleave:

@@ -87,14 +87,14 @@ class IteratorResource:
             return self._before()
 
     @property
-    def total(self) -> int:
-        """How many elements there are in all, where that is known and none can fail; UNKNOWN or INFINITE."""
+    def alike(self) -> int:
+        """How many of the first elements have parts of one known shape, where none can fail; UNKNOWN or INFINITE."""
         self._started()
         assert self._opening is not None
         node, values = self._opening.node, self._opening.values
         while isinstance(node, VariantNode):
             node, values = node.bound(values)
-        return node.cardinality() if all(part.sure for part in reachable_nodes(node, values)) else UNKNOWN
+        return node.alike() if all(part.sure for part in reachable_nodes(node, values)) else UNKNOWN
 
     def initialize(self, opening: Opening) -> None:
         """Moves to the beginning of a pass over a pipeline. Elements that were pushed back before are dropped."""

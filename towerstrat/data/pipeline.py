@@ -263,6 +263,10 @@ class Node(Part):
         """The number of elements, without making them; INFINITE or UNKNOWN."""
         return UNKNOWN
 
+    def alike(self) -> int:
+        """How many of the first elements have arrays of the same known shapes; INFINITE or UNKNOWN."""
+        return self.cardinality() if all(d is not None and None not in d for d in self.structure.dims) else UNKNOWN
+
     def inputs(self) -> list[Tensor]:
         """The graph tensors that this node and its descendants need, each once."""
         found = dict.fromkeys(t for child in self.children for t in child.inputs())

@@ -13,7 +13,7 @@ import numpy as np
 
 from towerstrat.data.fingerprint import pieces
 from towerstrat.data.iterator_resource import IteratorResource
-from towerstrat.data.pipeline import INFINITE, Node
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node
 from towerstrat.data.told_texts import told_texts
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
@@ -49,9 +49,10 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
         if resource.alone and not resource.apart and resource.used >= (resource.promised or 0):
             _make_ahead(resource, axis)
         promised = resource.promised
-        if resource.apart and promised is None:
+        ended = promised is not None and resource.used >= promised
+        if resource.apart and (promised is None or (ended and resource.fills)):
             own, found = _agreed(resource, axis)
-        elif promised is not None and resource.used >= promised:
+        elif ended:
             raise StopIteration(": one of the processes has no more elements")
         else:
             own = resource.next()
@@ -84,14 +85,12 @@ def are_alike(node: Node) -> bool:
 
 def _ask(resource: IteratorResource) -> None:
     """Learns once how many elements all processes have, where each knows how many it has, all of one shape."""
-    dims = resource.structure.dims
-    fixed = all(d is not None and None not in d for d in dims) and string not in resource.structure.dtypes
-    total = resource.total
-    left = max(0, total - resource.used) if fixed and total >= 0 else total if fixed else None
+    total = UNKNOWN if string in resource.structure.dtypes else resource.alike
+    left = max(0, total - resource.used) if total >= 0 else total
     found = [json.loads(text) for text in AGREEMENT.all_of(json.dumps(left))]
     resource.asked = True
-    known = [count for count in found if count is not None and count != INFINITE]
-    if all(count is not None and count >= INFINITE for count in found):
+    known = [count for count in found if count != INFINITE]
+    if UNKNOWN not in found:
         resource.promised = resource.used + min(known, default=math.inf)
         return
     logs.info(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, write_next
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, smallest, write_next
 from towerstrat.data.share import Share
 from towerstrat.data.structure import RaggedParts
 from towerstrat.errors import UnsupportedError
@@ -184,11 +184,20 @@ class Dealt(Node):
                     "The datasets of all replicas must have elements of one structure, with the same types and static "
                     f"shapes; got {self.structure.specs} and {child.structure.specs}."
                 )
-        self.whole = drops and all(d is not None and None not in d for d in self.structure.dims)
-        """Whether shapes are known, so that no replica may go without a batch."""
+        self.fixed = all(d is not None and None not in d for d in self.structure.dims)
+        """Whether shapes are known."""
+        self.whole = drops and self.fixed
+        """Whether no replica may go without a batch."""
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return _Deals([child.open(opening) for child in self.children], self.share, self.whole)
+
+    def alike(self) -> int:
+        counts = [child.cardinality() for child in self.children]
+        if not self.fixed or UNKNOWN in counts:
+            return UNKNOWN
+        least = smallest(counts)
+        return least // self.share.count if len(counts) == 1 and least > 0 else least
 
     def cardinality(self) -> int:
         counts = [child.cardinality() for child in self.children]

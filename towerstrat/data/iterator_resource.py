@@ -184,8 +184,10 @@ class IteratorResource:
             raise InvalidArgumentError(None, None, message) from None
 
     def _go_to(self, opening: Opening, place: State) -> None:
-        own = None if self.share is None else list(self.share.own)
-        if ("own" in place and place["own"] != own) or (self.partial and not place.keys() & {"own", TAKEN_AGAIN}):
+        own = None if self.share is None or self.share.whole else list(self.share.own)
+        # What was taken ahead, or is made of own rows, are parts of elements: another share takes these elements again.
+        parts = "returned" in place and (self.partial or place["returned"])
+        if place.get("own") != own and ("own" in place or parts):
             before = place["before"] if "before" in place else place["taken"] - len(place["returned"])
             place = {"entropy": place["opening"]["entropy"], TAKEN_AGAIN: before}
         if TAKEN_AGAIN not in place:

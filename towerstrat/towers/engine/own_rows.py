@@ -27,7 +27,7 @@ from towerstrat.graph.ir.types import string
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.towers.engine.splitting import Dealt, Split
 
-_AHEAD, _AHEAD_BYTES = 8, 1 << 26
+_AHEAD, _AHEAD_BYTES = 8, 1 << 22
 """Batches, and their bytes, that are made ahead at most."""
 
 
@@ -76,8 +76,7 @@ def _planned(node: Node) -> _Plan | None:
     Texts are on no device: each process has those of all positions.
     """
     found = node.structure
-    known = all(d and None not in d[1:] for d in found.dims)
-    if not known or string in found.dtypes or found.composite:
+    if not all(d and None not in d[1:] for d in found.dims) or string in found.dtypes or found.composite:
         return None
     after: list[Function] = []
     batch = _behind(node)
@@ -86,6 +85,8 @@ def _planned(node: Node) -> _Plan | None:
         batch = _behind(batch.child)
     if type(batch) is not Batch or batch.children[0].structure.composite:
         return None
+    if any(d is None or None in d for d in batch.children[0].structure.dims):
+        return None  # Whether a batch is one of rows of one shape is seen where all of them are.
     child, recipe = without_maps(batch.children[0])
     return _Plan(child, recipe, batch, after, found) if recipe.functions or after else None
 
@@ -129,7 +130,7 @@ class OwnRows(Node):
         self.size = batch.size
         self.drop_remainder = batch.drop_remainder
         self.share: Share = share
-        self.alone = any(function.may_fail() for function in (*self.recipe.functions, *self.after))
+        self.alone = any(f.may_fail() for f in self.recipe.functions) or any(f.may_fail(True) for f in self.after)
         self.partial = True
         self.replicas = share.count
         self.dims = [d and d[1:] for d in plan.structure.dims]

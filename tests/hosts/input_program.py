@@ -184,6 +184,42 @@ def single_elements():
     return found
 
 
+def parsed_records():
+    """Records that are parsed before and behind a shuffle, in files in turn, in batches, and in step with draws."""
+    folder, strategy, found = Path(sys.argv[2]), replicas(), []
+    names = [str(folder / f"{i}.records") for i in range(2)]
+    for first, name in enumerate(names if PEERS.index == 0 else []):
+        with tf.io.TFRecordWriter(name) as writer:
+            for i in range(first, 22, 2):
+                values = tf.train.Feature(float_list=tf.train.FloatList(value=[i, i + 0.5]))
+                number = tf.train.Feature(int64_list=tf.train.Int64List(value=[i]))
+                features = tf.train.Features(feature={"values": values, "number": number})
+                writer.write(tf.train.Example(features=features).SerializeToString())
+    if PEERS.count > 1:
+        AGREEMENT.all_of("written")
+    spec = {"values": tf.io.FixedLenFeature([2], tf.float32), "number": tf.io.FixedLenFeature([], tf.int64)}
+
+    def one(record):
+        return tf.io.parse_single_example(record, spec)
+
+    def drawn(record):
+        return {**record, "values": record["values"] + tf.random.uniform([2], seed=4)}
+
+    records, files = tf.data.TFRecordDataset(names), tf.data.Dataset.from_tensor_slices(names)
+    in_turn = files.interleave(lambda name: tf.data.TFRecordDataset(name).map(one), 2)
+    for data in (
+        records.map(one, 2).shuffle(9, seed=1).map(drawn).repeat(2).batch(8),
+        in_turn.map(drawn).skip(1).shuffle(5, seed=2).batch(8, drop_remainder=True).prefetch(1),
+        records.shuffle(9, seed=3)
+        .batch(8)
+        .map(lambda texts: tf.io.parse_example(texts, spec))
+        .map(lambda record: {**record, "values": record["values"][:, ::-1] * 2.0}),
+    ):
+        elements = strategy.experimental_distribute_dataset(data)
+        found.append([[parts(strategy, element[name]) for name in sorted(element)] for element in elements])
+    return found
+
+
 # ---- a pipeline of its own in each process ---------------------------------------------------------------------------
 
 
@@ -702,7 +738,7 @@ def main(cases, place):
 
 
 EAGER = {
-    "own_texts", "until_all_have_ended", "waiting_is_a_place",
+    "parsed_records", "own_texts", "until_all_have_ended", "waiting_is_a_place",
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
     "policies", "different_pipelines", "own_images", "bad_image",
 }  # fmt: skip

@@ -7,7 +7,7 @@ import pytest
 
 from tests.hosts import several
 
-SAME = ["eager_elements", "functions", "step_loops", "single_elements"]
+SAME = ["parsed_records", "eager_elements", "functions", "step_loops", "single_elements"]
 """Cases of one pipeline that all processes have."""
 
 

@@ -159,7 +159,7 @@ TABLE = [
 
 @spread(("name", "records", "enough"), TABLE, every=4)
 def test_a_map_of_many_messages_is_that_of_each(name, records, enough, monkeypatch):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", enough)
+    monkeypatch.setattr(mapping, "MANY_ROWS", enough)
 
     def outcome():
         tf.set_random_seed(5)

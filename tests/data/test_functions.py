@@ -49,7 +49,7 @@ def pipelines():
 @pytest.mark.parametrize("many", [1, 10**9], ids=["by batches", "one by one"])
 @spread("number", range(8), every=3)
 def test_batches_of_functions_of_rows(monkeypatch, many, number):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", many)
+    monkeypatch.setattr(mapping, "MANY_ROWS", many)
     dataset, model = list(pipelines())[number]
     iterator = dataset.skip(1).repeat(2).batch(16).make_initializable_iterator()
     get_next = iterator.get_next()
@@ -66,7 +66,7 @@ def test_batches_of_functions_of_rows(monkeypatch, many, number):
 
 
 def test_functions_that_cannot_be_had_for_batches(monkeypatch):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     words = tf.data.Dataset.from_tensor_slices((["a", "b"], [1, 2])).map(lambda s, n: (s, n + 1)).batch(2)
     assert [x.tolist() for x in elements(words)[0]] == [[b"a", b"b"], [2, 3]]
     filled = tf.data.Dataset.from_tensor_slices([3, 3]).map(lambda n: tf.fill([n], n)).batch(2)
@@ -76,14 +76,14 @@ def test_functions_that_cannot_be_had_for_batches(monkeypatch):
 
 
 def test_rows_that_were_read_ahead_of_a_batch_come_once(monkeypatch):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     words = [str(i) for i in range(70)]
     dataset = tf.data.Dataset.from_tensor_slices(words).map(lambda s: tf.strings.join([s, "!"])).batch(10)
     assert [w for batch in elements(dataset) for w in batch.tolist()] == [f"{w}!".encode() for w in words]
 
 
 def test_cached_functions_run_once_for_each_element(monkeypatch):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     dataset = tf.data.Dataset.from_tensor_slices([1, 2]).map(lambda n: n * 2).cache().repeat(2).batch(3)
     assert [x.tolist() for x in elements(dataset)] == [[2, 4, 2], [4]]
 

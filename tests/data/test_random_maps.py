@@ -74,7 +74,7 @@ def elements(pipeline, seed):
 @spread(("name", "seed"), itertools.product(PIPELINES, (None, 7)), every=27)
 def test_many_at_once_are_those_one_by_one(name, seed, monkeypatch):
     one_by_one = elements(PIPELINES[name], seed)
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     at_once = elements(PIPELINES[name], seed)
     assert len(at_once) == len(one_by_one)
     for found, wanted in zip(at_once, one_by_one, strict=True):
@@ -83,7 +83,7 @@ def test_many_at_once_are_those_one_by_one(name, seed, monkeypatch):
 
 
 def test_no_draw_is_used_twice(monkeypatch):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     found = elements(lambda d: d.map(noise).shuffle(50).repeat(2).batch(64), None)
     draws = np.concatenate([element[1] for element in found])
     assert len(np.unique(draws, axis=0)) == 4 * SIZE
@@ -92,13 +92,13 @@ def test_no_draw_is_used_twice(monkeypatch):
 @pytest.mark.long
 def test_every_element_is_drawn_at_once(monkeypatch):
     """The function of one element is not called where batches of rows are made."""
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     monkeypatch.setattr(mapping.MappedPull, "__next__", None)
     assert len(elements(lambda d: d.map(noise).map(crop).shuffle(9).repeat(2).batch(100), None)) == 12
 
 
 def test_eager_passes_differ_and_their_rows_do_not_repeat(monkeypatch):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     with eager_mode():
         tf2.random.set_seed(None)  # with a seed every pass draws the same
         dataset = tf2.data.Dataset.from_tensor_slices(TABLE).map(lambda x: tf2.random.uniform([])).batch(100)
@@ -131,7 +131,7 @@ def test_streams_together_are_those_one_by_one(name, wide, monkeypatch):
         return STREAMS[name](of_generator(70, wide))
 
     one_by_one = elements(pipeline, 7)
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 1)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 1)
     together = elements(pipeline, 7)
     assert len(together) == len(one_by_one) > 0
     for found, wanted in zip(together, one_by_one, strict=True):
@@ -140,7 +140,7 @@ def test_streams_together_are_those_one_by_one(name, wide, monkeypatch):
 
 
 def test_an_error_of_the_source_comes_after_the_elements_before_it(monkeypatch):
-    monkeypatch.setattr(mapping, "_MANY_ROWS", 0)
+    monkeypatch.setattr(mapping, "MANY_ROWS", 0)
 
     def generate():
         yield from (1, 2, 3)

@@ -7,7 +7,6 @@ import towerstrat.compat.v1 as tf
 from towerstrat.data.file_shares import of_files
 from towerstrat.data.pipeline import Opening
 from towerstrat.data.share import Share
-from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.uneven import Uneven
 from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.engine.splitting import Dealt, Shares, Split
@@ -57,8 +56,6 @@ def test_a_share_is_the_rows_of_its_positions(own, length):
 def test_texts_are_whole_in_each_process():
     node = tf.data.Dataset.from_tensor_slices(([b"a", b"b"], [1, 2])).batch(2).node
     assert elements(Split(node, Share(2, [1]))) == [[[[b"a"], [b"b"]], [[2]]]]
-    with pytest.raises(UnsupportedError, match="Texts"):
-        Dealt([node], Share(1), apart=True)
 
 
 def test_shares_are_the_parts_of_a_batch_one_after_the_other():

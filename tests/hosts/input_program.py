@@ -184,6 +184,42 @@ def single_elements():
     return found
 
 
+def parsed_records():
+    """Records that are parsed before and behind a shuffle, in files in turn, in batches, and in step with draws."""
+    folder, strategy, found = Path(sys.argv[2]), replicas(), []
+    names = [str(folder / f"{i}.records") for i in range(2)]
+    for first, name in enumerate(names if PEERS.index == 0 else []):
+        with tf.io.TFRecordWriter(name) as writer:
+            for i in range(first, 22, 2):
+                values = tf.train.Feature(float_list=tf.train.FloatList(value=[i, i + 0.5]))
+                number = tf.train.Feature(int64_list=tf.train.Int64List(value=[i]))
+                features = tf.train.Features(feature={"values": values, "number": number})
+                writer.write(tf.train.Example(features=features).SerializeToString())
+    if PEERS.count > 1:
+        AGREEMENT.all_of("written")
+    spec = {"values": tf.io.FixedLenFeature([2], tf.float32), "number": tf.io.FixedLenFeature([], tf.int64)}
+
+    def one(record):
+        return tf.io.parse_single_example(record, spec)
+
+    def drawn(record):
+        return {**record, "values": record["values"] + tf.random.uniform([2], seed=4)}
+
+    records, files = tf.data.TFRecordDataset(names), tf.data.Dataset.from_tensor_slices(names)
+    in_turn = files.interleave(lambda name: tf.data.TFRecordDataset(name).map(one), 2)
+    for data in (
+        records.map(one, 2).shuffle(9, seed=1).map(drawn).repeat(2).batch(8),
+        in_turn.map(drawn).skip(1).shuffle(5, seed=2).batch(8, drop_remainder=True).prefetch(1),
+        records.shuffle(9, seed=3)
+        .batch(8)
+        .map(lambda texts: tf.io.parse_example(texts, spec))
+        .map(lambda record: {**record, "values": record["values"][:, ::-1] * 2.0}),
+    ):
+        elements = strategy.experimental_distribute_dataset(data)
+        found.append([[parts(strategy, element[name]) for name in sorted(element)] for element in elements])
+    return found
+
+
 # ---- a pipeline of its own in each process ---------------------------------------------------------------------------
 
 
@@ -268,6 +304,80 @@ def own_uneven():
         return tf.data.Dataset.from_generator(lambda: (np.full(n, i, np.int32) for i, n in enumerate(sizes)), tf.int32)
 
     return [parts(strategy, element) for element in strategy.distribute_datasets_from_function(made)]
+
+
+def until_all_have_ended():
+    """Pipelines of several workers, of different lengths: batches of nothing until the last one ends."""
+    strategy, found = tf.distribute.MultiWorkerMirroredStrategy(), []
+    with strategy.scope():
+        total, count = tf.Variable(0.0), tf.Variable(0)
+
+    def step(element):
+        share = strategy.run(lambda x: (tf.reduce_sum(x), tf.shape(x)[0]), args=(element,))
+        total.assign(total * 0.5 + strategy.reduce("SUM", share[0], axis=None))
+        count.assign_add(strategy.reduce("SUM", share[1], axis=None))
+
+    @tf.function
+    def loop(data):
+        for element in data:
+            step(element)
+
+    @tf.function
+    def optionals(iterator):
+        optional = iterator.get_next_as_optional()
+        while optional.has_value():
+            step(optional.get_value())
+            optional = iterator.get_next_as_optional()
+
+    for lengths in ([4, 4], [6, 2], [2, 21], [0, 3], [0, 0], [5, 4]):
+        data = strategy.distribute_datasets_from_function(lambda context, n=lengths: own_numbers(context, n))
+        found.append([lengths, str(data.element_spec), [parts(strategy, element) for element in data]])
+        for run in (loop, lambda data: optionals(iter(data))):
+            total.assign(0.0)
+            count.assign(0)
+            run(data)
+            found.append([float(total), int(count)])
+    endless = strategy.distribute_datasets_from_function(lambda context: own_numbers(context, [4, 4]).repeat())
+    found.append(str(endless.element_spec))
+    # Where shapes are not known, replicas of all strategies go on.
+    data = replicas().distribute_datasets_from_function(lambda context: own_numbers(context, [2, 5]).unbatch().batch(2))
+    found.append([parts(strategy, element) for element in data])
+    return found
+
+
+def waiting_is_a_place():
+    """The state of iterators of which one has ended and waits for the other, and what is left from there."""
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    data = strategy.distribute_datasets_from_function(lambda context: own_numbers(context, [2, 6]))
+    first, second = iter(data), iter(data)
+    next(first), next(first)
+    state = first.handle.array.item().state()
+    found = [sorted(state)]
+    second.handle.array.item().resume(state)
+    return [*found, *([parts(strategy, element) for element in iterator] for iterator in (first, second))]
+
+
+def own_texts():
+    """Texts of pipelines of the processes' own, and the numbers that a table has for them."""
+    strategy, found = tf.distribute.MultiWorkerMirroredStrategy(), []
+    words = [[b"a", b"bb", b"", b"d\0", b"a"], [b"bb", b"bb", b"\xff\0", b"d\0", b"d\0", b"a", b"long" * 9]]
+    keys = tf.lookup.KeyValueTensorInitializer(tf.constant([b"a", b"bb", b"d\0"]), tf.constant([1, 20, 300]))
+    table = tf.lookup.StaticHashTable(keys, -1000)
+
+    def made(context):
+        data = tf.data.Dataset.from_tensor_slices(words[context.input_pipeline_id])
+        return data.map(lambda text: {"text": text, "number": table.lookup(text)}).batch(2)
+
+    @tf.function
+    def step(numbers):
+        return strategy.reduce("SUM", strategy.run(lambda x: tf.reduce_sum(x), args=(numbers,)), axis=None)
+
+    for element in strategy.distribute_datasets_from_function(made):
+        texts = [[text.decode("latin1") for text in part] for part in parts(strategy, element["text"])]
+        found.append([texts, int(step(element["number"]))])
+    single = strategy.distribute_datasets_from_function(lambda context: made(context).unbatch().repeat())
+    found.append([part.decode("latin1") for part in parts(strategy, next(iter(single))["text"])])
+    return found
 
 
 def own_errors():
@@ -608,7 +718,7 @@ def estimators():
             metrics = (lambda x: {"mean": tf1.metrics.mean(x)}, [features])
             return tf1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
 
-        place = f"{sys.argv[2]}/{kind}-{PEERS.index}"
+        place = f"{sys.argv[2]}/{kind}"
         tpu = tf1.estimator.tpu.TPUConfig(2, per_host_input_for_training=getattr(modes, kind))
         config = tf1.estimator.tpu.RunConfig(tpu_config=tpu, model_dir=place, save_checkpoints_steps=4)
         estimator = tf1.estimator.tpu.TPUEstimator(
@@ -628,6 +738,7 @@ def main(cases, place):
 
 
 EAGER = {
+    "parsed_records", "own_texts", "until_all_have_ended", "waiting_is_a_place",
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
     "policies", "different_pipelines", "own_images", "bad_image",
 }  # fmt: skip

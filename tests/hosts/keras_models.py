@@ -1,4 +1,7 @@
-"""``fit``, ``predict`` and files of Keras in several processes: prints numbers, which one process has too."""
+"""``fit``, ``predict`` and files of Keras in several processes: prints numbers, which one process has too.
+
+With ``ends``: what ``evaluate`` gives over pipelines of different lengths.
+"""
 
 import json
 import os
@@ -9,6 +12,7 @@ import numpy as np
 
 from towerstrat.compat import importer
 from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
 
 ROWS = np.random.RandomState(0).rand(72, 3).astype(np.float32)
 SUMS = ROWS.sum(1, keepdims=True)
@@ -34,6 +38,19 @@ def numbers(tf, strategy):
     return [history, read, model.predict(ROWS, verbose=0).tolist(), model.evaluate(ROWS, SUMS, verbose=0)]
 
 
+def ends(tf, strategy):
+    """What ``evaluate`` gives over pipelines of the processes' own, of different lengths, and over all rows."""
+    tf.keras.utils.set_random_seed(1)
+    with strategy.scope():
+        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(3,))])
+        model.compile("sgd", "mse", metrics=["mae"])
+    own = slice(40, None) if PEERS.index else slice(40)
+    data = tf.data.Dataset.from_tensor_slices((ROWS[own], SUMS[own])).filter(lambda x, y: True).batch(8)
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return [model.evaluate(data.with_options(options), verbose=0), model.evaluate(ROWS, SUMS, verbose=0)]
+
+
 def main(which):
     importer.install(2, None, lambda line: None)
     import tensorflow as tf
@@ -43,7 +60,7 @@ def main(which):
         strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver(tpu=""))
     else:
         strategy = tf.distribute.MultiWorkerMirroredStrategy()
-    print(json.dumps(numbers(tf, strategy)))
+    print(json.dumps((ends if which == "ends" else numbers)(tf, strategy)))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 
 from tests.hosts import several
 
-SAME = ["eager_elements", "functions", "step_loops", "single_elements"]
+SAME = ["parsed_records", "eager_elements", "functions", "step_loops", "single_elements"]
 """Cases of one pipeline that all processes have."""
 
 
@@ -109,6 +109,44 @@ def check_loops(process, i):
         assert total == pytest.approx(([0.0, *course(lengths)])[-1], rel=1e-6)
 
 
+def steps_until_all_end(lengths, batch=2):
+    """The steps of two processes of two towers that go on until both have ended, with batches of nothing."""
+    both = [
+        [[100.0 * i + batch * n + k for k in range(batch)] for n in range(length)] for i, length in enumerate(lengths)
+    ]
+    steps = max(-(-length // 2) for length in lengths)
+    return [[part for mine in both for part in [*mine[2 * s : 2 * s + 2], [], []][:2]] for s in range(steps)]
+
+
+def check_all_ended(process, i):
+    *cases, endless, of_unknown_shapes = process["until_all_have_ended"]
+    for (lengths, spec, elements), *loops in zip(cases[::3], cases[1::3], cases[2::3], strict=True):
+        steps = steps_until_all_end(lengths)
+        assert elements == steps
+        assert "shape=(None,)" in spec
+        total = 0.0
+        for step in steps:
+            total = total * 0.5 + sum(map(sum, step))
+        for found in loops:
+            assert found == [pytest.approx(total, rel=1e-6), 2 * sum(lengths)]
+    assert "shape=(2,)" in endless
+    assert of_unknown_shapes == steps_until_all_end([2, 5])
+
+
+def check_waiting(process, i):
+    state, *rest = process["waiting_is_a_place"]
+    assert "place" in state
+    assert rest == [steps_until_all_end([2, 6])[2:]] * 2
+
+
+def check_texts(process, i):
+    first = [["a", "bb"], ["", "d\0"], ["bb", "bb"], ["\xff\0", "d\0"]]
+    second = [["a"], [], ["d\0", "a"], ["long" * 9]]
+    numbers = {"a": 1, "bb": 20, "d\0": 300}
+    sums = [sum(numbers.get(text, -1000) for text in chain(*step)) for step in (first, second)]
+    assert process["own_texts"] == [[first, sums[0]], [second, sums[1]], ["a", "bb", "bb", "bb"]]
+
+
 def check_uneven(process, i):
     assert process["own_uneven"] == [[[0, 0], [1, 1], [0], [1, 1, 1]], [[2, 2], [3], [2, 2], [3, 3]]]
 
@@ -206,7 +244,10 @@ CHECKS = {
     "contexts_of_input": check_contexts,
     "own_elements": check_elements,
     "own_loops": check_loops,
+    "own_texts": check_texts,
     "own_uneven": check_uneven,
+    "until_all_have_ended": check_all_ended,
+    "waiting_is_a_place": check_waiting,
     "own_errors": check_errors,
     "own_step_loops": check_step_loops,
     "policies": check_policies,
@@ -221,7 +262,10 @@ CHECKS = {
 
 @pytest.mark.parametrize(
     "names",
-    [["contexts_of_input", "own_elements", "resumed"], pytest.param(list(CHECKS), marks=pytest.mark.long)],
+    [
+        ["contexts_of_input", "own_elements", "waiting_is_a_place", "resumed"],
+        pytest.param(list(CHECKS), marks=pytest.mark.long),
+    ],
     ids=len,
 )
 def test_pipelines_of_their_own_end_and_fail_together(names, tmp_path):

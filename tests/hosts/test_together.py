@@ -70,3 +70,9 @@ def test_models_of_keras(strategy):
     (wanted,) = several.values(1, 4, "tests.hosts.keras_models", [strategy])
     for found in several.values(2, 2, "tests.hosts.keras_models", [strategy]):
         assert_equal(found, wanted)
+
+
+@pytest.mark.long
+def test_keras_evaluates_all_rows_of_pipelines_of_different_lengths():
+    for own, whole in several.values(2, 2, "tests.hosts.keras_models", ["ends"]):
+        assert own == pytest.approx(whole, rel=1e-6)

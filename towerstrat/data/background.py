@@ -98,6 +98,11 @@ class PrefetchedPull(Pull):
         assert element is not None
         return element
 
+    def ready(self) -> int:
+        with self.queue.changed:
+            errors = [i for i, (_, error) in enumerate(self.queue.ready) if error is not None]
+            return errors[0] if errors else len(self.queue.ready)
+
     def _untouched(self) -> Pull | None:
         """The source, where nothing was taken ahead of it."""
         queue = self.queue

@@ -52,8 +52,9 @@ def fingerprint(opening: Opening) -> State:
     Of arrays that are their types and shapes and some rows, of functions their operations. What elements cost to look
     at is not there: Python iterables and files are described by what they are, not by what is in them.
     """
-    kinds = [type(part).__name__ for part in opening.node.walk()]
-    return {"kinds": kinds, "checksum": _checksum(opening.node, opening, _ROWS)}
+    node = opening.node.meaning or opening.node
+    kinds = [type(part).__name__ for part in node.walk()]
+    return {"kinds": kinds, "checksum": _checksum(node, opening, _ROWS)}
 
 
 def pieces(node: Part) -> list[tuple[str, str]]:

@@ -211,7 +211,21 @@ class Function(Part):
 
     def of_one_element(self) -> bool:
         """Whether what it gives for an element depends on that, and on the draws before it, alone: without effects."""
-        return not self.cells and all(_is_free(op) for op in _all_operations(self.program.order()))
+        order = self.program.order()
+        # What a branch or a loop draws is counted as often as it is executed, which depends on elements before.
+        inside = [inner for op in order for body in op.bodies for inner in _all_operations(body.ops)]
+        return not self.cells and all(map(_is_free, [*order, *inside])) and all(op.counter is None for op in inside)
+
+    def may_fail(self, batches: bool = False) -> bool:
+        """Whether there may be elements that it raises for: it checks, parses, or is no function of known shapes.
+
+        Args:
+          batches: whether elements are batches, of any number of rows.
+        """
+        if any(t.dims is None or None in t.dims[batches:] for t in self.inputs):
+            return True
+        order = list(_all_operations(self.program.order()))
+        return any(op.checks or op.type == "Assert" or not _pure(op, op.definition.random) for op in order)
 
     def pays_in_threads(self) -> bool:
         """Whether several elements at a time are worth a thread each."""

@@ -43,9 +43,13 @@ class IteratorResource:
       live: whether functions of the pipeline read variables when an element is made; no element is made ahead then.
       share: where elements have a part for each position of an axis, those that this process makes.
       apart: whether processes have data of their own, which may end at different times.
+      fills: whether a process whose data has ended gives batches of nothing until that of all processes has.
+      waits: whether it has ended, and does so.
       alone: whether a process may fail to make its parts of an element of which others make theirs.
-      promised: how many elements may be taken in all before any process' data ends; None: nobody has asked yet, or
-        it is not known. asked: whether it was asked for since the initialization.
+      partial: whether places in the pipeline are of the rows of ``share`` alone.
+      promised: how many elements may be taken in all before any process' data ends, or before processes have to tell
+        each other again whether all could make their parts; None: nobody has asked yet, or it is not known.
+      asked: whether it was asked for since the initialization.
     """
 
     def __init__(self, structure: Structure, waiting: WaitingStates):
@@ -55,7 +59,10 @@ class IteratorResource:
         self.live = False
         self.share: Share | None = None
         self.apart = False
+        self.fills = False
+        self.waits = False
         self.alone = False
+        self.partial = False
         self.asked = False
         self.promised: float | None = None
         self._waiting = waiting
@@ -80,14 +87,14 @@ class IteratorResource:
             return self._before()
 
     @property
-    def total(self) -> int:
-        """How many elements there are in all, where that is known and none can fail; UNKNOWN or INFINITE."""
+    def alike(self) -> int:
+        """How many of the first elements have parts of one known shape, where none can fail; UNKNOWN or INFINITE."""
         self._started()
         assert self._opening is not None
         node, values = self._opening.node, self._opening.values
         while isinstance(node, VariantNode):
             node, values = node.bound(values)
-        return node.cardinality() if all(part.sure for part in reachable_nodes(node, values)) else UNKNOWN
+        return node.alike() if all(part.sure for part in reachable_nodes(node, values)) else UNKNOWN
 
     def initialize(self, opening: Opening) -> None:
         """Moves to the beginning of a pass over a pipeline. Elements that were pushed back before are dropped."""
@@ -100,7 +107,10 @@ class IteratorResource:
             self.lender = None  # what it holds is of the data before
             self.share = next((part.share for part in parts if part.share is not None), None)
             self.apart = any(part.apart for part in parts)
+            self.fills = any(part.fills for part in parts)
+            self.waits = False
             self.alone = any(part.alone for part in parts)
+            self.partial = any(part.partial for part in parts)
             self.asked, self.promised = False, None
             self._opening = opening
             self._source = source
@@ -121,6 +131,7 @@ class IteratorResource:
             if self.lender is not None:
                 self.lender.give_back(self)
             found: State = {"initializations": self.initializations}
+            at_end = at_end or self.waits
             if self._opening is None or (self._ended and not self._returned and not at_end):
                 return found
             return found | {"pipeline": fingerprint(self._opening), "place": self._place(self._opening)}
@@ -132,7 +143,7 @@ class IteratorResource:
             with at_one_moment():
                 parts = {"source": state_of(self._source), "opening": opening.state()}
             parts |= {"returned": state_of(self._returned), "taken": self._taken}
-            if (self._returned or self.alone) and self.share is not None and not self.share.whole:
+            if (self._returned or self.partial) and self.share is not None and not self.share.whole:
                 # What was taken ahead are this process' parts of elements; another one takes these elements again.
                 parts |= {"own": list(self.share.own), "before": self._before()}
             return parts
@@ -173,8 +184,12 @@ class IteratorResource:
             raise InvalidArgumentError(None, None, message) from None
 
     def _go_to(self, opening: Opening, place: State) -> None:
-        if "own" in place and (self.share is None or place["own"] != list(self.share.own)):
-            place = {"entropy": place["opening"]["entropy"], TAKEN_AGAIN: place["before"]}
+        own = None if self.share is None or self.share.whole else list(self.share.own)
+        # What was taken ahead, or is made of own rows, are parts of elements: another share takes these elements again.
+        parts = "returned" in place and (self.partial or place["returned"])
+        if place.get("own") != own and ("own" in place or parts):
+            before = place["before"] if "before" in place else place["taken"] - len(place["returned"])
+            place = {"entropy": place["opening"]["entropy"], TAKEN_AGAIN: before}
         if TAKEN_AGAIN not in place:
             opening = opening.again(place["opening"])
             source = resumed(opening.pull(), place["source"])
@@ -218,6 +233,12 @@ class IteratorResource:
                 error, self._error = self._error, None
                 raise error
             return list(self._take(self._started().__next__))
+
+    def made(self) -> int:
+        """How many of the next elements are made already, at least."""
+        with self._lock:
+            ready = self._source.ready() if isinstance(self._source, Pull) and self._error is None else 0
+            return len(self._returned) + ready
 
     def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
         """Writes the next elements into rows ``start, start + 1, ...`` of buffers.

@@ -22,9 +22,9 @@ from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.platform.plain import State
 
-_MANY_ROWS = 2048
+MANY_ROWS = 2048
 """From this size of a table on, or so many elements, a function is compiled for many of them at once."""
-_AUTO = 16
+AUTO = 16
 """Elements that are taken at a time where the program leaves their number to us."""
 
 Bound = Callable[[Sequence[Any]], list[Array]]
@@ -203,7 +203,7 @@ class Map(OfFunction):
 
     def rows(self, opening: Opening) -> Rows | None:
         rows = self.child.rows(opening)
-        if rows is None or not rows.table or len(rows.table[0]) < _MANY_ROWS:
+        if rows is None or not rows.table or len(rows.table[0]) < MANY_ROWS:
             return None
         columns = self.child.structure
         if rows.functions and any(d is None or None in d for d in columns.dims):
@@ -237,12 +237,12 @@ class Map(OfFunction):
             raise InvalidArgumentError(
                 None, None, f"Dataset.map: num_parallel_calls must be greater than zero, got {ahead}."
             )
-        source, ahead = self.child.open(opening), _AUTO if ahead == -1 else ahead
+        source, ahead = self.child.open(opening), AUTO if ahead == -1 else ahead
         if self.function.program.divided is None:
-            return MappedPull(source, self.function, opening, ahead, _MANY_ROWS)
+            return MappedPull(source, self.function, opening, ahead, MANY_ROWS)
         first, rest = self.function.program.divided
-        parsed = MappedPull(source, first, opening, ahead if ahead == 1 else max(ahead, _AUTO), 0)
-        return parsed if rest is None else MappedPull(parsed, rest, opening, ahead, _MANY_ROWS)
+        parsed = MappedPull(source, first, opening, ahead if ahead == 1 else max(ahead, AUTO), 0)
+        return parsed if rest is None else MappedPull(parsed, rest, opening, ahead, MANY_ROWS)
 
 
 class FilteredPull(Pull):

@@ -54,6 +54,10 @@ class Pull(Stateful):
         """The next ``count`` elements stacked, or None where they come one by one; then none is taken."""
         return None
 
+    def ready(self) -> int:
+        """How many of the next elements are made already, at least."""
+        return 0
+
     def next_many(self, out: Sequence[Array]) -> int:
         """Writes next elements into the rows of ``out``, several at once; returns how many, 0 where it cannot."""
         return 0
@@ -228,15 +232,21 @@ class Node(Part):
       cells: the variables that this node's functions read.
       share: where elements have a part for each position of an axis, those that this process makes.
       apart: whether processes have data of their own here, which may end at different times.
+      fills: whether a process whose data has ended gives batches of nothing until that of all processes has.
       alone: whether a process may fail to make its parts of an element of which others make theirs.
       sure: whether its elements come without fail, as those that only move arrays in memory do.
+      partial: whether places in it are of the rows of ``share``, so that no other share goes on from them.
+      meaning: the pipeline that it is another form of, where places by number of elements are the same in both.
     """
 
     structure: Structure
     share: Share | None = None
     apart: bool = False
+    fills: bool = False
     alone: bool = False
     sure: bool = False
+    partial: bool = False
+    meaning: Node | None = None
     children: tuple[Node, ...] = ()
     tensors: tuple[Tensor, ...] = ()
     cells: tuple[Cell, ...] = ()
@@ -252,6 +262,10 @@ class Node(Part):
     def cardinality(self) -> int:
         """The number of elements, without making them; INFINITE or UNKNOWN."""
         return UNKNOWN
+
+    def alike(self) -> int:
+        """How many of the first elements have arrays of the same known shapes; INFINITE or UNKNOWN."""
+        return self.cardinality() if all(d is not None and None not in d for d in self.structure.dims) else UNKNOWN
 
     def inputs(self) -> list[Tensor]:
         """The graph tensors that this node and its descendants need, each once."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NoReturn
 
 import jax
@@ -12,11 +13,12 @@ import numpy as np
 
 from towerstrat.data.fingerprint import pieces
 from towerstrat.data.iterator_resource import IteratorResource
-from towerstrat.data.pipeline import INFINITE, Node
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node
+from towerstrat.data.told_texts import told_texts
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.types import HostArray
-from towerstrat.graph.ir.uneven import Uneven, exactly
+from towerstrat.graph.ir.types import DType, HostArray, string
+from towerstrat.graph.ir.uneven import Uneven, exactly, of_parts
 from towerstrat.graph.runtime.shared_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.platform import logs
@@ -33,7 +35,8 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
 
     Raises:
       InvalidArgumentError: they have, and may not; the element is back.
-      StopIteration: there is none, in one process at least: its value says in which. What others took is back.
+      StopIteration: there is none, in one process at least: its value says in which. What others took is back. Where
+        processes go on until the data of all has ended: in none.
       FailedPreconditionError: it was not initialized.
       Exception: the pipeline raised it; of another process' pipeline it is an OpError that names that.
     """
@@ -41,18 +44,21 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
         return resource.next()
     if resource.apart and not resource.asked:
         _ask(resource)
-    promised = resource.promised
-    agreed = resource.alone or (resource.apart and promised is None)
+    own: list[Any] | None
     with jax.enable_x64(True):
-        if agreed:
+        if resource.alone and not resource.apart and resource.used >= (resource.promised or 0):
+            _make_ahead(resource, axis)
+        promised = resource.promised
+        ended = promised is not None and resource.used >= promised
+        if resource.apart and (promised is None or (ended and resource.fills)):
             own, found = _agreed(resource, axis)
-        elif promised is not None and resource.used >= promised:
+        elif ended:
             raise StopIteration(": one of the processes has no more elements")
         else:
             own = resource.next()
             found = [_spread(axis, part) for part in own]
     if not uneven and any(isinstance(part, Uneven) for part in found):
-        resource.push_back([own])
+        resource.push_back([] if own is None else [own])
         shapes = [list(part.shape if isinstance(part, Uneven) else part.shape[1:]) for part in found]
         raise InvalidArgumentError(
             None,
@@ -79,14 +85,12 @@ def are_alike(node: Node) -> bool:
 
 def _ask(resource: IteratorResource) -> None:
     """Learns once how many elements all processes have, where each knows how many it has, all of one shape."""
-    dims = resource.structure.dims
-    fixed = all(d is not None and None not in d for d in dims)
-    total = resource.total
-    left = max(0, total - resource.used) if fixed and total >= 0 else total if fixed else None
+    total = UNKNOWN if string in resource.structure.dtypes else resource.alike
+    left = max(0, total - resource.used) if total >= 0 else total
     found = [json.loads(text) for text in AGREEMENT.all_of(json.dumps(left))]
     resource.asked = True
-    known = [count for count in found if count is not None and count != INFINITE]
-    if all(count is not None and count >= INFINITE for count in found):
+    known = [count for count in found if count != INFINITE]
+    if UNKNOWN not in found:
         resource.promised = resource.used + min(known, default=math.inf)
         return
     logs.info(
@@ -96,8 +100,11 @@ def _ask(resource: IteratorResource) -> None:
     )
 
 
-def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any], list[Any]]:
-    """(own parts, all) of the next element, of processes that tell each other whether they have one, and its shapes."""
+def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any] | None, list[Any]]:
+    """(own parts, all) of the next element, of processes that tell each other whether they have one, and its shapes.
+
+    Own parts are None where this process' data has ended, and it gives batches of nothing.
+    """
     element: list[Any] | None = None
     error: Exception | None = None
     state = THERE
@@ -107,20 +114,81 @@ def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any], list[Any
         state = ENDED
     except Exception as caught:
         state, error = FAILED, caught
-    told = axis.told(_shapes(resource, element, state, len(axis.own)) if resource.apart else [state])
-    if (told[:, 0] != THERE).any():
-        if element is not None and resource.apart:
+    told = axis.told(_shapes(resource, element, state, len(axis.own)))
+    ended, there = told[:, 0] == ENDED, told[:, 0] == THERE
+    goes_on = there.any() and (ended | there).all() if resource.fills else there.all()
+    resource.waits = bool(goes_on) and element is None
+    if not goes_on:
+        if element is not None:
             resource.push_back([element])
         _end_together(state, error)
-    assert element is not None
-    if not resource.apart:
-        return element, [_spread(axis, part) for part in element]
-    found, at = [], 1
-    for part, dims in zip(element, resource.structure.dims, strict=True):
+    told = np.where(ended[:, None], told[np.argmax(there)], told)
+    found, texts, at = list[Any](), {}, 1
+    for i, (dtype, dims) in enumerate(zip(resource.structure.dtypes, resource.structure.dims, strict=True)):
         rank = int(told[0, at])
-        found.append(_joined(axis, part, [tuple(map(int, row)) for row in told[:, at + 1 : at + 1 + rank]]))
+        told[ended, at + 1 : at + 1 + min(rank, 1)] = 0  # the batch has no rows
+        part = None if element is None else element[i]
+        shapes = [tuple(map(int, row)) for row in told[:, at + 1 : at + 1 + rank]]
         at += 1 + (_RANK if dims is None else len(dims))
+        if dtype is string:
+            texts[i] = shapes
+        found.append(None if dtype is string else _joined(axis, part, shapes, dtype))
+    for i, whole in zip(texts, _whole_texts(axis, element, texts), strict=True):
+        found[i] = whole
     return element, found
+
+
+def _whole_texts(
+    axis: Axis, element: Sequence[Any] | None, shapes: Mapping[int, Sequence[tuple[int, ...]]]
+) -> list[Any]:  # fmt: skip
+    """The components of texts with the parts of all positions, which each process has then.
+
+    Args:
+      element: this process' parts, None where there is nothing. shapes: by component, those at each position.
+    """
+    if not shapes:
+        return []
+    own: list[list[bytes]] = [[] for _ in axis.own]
+    for part in [] if element is None else [element[i] for i in shapes]:
+        for k, texts in enumerate(own):
+            texts += (part.part(k) if isinstance(part, Uneven) else part[k, ...]).reshape(-1).tolist()
+    sizes = [[math.prod(shape) for shape in of_positions] for of_positions in shapes.values()]
+    rest = [iter(texts) for texts in told_texts(axis, own, [sum(each) for each in zip(*sizes, strict=True)])]
+    return [of_parts([_shaped(texts, s) for texts, s in zip(rest, each, strict=True)]) for each in shapes.values()]
+
+
+def _shaped(texts: Iterator[bytes], shape: tuple[int, ...]) -> HostArray:
+    """The next texts, as an array."""
+    found = np.empty(math.prod(shape), object)
+    found[:] = list(islice(texts, len(found)))
+    return found.reshape(shape)
+
+
+def _make_ahead(resource: IteratorResource, axis: Axis) -> None:
+    """Learns how many of the next elements all processes have made, where one may fail to make its parts.
+
+    Raises:
+      StopIteration: there is none. Exception: a process could not make the next one, which all leave out.
+    """
+    taken: list[list[Any]] = []
+    error: Exception | None = None
+    state = THERE
+    try:
+        taken.append(resource.next())
+        while resource.made() and not resource.live:
+            taken.append(resource.next())
+    except StopIteration:
+        state = ENDED
+    except Exception as caught:
+        state, error = FAILED, caught
+    except BaseException:
+        resource.push_back(taken)
+        raise
+    least = int(axis.told([len(taken)]).min())
+    resource.push_back(taken if least else taken[1:])
+    if not least:
+        _end_together(state, error)
+    resource.promised = resource.used + least
 
 
 def _shapes(resource: IteratorResource, element: Sequence[Any] | None, state: int, own: int) -> HostArray:
@@ -152,11 +220,14 @@ def _spread(axis: Axis, part: Any) -> Any:
     return axis.spread(part)
 
 
-def _joined(axis: Axis, part: Any, shapes: Sequence[tuple[int, ...]]) -> Any:
-    """A component whose parts have these shapes at all positions, of which this process has its own."""
-    if len(set(shapes)) == 1:
+def _joined(axis: Axis, part: Any, shapes: Sequence[tuple[int, ...]], dtype: DType) -> Any:
+    """A component whose parts have these shapes at all positions, of which this process has its own, or nothing."""
+    alike = len(set(shapes)) == 1
+    if alike and part is not None:
         return axis.spread(np.asarray(part.padded if isinstance(part, Uneven) else part))
-    whole = np.zeros((len(axis.own), *np.max(np.asarray(shapes), axis=0)), part.dtype)
+    whole = np.zeros((len(axis.own), *np.max(np.asarray(shapes, int), axis=0)), dtype.np)
+    if part is None:
+        return axis.spread(whole) if alike else Uneven(axis.spread(whole), shapes)
     for i, position in enumerate(axis.own):
         inside = exactly(shapes[position])
         whole[i, ...][inside] = part.part(i) if isinstance(part, Uneven) else part[i]

@@ -60,3 +60,8 @@ class Uneven:
 
     def __repr__(self) -> str:
         return f"<Uneven {self.dtype} {list(self.shapes)}>"
+
+
+def of_parts(parts: Sequence[Array]) -> Any:
+    """The value with these arrays, one per position: stacked where their shapes are alike."""
+    return np.stack(parts) if all(p.shape == parts[0].shape for p in parts[1:]) else Uneven.of(parts)

@@ -190,7 +190,8 @@ class DataLoop(HostLoop):
                     break
                 values = self.iterate(run, values)
                 done += 1
-                alone += bool(steps)
+                # Where processes have no input in common they may go on until all have ended, with no other chunk.
+                alone += bool(steps) or shared
                 if alone > _ALONE:
                     self.run_from(run, values, done, total)
                     return

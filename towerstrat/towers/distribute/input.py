@@ -10,9 +10,10 @@ from towerstrat.data.background import Prefetch
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.file_shares import of_files
 from towerstrat.data.options import AutoShardPolicy
-from towerstrat.data.pipeline import Node
+from towerstrat.data.pipeline import INFINITE, Node
 from towerstrat.data.together import require_alike
 from towerstrat.errors import UnsupportedError
+from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
 from towerstrat.towers.engine.own_rows import split_rows
@@ -169,8 +170,13 @@ def check_options(options: InputOptions | None, from_function: bool) -> None:
         )
 
 
-def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset]) -> DistributedDataset:
+def divided(
+    dataset: Any, layout: Layout | None, kind: type[DistributedDataset], in_workers: bool = False
+) -> DistributedDataset:
     """A dataset of global batches, each divided among the replicas, one of them ahead of its use.
+
+    Args:
+      in_workers: as of ``dealt``.
 
     Raises:
       TypeError: not a dataset. ValueError: elements without a batch.
@@ -186,12 +192,12 @@ def divided(dataset: Any, layout: Layout | None, kind: type[DistributedDataset])
     if layout.axis.spans:
         policy = dataset.options().experimental_distribute.auto_shard_policy  # type: ignore[attr-defined]
         if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE):
-            return kind(_of_process(node, layout, policy), layout)
+            return kind(_of_process(node, layout, policy, in_workers), layout)
         require_alike(node)
     return kind(split_rows(node, share_of(layout.axis)), layout)
 
 
-def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy) -> Node:
+def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy, in_workers: bool) -> Node:
     """The batches of a pipeline that is this process' own, in parts of which its replicas get the next ones in turn.
 
     Raises:
@@ -206,7 +212,21 @@ def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy) -> Node:
             )
         node = shared
     parts = Shares(Prefetch(node, 1), layout.axis.size)
-    return Dealt([parts], share_of(layout.axis, apart=True), apart=True)
+    made = Dealt([parts], share_of(layout.axis, apart=True), apart=True)
+    _go_on(made, in_workers)
+    return made
+
+
+def _go_on(node: Dealt, in_workers: bool) -> None:
+    """Has processes go on until the data of all has ended, where the original does: unless shapes are known, or data
+    has no end. All processes come to it together.
+    """
+    if str(INFINITE) in AGREEMENT.all_of(str(node.cardinality())):
+        return
+    if in_workers:
+        node.whole = False
+        node.structure = node.structure.with_dims([dims and (None, *dims[1:]) for dims in node.structure.dims])
+    node.fills = not node.whole
 
 
 def dealt(
@@ -217,12 +237,15 @@ def dealt(
     options: InputOptions | None = None,
     drops: bool = True,
     apart: bool = True,
+    in_workers: bool | None = None,
 ) -> DistributedDataset:
     """The dataset of an input function, an element of which goes to each replica; or each replica's own dataset.
 
     Args:
       drops: as of ``Dealt``; where it is False, the batch dimension of elements is unknown.
       apart: whether each process has an input pipeline of its own, where several have replicas.
+      in_workers: whether shapes count as unknown where there are several such pipelines, so that processes go on until
+        the data of all has ended. None: they end together in any case.
 
     Raises:
       TypeError: the function returns no dataset.
@@ -245,4 +268,6 @@ def dealt(
     node = Dealt([dataset.node for dataset in datasets], share_of(layout.axis, apart), drops, apart)
     if not drops:
         node.structure = node.structure.with_dims([dims and (None, *dims[1:]) for dims in node.structure.dims])
+    if apart and in_workers is not None:
+        _go_on(node, in_workers)
     return kind(node, layout)

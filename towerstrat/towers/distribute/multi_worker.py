@@ -70,6 +70,8 @@ class MultiWorkerMirroredStrategy(Strategy):
       UnsupportedError: the processes of this run are not the cluster's tasks. ValueError: arguments of other types.
     """
 
+    _in_workers = True
+
     def __init__(self, cluster_resolver: Any = None, communication_options: Any = None):
         self._cluster_resolver = resolver = _over_workers(self, cluster_resolver)
         options = CommunicationOptions() if communication_options is None else communication_options
@@ -100,6 +102,8 @@ class MultiWorkerMirroredStrategyV1(StrategyV1):
       communication: a ``CommunicationImplementation``.
       cluster_resolver: says the cluster, whose tasks are the processes of this run; None: TF_CONFIG does.
     """
+
+    _in_workers = True
 
     def __init__(self, communication: Any = CommunicationImplementation.AUTO, cluster_resolver: Any = None):
         self._cluster_resolver = resolver = _over_workers(self, cluster_resolver)

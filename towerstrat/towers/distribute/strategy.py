@@ -220,6 +220,8 @@ class _Base:
     # ---- input -----------------------------------------------------------------------------------------------
 
     _datasets: type[DistributedDataset] = DistributedDataset
+    _in_workers = False
+    """Whether the batches of several workers' own pipelines have no known size: the last ones have no rows."""
 
     def _layout(self) -> Layout | None:
         """The replicas as datasets see them; None for a single one."""
@@ -239,7 +241,7 @@ class _Base:
           TypeError: not a dataset. ValueError: elements without a batch. NotImplementedError: replication per replica.
         """
         check_options(options, from_function=False)
-        return divided(dataset, self._layout(), self._datasets)
+        return divided(dataset, self._layout(), self._datasets, self._in_workers)
 
     def distribute_datasets_from_function(
         self, dataset_fn: Callable[[Any], Any], options: InputOptions | None = None
@@ -254,7 +256,8 @@ class _Base:
           TypeError: the function returns no dataset. ValueError: options that contradict each other.
         """
         check_options(options, from_function=True)
-        return dealt(dataset_fn, self._layout(), self._datasets, self.num_replicas_in_sync, options)
+        kind, count = self._datasets, self.num_replicas_in_sync
+        return dealt(dataset_fn, self._layout(), kind, count, options, in_workers=self._in_workers)
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[Any], Any], options: InputOptions | None = None

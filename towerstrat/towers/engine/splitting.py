@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, write_next
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, smallest, write_next
 from towerstrat.data.share import Share
 from towerstrat.data.structure import RaggedParts
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.types import string
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.uneven import Uneven, of_parts
 
 
 def share_of(axis: Axis, apart: bool = False) -> Share:
@@ -179,22 +178,26 @@ class Dealt(Node):
             raise UnsupportedError(
                 f"Elements with ragged tensors cannot be dealt to {replicas} replicas; make them dense by to_tensor()."
             )
-        if apart and string in self.structure.dtypes:
-            raise UnsupportedError(
-                "Texts cannot be dealt to replicas where each process has a pipeline of its own; leave them out, or "
-                "turn them into numbers, with dataset.map(...)."
-            )
         for child in children[1:]:
             if child.structure.key != self.structure.key:
                 raise ValueError(
                     "The datasets of all replicas must have elements of one structure, with the same types and static "
                     f"shapes; got {self.structure.specs} and {child.structure.specs}."
                 )
-        self.whole = drops and all(d is not None and None not in d for d in self.structure.dims)
-        """Whether shapes are known, so that no replica may go without a batch."""
+        self.fixed = all(d is not None and None not in d for d in self.structure.dims)
+        """Whether shapes are known."""
+        self.whole = drops and self.fixed
+        """Whether no replica may go without a batch."""
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return _Deals([child.open(opening) for child in self.children], self.share, self.whole)
+
+    def alike(self) -> int:
+        counts = [child.cardinality() for child in self.children]
+        if not self.fixed or UNKNOWN in counts:
+            return UNKNOWN
+        least = smallest(counts)
+        return least // self.share.count if len(counts) == 1 and least > 0 else least
 
     def cardinality(self) -> int:
         counts = [child.cardinality() for child in self.children]
@@ -227,7 +230,7 @@ class _Deals(Pull):
             raise StopIteration
         nothing = [_nothing(part) for part in present[0]]
         parts = [nothing if element is None else element for element in taken]
-        return [self.share.of(together(column)) for column in zip(*parts, strict=True)]
+        return [self.share.of(of_parts(column)) for column in zip(*parts, strict=True)]
 
     def _from(self, number: int) -> Element | None:
         source = self.sources[number]
@@ -239,8 +242,3 @@ class _Deals(Pull):
 
 def _nothing(like: Array) -> Array:
     return like[:0] if like.ndim else np.full((), b"" if like.dtype.hasobject else 0, like.dtype)
-
-
-def together(parts: Sequence[Array]) -> Any:
-    """One value from each replica's."""
-    return np.stack(parts) if all(p.shape == parts[0].shape for p in parts[1:]) else Uneven.of(parts)

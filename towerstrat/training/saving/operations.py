@@ -15,6 +15,7 @@ from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.stacks import SessionLike, Stack
 from towerstrat.graph.ir.state import Cell, StateStore
@@ -23,8 +24,7 @@ from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
-from towerstrat.training.saving.background import copies
-from towerstrat.training.saving.writing import write
+from towerstrat.training.saving.writing import captured, write
 
 POSTPONED: Stack[list[Callable[[], None]]] = Stack()
 """Inside of an entry the values are taken, and what writes them is added to it."""
@@ -42,7 +42,7 @@ def stored(session: HasState, op: Operation, cell: Cell) -> Array:
     value = session.state.get(cell)
     if value is None:
         raise uninitialized(cell, op)
-    return cell.joined(value)
+    return everywhere(cell.joined(value))
 
 
 def parsed(spec: str) -> Whole | None:
@@ -66,7 +66,7 @@ def _save(session: Runner, op: Operation, values: Sequence[Any]) -> list[HostArr
     ]
     path, postponed = as_text(prefix.item()), POSTPONED.current()
     if postponed is not None:
-        postponed.append(partial(write, path, copies(entries), resumption.saved(session)))
+        postponed.append(captured(path, entries, resumption.saved(session)))
         return []
     try:
         write(path, entries, resumption.saved(session))

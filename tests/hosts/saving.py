@@ -65,8 +65,8 @@ def stepping(strategy, local):
     return [strategy.unwrap(each) for each in strategy.call_for_each_tower(fn)]
 
 
-def graph(folder):
-    """``Saver.save``, before and after a step, over the same path, and restored."""
+def graph(folder, other=None):
+    """``Saver.save``, before and after a step, over the same path, and restored; so is ``other``, if it is given."""
     strategy = tpu(TOWERS)
     with strategy.scope(), tf.Session() as sess:
         local = variables()
@@ -81,7 +81,7 @@ def graph(folder):
             found.append(files(folder))
         before = digest(path)
         sess.run(step)
-        saver.restore(sess, path)
+        saver.restore(sess, other or path)
         return found, before, digest(saver.save(sess, f"{folder}/again"))
 
 
@@ -197,4 +197,4 @@ CASES = {case.__name__: case for case in (graph, eager, hooks, keras, failures)}
 
 if __name__ == "__main__":
     FOLDERS.smallest = 1000
-    print(json.dumps(CASES[sys.argv[1]](sys.argv[2])))
+    print(json.dumps(CASES[sys.argv[1]](*sys.argv[2:])))

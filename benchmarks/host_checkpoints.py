@@ -1,0 +1,103 @@
+"""Checkpoints of several processes: one file that process 0 writes beside shards that all write at the same time.
+
+    python -m benchmarks.host_checkpoints --processes 4 [--megabytes 1 16 64 256 1024] [--rounds 5] [--folder FOLDER]
+
+The two are written in turns by the same processes. For each it prints the seconds until ``save`` returns, and where it
+writes in the background, until training can go on and until the checkpoint is there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import jax
+import numpy as np
+
+import towerstrat.compat.v2 as tf
+from tests.hosts import several
+from towerstrat.graph.eager import mode
+from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
+from towerstrat.training.saving.together import FOLDERS
+
+MODULE = "benchmarks.host_checkpoints"
+VARIABLES = 16
+SIDES = {"one file": 1 << 60, "shards": 0}
+"""What is written -> from how many bytes on there are shards."""
+
+
+def variables(megabytes: int) -> list[tf.Variable]:
+    """Variables on the devices of all processes: one of half of the bytes, as a table has, and others of one size."""
+    strategy = tf.distribute.TPUStrategy(tf.distribute.cluster_resolver.TPUClusterResolver(tpu=""))
+    rows = megabytes * (1 << 20) // 2 // 4 // 64
+    with strategy.scope():
+        found = [tf.Variable(np.zeros([rows, 64], np.float32))]
+        found += [tf.Variable(np.zeros([rows // (VARIABLES - 1), 64], np.float32)) for _ in range(VARIABLES - 1)]
+
+    @tf.function
+    def step() -> None:
+        strategy.run(lambda: [v.assign_add(tf.ones_like(v)) for v in found])
+
+    step()
+    return found
+
+
+def measured(folder: str, megabytes: int, rounds: int) -> dict[str, list[list[float]]]:
+    """Side -> for each round the seconds of a save, until one beside training goes on, and until it is there."""
+    checkpoint = tf.train.Checkpoint(variables=variables(megabytes))
+    beside = tf.train.CheckpointOptions(enable_async=True)
+    found: dict[str, list[list[float]]] = {side: [] for side in SIDES}
+    for number in range(rounds + 1):
+        for side, FOLDERS.smallest in SIDES.items():
+            times = []
+            for options in (None, beside):
+                if PEERS.index == 0:
+                    shutil.rmtree(folder, ignore_errors=True)
+                AGREEMENT.all_of("")
+                start = time.perf_counter()
+                checkpoint.write(f"{folder}/model", options=options)
+                times.append(time.perf_counter() - start)
+                checkpoint.sync()
+            times.append(time.perf_counter() - start)
+            if number:
+                found[side].append(times)
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--megabytes", type=int, nargs="+", default=[1, 16, 64, 256, 1024])
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", default=tempfile.gettempdir())
+    given = parser.parse_args()
+    if PEERS.count == 1:
+        command = ["-m", "tests.hosts.several", str(given.processes), "1", MODULE, *sys.argv[1:]]
+        done = subprocess.run(
+            [sys.executable, *command], env=several.environment(), check=True, capture_output=True, text=True
+        )
+        print("\n".join(line for line in done.stdout.partition("--- process 1")[0].splitlines() if "|" in line))
+        return
+    print(
+        f"| {jax.device_count()} processes: MB | side | save | beside: goes on | beside: there |\n|---|---|---|---|---|"
+    )
+    folder = AGREEMENT.first(tempfile.mkdtemp(dir=given.folder))
+    with mode.eager_mode():
+        for megabytes in given.megabytes:
+            for side, rounds in measured(f"{folder}/saved", megabytes, given.rounds).items():
+                middle = " | ".join(
+                    f"{statistics.median(column):.3f} ({min(column):.3f})" for column in zip(*rounds, strict=True)
+                )
+                print(f"| {megabytes} | {side} | {middle} |", flush=True)
+    if PEERS.index == 0:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

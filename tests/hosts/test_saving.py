@@ -99,24 +99,41 @@ def test_what_goes_wrong_in_one_process_is_raised_in_all_by_its_number(tmp_path)
     assert second[3:] == [[], [], []]
 
 
-def launched(place, processes, *options):
-    command = [sys.executable, "-m", "towerstrat", "launch", f"-n{processes}", "--devices=1", "--quiet", *options]
-    place.mkdir()
-    with (place / "said").open("wb") as said:
-        return subprocess.Popen([*command, str(KILLED), str(place), "30"], env=environment(), stdout=said, stderr=said)
+@pytest.fixture
+def launched():
+    """Starts the program that saves in several processes."""
+    started = []
+
+    def launch(place, processes, *options):
+        command = [sys.executable, "-m", "towerstrat", "launch", f"-n{processes}", "--devices=1", "--quiet", *options]
+        place.mkdir()
+        with (place / "said").open("wb") as said:
+            started.append(
+                subprocess.Popen([*command, str(KILLED), str(place), "30"], env=environment(), stdout=said, stderr=said)
+            )
+        return started[-1]
+
+    yield launch
+    for process in started:
+        process.terminate()
+        process.wait(60)
 
 
-def kill_one_that_saves(place, run, draws, count):
+def kill_one_that_saves(place, run, draws):
     """kill -9 of a program while files of a checkpoint are being written, by it or by another."""
     until = time.monotonic() + 240
-    while not (busy := list(place.glob("model.ckpt-*.data-*.tmp"))) or not list(place.glob("model.ckpt-*.index")):
+    while True:
         assert run.poll() is None, (place / "said").read_text()
         assert time.monotonic() < until, (place / "said").read_text()
+        living = [
+            pid for path in place.glob("pid-*") if os.path.exists(f"/proc/{(pid := int(path.name.split('-')[2]))}")
+        ]
+        begun = [path.name for path in place.glob("model.ckpt-*.data-*.tmp")]
+        if any(f"-{pid}-" in name for pid in living for name in begun) and list(place.glob("model.ckpt-*.index")):
+            time.sleep(draws.uniform(0, 0.03))
+            os.kill(draws.choice(sorted(living)), signal.SIGKILL)
+            return
         time.sleep(0.001)
-    time.sleep(draws.uniform(0, 0.05))
-    victims = sorted(place.glob("pid-*"), key=lambda path: path.stat().st_mtime_ns)[-count:]
-    os.kill(int(draws.choice(victims).name.split("-")[2]), signal.SIGKILL)
-    return busy
 
 
 def whole(path):
@@ -129,14 +146,14 @@ def whole(path):
 
 
 @pytest.mark.parametrize("processes", [2, 4])
-def test_killed_while_saving_it_goes_on_from_the_last_whole_checkpoint(processes, tmp_path):
+def test_killed_while_saving_it_goes_on_from_the_last_whole_checkpoint(processes, tmp_path, launched):
     draws = random.Random(processes)
     undisturbed = launched(tmp_path / "undisturbed", processes)
     assert undisturbed.wait(300) == 0, (tmp_path / "undisturbed" / "said").read_text()
     place = tmp_path / "killed"
     run = launched(place, processes, "--restarts=3")
     for attempt in (1, 2, 3):
-        kill_one_that_saves(place, run, draws, processes)
+        kill_one_that_saves(place, run, draws)
         said = place / "said"
         while f"attempt {attempt} ended" not in said.read_text():
             assert run.poll() is None, said.read_text()

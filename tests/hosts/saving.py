@@ -113,6 +113,27 @@ def eager(folder):
         return found, values, digest(path), float(table.numpy()[0, 0])
 
 
+def logical(folder, size):
+    """A variable whose parts lie on the two logical devices of each tower, or on all devices of one tower."""
+    resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu="")
+    with mode.eager_mode():
+        tpus = tf.compat.v2.tpu.experimental
+        topology = tpus.initialize_tpu_system(resolver)
+        shape = [1, 1, 1, 2] if size == "2" else topology.mesh_shape
+        places = tpus.DeviceAssignment.build(topology, computation_shape=shape, num_replicas=4 // int(size))
+        strategy = tf.compat.v2.distribute.TPUStrategy(resolver, experimental_device_assignment=places)
+        with strategy.scope():
+            table = tf.Variable(np.arange(800, dtype=np.float32).reshape(40, 20))
+
+        def change():
+            strategy.experimental_split_to_logical_devices(table, [int(size), 1])
+            table.assign_add(tf.ones_like(table))
+
+        tf.function(lambda: strategy.run(change))()
+        found = digest(tf.train.Checkpoint(table=table).save(f"{folder}/model"))
+        return files(folder), found
+
+
 def hooks(folder):
     """``MonitoredTrainingSession`` with the hook that saves in a thread, and the one that does not."""
     found = []
@@ -193,7 +214,7 @@ def _refusal(do):
     return None
 
 
-CASES = {case.__name__: case for case in (graph, eager, hooks, keras, failures)}
+CASES = {case.__name__: case for case in (graph, eager, logical, hooks, keras, failures)}
 
 if __name__ == "__main__":
     FOLDERS.smallest = 1000

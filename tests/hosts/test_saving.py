@@ -23,13 +23,13 @@ KILLED = Path(__file__).with_name("killed_saving.py")
 COUNTS = [(2, 2), (4, 1)]
 
 
-def both(processes, devices, case, where):
+def both(processes, devices, case, where, *arguments):
     """What process 0 of several says, and what one process alone does."""
     found = []
-    for name, arguments in (("together", (processes, devices)), ("alone", (1, processes * devices))):
+    for name, size in (("together", (processes, devices)), ("alone", (1, processes * devices))):
         place = where / name
         place.mkdir()
-        found.append(several.values(*arguments, MODULE, [case, str(place)])[0])
+        found.append(several.values(*size, MODULE, [case, str(place), *arguments])[0])
     return found
 
 
@@ -66,6 +66,14 @@ def test_a_manager_and_the_background(processes, devices, tmp_path):
     ((files,), *values), (_, *wanted) = both(processes, devices, "eager", tmp_path)
     assert values == wanted
     assert files == [*shards("ckpt-2", processes), *shards("ckpt-3", processes)]
+
+
+@pytest.mark.parametrize("logical", ["2", "4"])
+def test_a_variable_on_logical_devices(logical, tmp_path):
+    """Each process has all parts; or some of them, and all put it together."""
+    (files, values), (_, wanted) = both(2, 2, "logical", tmp_path, logical)
+    assert values == wanted
+    assert files == shards("model-1", 2)
 
 
 def test_hooks(tmp_path):

@@ -15,7 +15,6 @@ from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
-from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.stacks import SessionLike, Stack
 from towerstrat.graph.ir.state import Cell, StateStore
@@ -42,7 +41,7 @@ def stored(session: HasState, op: Operation, cell: Cell) -> Array:
     value = session.state.get(cell)
     if value is None:
         raise uninitialized(cell, op)
-    return everywhere(cell.joined(value))
+    return cell.joined(value)
 
 
 def parsed(spec: str) -> Whole | None:

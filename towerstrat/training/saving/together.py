@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ from towerstrat.checkpoints.bundle import shard_path
 from towerstrat.checkpoints.bundle_writing import Saved, Written
 from towerstrat.checkpoints.division import Form, cut, divided
 from towerstrat.errors import FailedPreconditionError, OpError, UnknownError
+from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.talks import TALKS
 from towerstrat.platform import logs
@@ -96,7 +97,7 @@ class SharedSave:
         self.count = PEERS.count - 1
         arrays = list(arrays)
         # A value of which each process has a part is put together by all of them.
-        values = [array.load() for array in arrays]
+        values = [_in_each(array.load()) for array in arrays]
         forms = [_form(array, value) for array, value in zip(arrays, values, strict=True)]
         self._divides = sum(form.nbytes for form in forms if form.anywhere) >= FOLDERS.smallest
         pieces = divided(forms, PEERS.count if self._divides else 1)
@@ -205,18 +206,31 @@ class SharedSave:
         return bundle_writing.write_shard(self._prefix, PEERS.index, begin.shards, self._shares[PEERS.index])
 
 
+def _in_each(value: Any) -> Any:
+    """A value that lies on devices of several processes as one that each of them has whole; any other as it is."""
+    if not isinstance(value, jax.Array) or value.is_fully_addressable or value.is_fully_replicated:
+        return value
+    parts: dict[int, set[str]] = {}
+    places: Mapping[Any, Any] = value.sharding.devices_indices_map(value.shape)
+    for device, index in places.items():
+        parts.setdefault(device.process_index, set()).add(str(index))
+    return value if len({frozenset(own) for own in parts.values()}) == 1 else everywhere(value)
+
+
 def _form(array: Saved, value: Any) -> Form:
-    spread = isinstance(value, jax.Array) and not value.is_fully_addressable and value.is_fully_replicated
+    in_each = isinstance(value, jax.Array) and not value.is_fully_addressable
     host = value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
-    return Form(host.shape, host.dtype.itemsize, array.code or elements.code_of(host.dtype), spread)
+    return Form(host.shape, host.dtype.itemsize, array.code or elements.code_of(host.dtype), in_each)
 
 
 def _own(value: Any) -> Any:
     """A value as this process has it; without a copy on the CPU, where a slice of it is none either."""
-    if isinstance(value, jax.Array) and not value.is_fully_addressable:
-        value = value.addressable_data(0)
-        return np.asarray(value) if value.device.platform == "cpu" else value
-    return value
+    if not isinstance(value, jax.Array) or value.is_fully_addressable:
+        return value
+    if not value.is_fully_replicated:
+        return np.asarray(value)
+    value = value.addressable_data(0)
+    return np.asarray(value) if value.device.platform == "cpu" else value
 
 
 def _without_values(arrays: Sequence[Saved]) -> list[Saved]:

@@ -2,8 +2,9 @@
 
     python -m benchmarks.host_checkpoints --processes 4 [--megabytes 1 16 64 256 1024] [--rounds 5] [--folder FOLDER]
 
-The two are written in turns by the same processes. For each it prints the seconds until ``save`` returns, and where it
-writes in the background, until training can go on and until the checkpoint is there.
+The two are written in turns by the same processes. For each it prints the seconds until ``save`` returns, those of a
+processor that the busiest process and all of them take for it, and where it writes in the background, the seconds until
+training can go on and until the checkpoint is there: the median of the rounds, and the least.
 """
 
 from __future__ import annotations
@@ -49,24 +50,30 @@ def variables(megabytes: int) -> list[tf.Variable]:
 
 
 def measured(folder: str, megabytes: int, rounds: int) -> dict[str, list[list[float]]]:
-    """Side -> for each round the seconds of a save, until one beside training goes on, and until it is there."""
+    """Side -> for each round the numbers of a row."""
     checkpoint = tf.train.Checkpoint(variables=variables(megabytes))
     beside = tf.train.CheckpointOptions(enable_async=True)
     found: dict[str, list[list[float]]] = {side: [] for side in SIDES}
+
+    def save(options: tf.train.CheckpointOptions | None) -> list[float]:
+        """Seconds until training goes on, and until the checkpoint is there; those of processors."""
+        if PEERS.index == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+        AGREEMENT.all_of("")
+        start, worked = time.perf_counter(), time.process_time()
+        checkpoint.write(f"{folder}/model", options=options)
+        goes_on = time.perf_counter() - start
+        checkpoint.sync()
+        there = time.perf_counter() - start
+        each = [float(text) for text in AGREEMENT.all_of(str(time.process_time() - worked))]
+        return [goes_on, there, max(each), sum(each)]
+
     for number in range(rounds + 1):
         for side, FOLDERS.smallest in SIDES.items():
-            times = []
-            for options in (None, beside):
-                if PEERS.index == 0:
-                    shutil.rmtree(folder, ignore_errors=True)
-                AGREEMENT.all_of("")
-                start = time.perf_counter()
-                checkpoint.write(f"{folder}/model", options=options)
-                times.append(time.perf_counter() - start)
-                checkpoint.sync()
-            times.append(time.perf_counter() - start)
+            _, there, busiest, total = save(None)
+            goes_on, background, *_ = save(beside)
             if number:
-                found[side].append(times)
+                found[side].append([there, busiest, total, goes_on, background])
     return found
 
 

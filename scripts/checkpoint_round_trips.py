@@ -3,7 +3,8 @@
     python scripts/checkpoint_round_trips.py $(scripts/oracle) $(scripts/oracle --later)
 
 Each argument is a Python that has an original. Each writes a folder that is read here, and reads one written here:
-arrays of every type with 0 to 4 dimensions, parts of arrays, 200 variables, several shards, the first format.
+arrays of every type with 0 to 4 dimensions, parts of arrays, 200 variables, several shards, the first format, and from
+here shards as several processes write them, with each array cut that may be.
 """
 
 import os
@@ -168,6 +169,15 @@ def original_checks(folder):
             for value, part in zip(got, wanted):  # noqa: B905
                 assert raw(value) == raw(part), name
                 equal += 1
+    reader = tf.train.load_checkpoint(folder + "/shares")
+    names = sorted(arrays(PLAIN))
+    assert sorted(reader.get_variable_to_shape_map()) == names
+    with tf.Graph().as_default(), tf.Session() as session:
+        dtypes = [tf.as_dtype(arrays(PLAIN)[n][0]) for n in names]
+        got = session.run(restore(folder + "/shares", names, [""] * len(names), dtypes))
+    for name, value in zip(names, got):  # noqa: B905
+        assert raw(value) == raw(reader.get_tensor(name)) == raw(arrays(PLAIN)[name][1]), name
+        equal += 1
     print(f"  reads ours: {equal} arrays equal")
 
 
@@ -182,19 +192,28 @@ def sets():
 def ours_write(folder):
     from towerstrat.checkpoints import elements
     from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
+    from towerstrat.checkpoints.division import Form, cut, divided
     from towerstrat.checkpoints.slices import Slice
 
     def code(name):
         return next(n for n in range(1, 30) if elements.name_of(n) == name)
 
+    def saved(found):
+        return [
+            Saved(each, lambda bits=bits, kind=kind: typed(bits, elements.type_of(code(kind))), code=code(kind))
+            for each, (kind, bits) in found.items()
+        ]
+
     for name, found in sets().items():
-        write(
-            f"{folder}/{name}",
-            [
-                Saved(each, lambda bits=bits, kind=kind: typed(bits, elements.type_of(code(kind))), code=code(kind))
-                for each, (kind, bits) in found.items()
-            ],
-        )
+        write(f"{folder}/{name}", saved(found))
+    whole = saved(arrays(PLAIN))
+    shares = [[], [], []]
+    for number, one in enumerate(whole):
+        value = one.load()
+        form = Form(value.shape, value.dtype.itemsize, one.code, not value.dtype.hasobject)
+        for process, share in enumerate(divided([form], 3)):
+            shares[(number + process) % 3] += [cut(one, form.shape, piece) for piece in share]
+    write(f"{folder}/shares", shares[0], None, _InTurns(f"{folder}/shares", shares[1:]))
     write(
         f"{folder}/parts",
         [
@@ -204,6 +223,21 @@ def ours_write(folder):
             for place in [Slice((a, b), (m, n))]
         ],
     )
+
+
+class _InTurns:
+    """The other processes of a checkpoint, one after another."""
+
+    def __init__(self, prefix, shares):
+        self.prefix, self.shares, self.count = prefix, shares, len(shares)
+
+    def begin(self, shards):
+        """They write when they are waited for."""
+
+    def written(self, shards):
+        from towerstrat.checkpoints.bundle_writing import write_shard
+
+        return [(s, write_shard(self.prefix, i, shards, s).entries) for i, s in enumerate(self.shares, 1)]
 
 
 def typed(bits, dtype):

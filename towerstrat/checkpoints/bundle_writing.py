@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
-from typing import IO, Any, NamedTuple
+from itertools import count
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from towerstrat.checkpoints import elements, ownership, resumption, strings, tables
 from towerstrat.checkpoints.bundle import index_path, shard_path, shards_of
 from towerstrat.checkpoints.slices import Slice
-from towerstrat.errors import OpError
+from towerstrat.errors import NotFoundError, OpError
 from towerstrat.platform import logs, messages
 from towerstrat.platform.accounts import ACCOUNTS, SAVING
 from towerstrat.platform.checksums import masked_crc
@@ -20,6 +21,7 @@ from towerstrat.platform.storage import Storage, storage_of
 
 _VERSION = 1
 _CHUNK = 1 << 26
+_TAIL = 1 << 16
 
 
 class Whole(NamedTuple):
@@ -45,41 +47,75 @@ class Saved(NamedTuple):
     code: int | None = None
 
 
-def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> None:
+class Written(NamedTuple):
+    """A file of data as it was written.
+
+    Attributes:
+      entries: where each array is, in order, as ``BundleEntryProto``. tail: how the file ends, see ``tail``.
+    """
+
+    entries: list[bytes]
+    tail: tuple[int, int]
+
+
+class Others(Protocol):
+    """Those who write parts of a checkpoint at the same time as this process.
+
+    Attributes:
+      count: how many they are. They write the files 1, 2, ... of its data.
+    """
+
+    count: int
+
+    def begin(self, shards: int) -> None:
+        """Says that they may write, to files of so many shards; called once."""
+
+    def written(self, shards: int) -> Iterable[tuple[Sequence[Saved], Sequence[bytes]]]:
+        """Waits until they have written: the arrays of each, and where these are. What it raises is raised."""
+
+
+def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None, others: Others | None = None) -> None:
     """Writes a checkpoint: after it returns it is on the disk, before that what was at ``prefix`` is.
 
-    The bytes go to files of names that no checkpoint there uses; renaming the index commits. Where another process
+    The bytes go to files of names that no checkpoint there uses; renaming the index commits. Where another program
     writes the same prefix meanwhile, which is logged, both succeed, and the one that ends last stays.
 
     Args:
       beside: the contents of the checkpoint's side file, if it has one.
+      others: who writes further arrays meanwhile.
 
     Raises:
       ValueError: an element type that the format does not have, or one name twice. OpError: the disk is full,
         read-only, gone; nothing has changed then.
     """
     with ACCOUNTS.spent(SAVING):
-        _write(prefix, arrays, beside)
+        _write(prefix, arrays, beside, others)
 
 
-def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None) -> None:
+def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: Others | None) -> None:
     storage = storage_of(prefix)
     index_file = index_path(prefix)
-    others = storage.writers(index_file)
-    if others:
+    writers = storage.writers(index_file)
+    if writers:
         logs.warning(
             "%s is being written by %s too. Both checkpoints are whole, and the one that ends last stays; give each "
-            "program a folder of its own.", prefix, " and ".join(others),
+            "program a folder of its own.", prefix, " and ".join(writers),
         )  # fmt: skip
     try:
         # The index is begun first: its temporary file says that this process writes here.
         with storage.writing(index_file) as file:
+            index = _Index()
             with ExitStack() as writing:
                 with storage.alone(prefix):
-                    shards = _unused(storage.beginning_with(f"{prefix}.data-"))
-                    index = _Index(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))))
+                    shards = _unused(storage.beginning_with(f"{prefix}.data-"), 1 + (others.count if others else 0))
+                    data = _Data(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))), 0)
+                if others is not None:
+                    others.begin(shards)
                 for array in arrays:
-                    index.add(array)
+                    index.enter(array, data.append(array))
+            for theirs, entries in others.written(shards) if others is not None else ():
+                for array, entry in zip(theirs, entries, strict=True):
+                    index.enter(array, messages.BundleEntryProto.FromString(entry))
             encoded = index.encoded(shards)
             if beside is not None:
                 with storage.writing(resumption.side_file(prefix, encoded)) as side:
@@ -90,9 +126,36 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None) -> None:
         _tidy(storage, prefix)
 
 
-def _unused(files: Sequence[str]) -> int:
-    """The smallest number of shards that no file of data has in its name."""
-    return next(n for n in range(1, len(files) + 2) if not any(f"-of-{n:05d}" in path for path in files))
+def write_shard(prefix: str, shard: int, shards: int, arrays: Iterable[Saved]) -> Written:
+    """Writes one file of data for a checkpoint, whose index another process writes.
+
+    Raises:
+      ValueError: an element type that the format does not have. OpError: as ``write``; there is no such file then.
+    """
+    path = shard_path(prefix, shard, shards)
+    with ACCOUNTS.spent(SAVING):
+        with storage_of(path).writing(path) as file:
+            data = _Data(file, shard)
+            entries = [data.append(array).SerializeToString() for array in arrays]
+        found = tail(path)
+        assert found is not None
+        return Written(entries, found)
+
+
+def tail(path: str) -> tuple[int, int] | None:
+    """The bytes of a file, and the checksum of its last ones; None where this process sees no such file."""
+    storage = storage_of(path)
+    try:
+        file = storage.ranges(path)
+    except NotFoundError:
+        return None
+    size = len(file)
+    return size, masked_crc(file.read(max(0, size - _TAIL), min(_TAIL, size)))
+
+
+def _unused(files: Sequence[str], least: int) -> int:
+    """The smallest number of shards, from ``least`` on, that no file of data has in its name."""
+    return next(n for n in count(least) if not any(f"-of-{n:05d}" in path for path in files))
 
 
 def _tidy(storage: Storage, prefix: str) -> None:
@@ -110,23 +173,18 @@ def _tidy(storage: Storage, prefix: str) -> None:
             storage.remove(path)
 
 
-class _Index:
-    """What is in a file of data, while it is written."""
+class _Data:
+    """A file of data, while it is written. ``shard``: its number."""
 
-    def __init__(self, file: IO[bytes]):
+    def __init__(self, file: IO[bytes], shard: int):
         self._file = file
+        self._shard = shard
         self._offset = 0
-        self._entries: dict[bytes, Any] = {}
 
-    def add(self, saved: Saved) -> None:
-        """Appends the bytes of an array."""
+    def append(self, saved: Saved) -> Any:
+        """Appends the bytes of an array; its ``BundleEntryProto``."""
         array = np.asarray(saved.load())
         entry = messages.BundleEntryProto()
-        key = saved.name.encode(errors="surrogateescape")
-        if saved.whole is not None:
-            key = saved.whole.part.key(saved.name)
-        if key in self._entries:
-            raise ValueError(f"Array {saved.name} is saved twice.")
         entry.dtype = saved.code or elements.code_of(array.dtype)
         _enter_shape(entry, array.shape)
         if entry.dtype == elements.STRING:
@@ -138,8 +196,24 @@ class _Index:
             entry.crc32c, entry.size = masked_crc(raw), raw.nbytes
             for start in range(0, raw.nbytes, _CHUNK):
                 self._file.write(raw[start : start + _CHUNK].data)
-        entry.offset = self._offset
+        entry.shard_id, entry.offset = self._shard, self._offset
         self._offset += entry.size
+        return entry
+
+
+class _Index:
+    """What the files of data have."""
+
+    def __init__(self) -> None:
+        self._entries: dict[bytes, Any] = {}
+
+    def enter(self, saved: Saved, entry: Any) -> None:
+        """Enters an array, or a part of one, and where it is."""
+        key = saved.name.encode(errors="surrogateescape")
+        if saved.whole is not None:
+            key = saved.whole.part.key(saved.name)
+        if key in self._entries:
+            raise ValueError(f"Array {saved.name} is saved twice.")
         self._entries[key] = entry
         if saved.whole is not None:
             self._add_part(saved.name, saved.whole, entry.dtype)

@@ -97,6 +97,9 @@ class Local:
         with translated(path):
             return _Growing(self._path(path))
 
+    def refresh(self) -> None:
+        """Does nothing: folders are the system's."""
+
     def open(self, path: str, mode: str) -> IO[bytes]:
         with translated(path):
             return cast(IO[bytes], open(self._path(path), mode, buffering=_BUFFER))

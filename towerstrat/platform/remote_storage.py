@@ -103,6 +103,9 @@ class Remote:
             raise errors.AlreadyExistsError(None, None, f"{path} is already there.")
         return _Growing(self, path)
 
+    def refresh(self) -> None:
+        self._system.invalidate_cache()
+
     def open(self, path: str, mode: str) -> IO[bytes]:
         try:
             with translated(path):

@@ -65,6 +65,9 @@ class Storage(Protocol):
     def growing(self, path: str) -> Growing:
         """A new file, which several programs never share. Raises AlreadyExistsError where there is one."""
 
+    def refresh(self) -> None:
+        """From now on what other processes have done is seen, where folders were remembered."""
+
     # ---- files as they are
 
     def open(self, path: str, mode: str) -> IO[bytes]:

@@ -10,10 +10,10 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from towerstrat import errors
+from towerstrat.checkpoints import bundle_writing
 from towerstrat.checkpoints.bundle import Bundle
 from towerstrat.checkpoints.bundle_writing import Saved, write
 from towerstrat.graph.eager import mode
-from towerstrat.training.saving import object_saver
 from towerstrat.training.saving.background import BackgroundWriter, copies
 
 
@@ -67,7 +67,6 @@ def test_a_program_that_ends_waits_and_says_what_failed(tmp_path):
     program = """
 import sys, time
 from towerstrat.graph.eager import mode
-from towerstrat.training.saving import object_saver
 from towerstrat.training.saving.background import BackgroundWriter
 
 def slow():
@@ -98,13 +97,13 @@ def eager():
 def slow(monkeypatch):
     """Writes wait for the event."""
     go = threading.Event()
-    write = object_saver.write
+    write = bundle_writing.write
 
     def waiting(*arguments):
         assert go.wait(60)
         write(*arguments)
 
-    monkeypatch.setattr(object_saver, "write", waiting)
+    monkeypatch.setattr(bundle_writing, "write", waiting)
     return go
 
 
@@ -149,7 +148,7 @@ def test_an_error_in_the_background_comes_with_the_next_save(tmp_path, eager, mo
         def fails(*arguments):
             raise errors.ResourceExhaustedError(None, None, "the disk is full")
 
-        patched.setattr(object_saver, "write", fails)
+        patched.setattr(bundle_writing, "write", fails)
         checkpoint.save(str(tmp_path / "model"), **ASYNC)
         with pytest.raises(errors.ResourceExhaustedError, match="full"):
             checkpoint.save(str(tmp_path / "model"))

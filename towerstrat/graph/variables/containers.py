@@ -259,6 +259,9 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         return sticky_attribute_assignment(self, name, value)
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Trackable]:
+        if not self._moved and _same(self._storage, self._seen):
+            return super()._trackable_children(save_type, **kwargs)
+        # Its text has all values, which are taken off the devices for it.
         made = (
             f"Unable to save the object {self!r} (a list wrapper constructed to track trackable TensorFlow objects). "
         )
@@ -268,13 +271,11 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
                 "or moved (sort). In order to support restoration on object creation, tracking is exclusively for "
                 f"append-only data structures.{_UNSAVED}"
             )
-        if not _same(self._storage, self._seen):
-            raise ValueError(
-                f"{made}The wrapped list was modified outside the wrapper (its final value was {self._storage}, its "
-                f"value when a checkpoint dependency was added was {self._seen}), which breaks restoration on object "
-                f"creation.{_UNSAVED}"
-            )
-        return super()._trackable_children(save_type, **kwargs)
+        raise ValueError(
+            f"{made}The wrapped list was modified outside the wrapper (its final value was {self._storage}, its "
+            f"value when a checkpoint dependency was added was {self._seen}), which breaks restoration on object "
+            f"creation.{_UNSAVED}"
+        )
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
@@ -429,6 +430,8 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
         return wrapped
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Trackable]:
+        if self._odd_key is None and self._is_known():
+            return super()._trackable_children(save_type, **kwargs)
         made = f"Unable to save the object {self!r} (a dictionary wrapper constructed automatically on attribute "
         made += "assignment). "
         if self._odd_key is not None:
@@ -436,13 +439,11 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
                 f"{made}The wrapped dictionary contains a non-string key ({self._odd_key!r}) which maps to a trackable "
                 f"object or mutable data structure.{_UNSAVED}"
             )
-        if not self._is_known():
-            raise ValueError(
-                f"{made}The wrapped dictionary was modified outside the wrapper (its final value was {self._storage}, "
-                f"its value when a checkpoint dependency was added was {self._seen}), which breaks restoration on "
-                f"object creation.{_UNSAVED}"
-            )
-        return super()._trackable_children(save_type, **kwargs)
+        raise ValueError(
+            f"{made}The wrapped dictionary was modified outside the wrapper (its final value was {self._storage}, "
+            f"its value when a checkpoint dependency was added was {self._seen}), which breaks restoration on "
+            f"object creation.{_UNSAVED}"
+        )
 
     def _is_known(self) -> bool:
         """Whether the dictionary is as it was left."""

@@ -69,7 +69,7 @@ class BaseSaverBuilder:
         Args:
           names_to_saveables: variables and saveable objects, or a dictionary of them by name.
           reshape: restored values take the shapes of the variables.
-          sharded: changes nothing in the files: one process writes one shard.
+          sharded: for the definition; see ``Saver``.
           max_to_keep, keep_checkpoint_every_n_hours: for the definition.
           name: of the scope of the operations, default "save". filename: where it saves when nothing is fed.
 

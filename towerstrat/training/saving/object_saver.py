@@ -25,7 +25,6 @@ from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
-from towerstrat.training.saving.background import copies
 from towerstrat.training.saving.load_status import (
     CheckpointLoadStatus,
     InitializationOnlyStatus,
@@ -44,7 +43,7 @@ from towerstrat.training.saving.restoring import (
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec, VariableSaveable
 from towerstrat.training.saving.saver import Saver
 from towerstrat.training.saving.sessions import held, session_for
-from towerstrat.training.saving.writing import write
+from towerstrat.training.saving.writing import captured, write
 
 
 class ObjectSaver:
@@ -77,7 +76,7 @@ class ObjectSaver:
         Args, raises: as ``save``; the errors of the disk come from what is returned.
         """
         with held(session, "Checkpoint.save") as running:
-            return partial(write, prefix, copies(self._entries(prefix, running)), resumption.saved(running))
+            return captured(prefix, self._entries(prefix, running), resumption.saved(running))
 
     def _entries(self, prefix: str, session: BaseSession | EagerSession) -> list[Saved]:
         saved, graph = serialized(self._view.nodes())

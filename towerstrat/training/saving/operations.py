@@ -23,8 +23,7 @@ from towerstrat.graph.lowering.refusals import uninitialized
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
-from towerstrat.training.saving.background import copies
-from towerstrat.training.saving.writing import write
+from towerstrat.training.saving.writing import captured, write
 
 POSTPONED: Stack[list[Callable[[], None]]] = Stack()
 """Inside of an entry the values are taken, and what writes them is added to it."""
@@ -66,7 +65,7 @@ def _save(session: Runner, op: Operation, values: Sequence[Any]) -> list[HostArr
     ]
     path, postponed = as_text(prefix.item()), POSTPONED.current()
     if postponed is not None:
-        postponed.append(partial(write, path, copies(entries), resumption.saved(session)))
+        postponed.append(captured(path, entries, resumption.saved(session)))
         return []
     try:
         write(path, entries, resumption.saved(session))

@@ -18,6 +18,7 @@ from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
@@ -26,9 +27,9 @@ from towerstrat.training import global_step as steps
 from towerstrat.training.saving import management, resumption
 from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
 from towerstrat.training.saving.meta_graphs import export_meta_graph
-from towerstrat.training.saving.operations import POSTPONED, parsed, part_of, restored_names
+from towerstrat.training.saving.operations import POSTPONED, HasState, parsed, part_of, restored_names, stored
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
-from towerstrat.training.saving.sessions import held_in_graph
+from towerstrat.training.saving.sessions import held, held_in_graph
 from towerstrat.training.saving.writing import write
 
 _SECOND_FORMAT = 2
@@ -41,7 +42,8 @@ class Saver:
       var_list: variables and saveable objects, or a dictionary of them by the name that they are saved under; default
         all global variables. Eagerly it must be given.
       reshape: restored values take the shapes of the variables.
-      sharded: changes nothing in the files: one process writes one shard.
+      sharded: changes nothing in what is restored. The original then wrote a file of data for each device; here it is
+        one for each process where there are several and the values are large (docs/hosts.md), whatever it says.
       max_to_keep: how many of the latest checkpoints are kept; 0 or None: all.
       keep_checkpoint_every_n_hours: one in so many hours is kept for good.
       name: of the scope of the operations.
@@ -324,9 +326,8 @@ class Saver:
     def _write(self, sess: Any, path: str, save_path: str) -> None:
         try:
             if self._eager:
-                specs = [spec for saveable in saveables_of(self._var_list) for spec in saveable.specs]
-                arrays = [Saved(s.name, partial(_array, s), parsed(s.slice_spec)) for s in specs]
-                write(path, arrays, resumption.saved(context().session))
+                with held(None, "Saver.save") as eager:
+                    write(path, _entries(self._var_list, eager), resumption.saved(eager))
             else:
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         except NotFoundError as error:
@@ -441,7 +442,19 @@ class Saver:
         self._by_objects.restore(sess, path)
 
 
-def _array(spec: SaveSpec) -> Any:
+def _entries(var_list: Any, eager: HasState) -> list[Saved]:
+    """What is written eagerly: variables from the state, other values from their tensors."""
+    found = []
+    for saveable in saveables_of(var_list):
+        for spec in saveable.specs:
+            load: Callable[[], Array] = partial(_array, spec)
+            if isinstance(saveable, VariableSaveable):
+                load = partial(stored, eager, saveable.variable._handle.op, saveable.variable.cell)
+            found.append(Saved(spec.name, load, parsed(spec.slice_spec), spec.dtype.base_dtype.as_datatype_enum))
+    return found
+
+
+def _array(spec: SaveSpec) -> Array:
     return np.asarray(spec.tensor)
 
 

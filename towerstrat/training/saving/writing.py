@@ -1,14 +1,18 @@
-"""Checkpoints of several processes: all of them bring the values, the first one writes."""
+"""Checkpoints as programs save them: of one process, of several together, now or beside training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
 
 from towerstrat.checkpoints import bundle_writing
 from towerstrat.checkpoints.bundle_writing import Saved
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.progress import CHECKPOINTING, PROGRESS
 from towerstrat.platform.duty import DUTY
+from towerstrat.training.saving.background import copies
+from towerstrat.training.saving.together import SharedSave
 
 
 def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> None:
@@ -17,8 +21,24 @@ def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> 
     Arguments and errors are those of ``bundle_writing.write``.
     """
     with PROGRESS.phase(CHECKPOINTING, prefix):
-        arrays = list(arrays)
-        if not DUTY.writes:
-            for array in arrays:
-                array.load()  # a value of which each process has a part is put together by all of them
-        AGREEMENT.by_first(lambda: bundle_writing.write(prefix, arrays, beside))
+        _prepared(prefix, arrays, beside, False)()
+
+
+def captured(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> Callable[[], None]:
+    """Copies the values that are saved, and returns what writes them as ``write`` does, in any thread, at any time."""
+    with PROGRESS.phase(CHECKPOINTING, prefix):
+        return _prepared(prefix, arrays, beside, True)
+
+
+def _prepared(prefix: str, arrays: Iterable[Saved], beside: bytes | None, copied: bool) -> Callable[[], None]:
+    if not PEERS.together:
+        return partial(bundle_writing.write, prefix, copies(arrays) if copied else arrays, beside)
+    if threading.current_thread() is threading.main_thread():
+        return SharedSave(prefix, arrays, beside, copied)
+    # In a thread of the program's own nobody knows what the others do now: the first one writes, for itself.
+    arrays = copies(arrays)
+    return partial(bundle_writing.write, prefix, arrays, beside) if DUTY.writes else _nothing
+
+
+def _nothing() -> None:
+    """What a process does that does not write."""

@@ -1,0 +1,52 @@
+"""What the first process and others tell each other, with a service that is a dictionary here."""
+
+import pytest
+
+from towerstrat.hosts import talks
+from towerstrat.hosts.peers import PEERS
+
+
+class Service(dict):
+    """What was said, in messages of bounded size."""
+
+    def key_value_set_bytes(self, key, value):
+        assert key not in self
+        assert len(value) <= talks._MESSAGE + 1
+        self[key] = value
+
+    def blocking_key_value_get_bytes(self, key, milliseconds):
+        return self[key]
+
+    def key_value_delete(self, key):
+        for name in [name for name in self if name == key or name.startswith(f"{key}/")]:
+            del self[name]
+
+
+@pytest.fixture
+def service(monkeypatch):
+    found = Service()
+    monkeypatch.setattr(talks, "client", lambda: found)
+    monkeypatch.setattr(talks, "_MESSAGE", 100)
+    monkeypatch.setattr(PEERS, "count", 3)
+    return found
+
+
+def test_what_is_told_is_heard_in_order_and_reports_are_not_kept(service, monkeypatch):
+    first, others = talks.Talk(7), [talks.Talk(7), talks.Talk(7)]
+    first.tell(("begin", 3))
+    for index, other in enumerate(others, 1):
+        monkeypatch.setattr(PEERS, "index", index)
+        assert other.hear() == ("begin", 3)
+        other.report([index] * 500)
+    monkeypatch.setattr(PEERS, "index", 0)
+    assert first.reports() == [[1] * 500, [2] * 500]
+    assert [key for key in service if "reported" in key] == []
+    first.tell(None)
+    assert [other.hear() for other in others] == [None, None]
+
+
+def test_each_thing_has_a_talk_of_its_own(service):
+    one, other = talks.Talks(), talks.Talks()
+    for number in range(2):
+        one.begin().tell(number)
+    assert [other.begin().hear() for _ in range(2)] == [0, 1]

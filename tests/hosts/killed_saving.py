@@ -7,8 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-import tensorflow as tf
-
+import towerstrat.compat.v1 as tf
 from towerstrat.hosts.peers import PEERS
 from towerstrat.training.saving.together import FOLDERS
 

@@ -33,7 +33,9 @@ from towerstrat.graph.lowering.outputs import all_known, as_outputs, check_decla
 from towerstrat.graph.lowering.refusals import (
     NeedsStatic,
     combines_inside,
+    not_one_value,
     on_host,
+    unfed,
     uninitialized,
     varying_shape,
 )
@@ -229,10 +231,7 @@ class Lowering(Guarded):
             owner = next(frame for frame in self._frames() if tensor in frame.values)
             return same(owner.parts[0].invariant(tensor))
         if tensor.varies:
-            raise UnsupportedError(
-                f"{tensor!r} (created at {tensor.op.line}) differs by {self.axis.name} and cannot be stored or fetched "
-                "as one value. Combine it first (distribution.reduce in a merge_call), or unwrap it."
-            )
+            raise not_one_value(tensor, self.axis.name)
         # Depth first with a stack of its own: chains of operations are longer than Python's recursion limit.
         stack = [tensor]
         while stack:
@@ -317,13 +316,7 @@ class Lowering(Guarded):
 
     def missing_feed(self, op: Operation) -> list[Array]:
         """The lowering of a placeholder that was not fed. Raises InvalidArgumentError."""
-        tensor = op.outputs[0]
-        raise InvalidArgumentError(
-            None,
-            op,
-            f"You must feed a value for placeholder tensor '{op.name}' with dtype {tensor.dtype.name} and shape "
-            f"{tensor.shape}: session.run(..., feed_dict={{{op.name}: value}}).",
-        )
+        raise unfed(op)
 
     # ---- evaluation ------------------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from towerstrat.errors import FailedPreconditionError, UnsupportedError
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
+from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.state import Cell
 
 
@@ -31,6 +31,25 @@ class NeedsTrips(UnsupportedError):
             "pass maximum_iterations= to tf.while_loop."
         )
         self.op = op
+
+
+def not_one_value(tensor: Tensor, axis: str) -> UnsupportedError:
+    """The error for a tensor that is stored or fetched as one value, and differs by position."""
+    return UnsupportedError(
+        f"{tensor!r} (created at {tensor.op.line}) differs by {axis} and cannot be stored or fetched as one value. "
+        "Combine it first (distribution.reduce in a merge_call), or unwrap it."
+    )
+
+
+def unfed(op: Operation) -> InvalidArgumentError:
+    """The error of a placeholder that was not fed."""
+    tensor = op.outputs[0]
+    return InvalidArgumentError(
+        None,
+        op,
+        f"You must feed a value for placeholder tensor '{op.name}' with dtype {tensor.dtype.name} and shape "
+        f"{tensor.shape}: session.run(..., feed_dict={{{op.name}: value}}).",
+    )
 
 
 def varying_shape(op: Operation) -> UnsupportedError:

@@ -1,6 +1,6 @@
 """Machines that are emulated: processes with a network, a name and a list of hosts of their own, joined by a cable.
 
-Linux's namespaces hold them; they need the rights of an administrator, and the programs ``unshare``, ``nsenter`` and ``ip``.
+Linux's namespaces hold them; they need the rights of an administrator, and the programs of ``_PROGRAMS``.
 """
 
 import contextlib

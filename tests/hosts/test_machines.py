@@ -41,7 +41,8 @@ def by_tf_config(index):
 def by_slurm(index):
     """What srun -N2 gives, of version 22.05."""
     return [[], {
-        "SLURM_JOB_ID": "41", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2", "SLURM_PROCID": str(index), "SLURM_LOCALID": "0",
+        "SLURM_JOB_ID": "41", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2", "SLURM_PROCID": str(index),
+        "SLURM_LOCALID": "0",
         "SLURM_STEP_NODELIST": "host[1-2]", "SLURM_STEP_NUM_NODES": "2", "SLURM_STEP_TASKS_PER_NODE": "1(x2)",
     }]  # fmt: skip
 

@@ -152,7 +152,7 @@ def passes(server):
 
 
 def conditional(server, loop):
-    """A variable after runs that apply gradients in a branch or loop, of all processes or of one; and what that says."""
+    """A variable after runs that apply gradients in a branch or loop, in all processes or in one; what that says."""
     wanted = tf.placeholder(tf.int32, [])
     w = tf.get_variable("v", [], initializer=tf.zeros_initializer())
 

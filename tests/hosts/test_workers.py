@@ -20,7 +20,7 @@ def test_workers_train_together(which):
     assert first["ends"][:2] == second["ends"][:2] == [2, "OutOfRangeError"]
     assert "The data of process 0 of 2 has ended" in second["ends"][2]
     assert "End of sequence" in first["ends"][2]
-    assert first["passes"] == second["passes"] == [2, 2, 2]
+    assert first["passes"] == second["passes"] == [[2, 2, 2]] * 2
     # Gradients towards 1 and 2 are applied where both processes go the same way, and else both say which way each goes.
     for name, what, decides in (("branch", "cond/If", "predicate"), ("loop", "while/While", "condition")):
         assert first[name] == second[name]

@@ -131,11 +131,19 @@ def data(server, fails):
             return steps, type(error).__name__, error.message
 
 
-def passes(server):
-    """How many steps each of three passes takes over data that is longer in the second process."""
+def passes(server, inside):
+    """How many steps each of three passes takes over data that is longer in the second process.
+
+    Args:
+      inside: whether an element is taken, and gradients of it are applied, in a branch.
+    """
     iterator = tf.data.Dataset.range(2 + INDEX).make_initializable_iterator()
     w = tf.get_variable("v", [], initializer=tf.zeros_initializer())
-    train = tf.train.GradientDescentOptimizer(0.5).minimize((w - tf.to_float(iterator.get_next())) ** 2)
+
+    def apply():
+        return tf.train.GradientDescentOptimizer(0.5).minimize((w - tf.to_float(iterator.get_next())) ** 2)
+
+    train = tf.cond(tf.placeholder_with_default(True, []), apply, tf.no_op) if inside else apply()
     found = []
     with tf.Session(server.target) as session:
         session.run(tf.global_variables_initializer())
@@ -191,7 +199,7 @@ def main(long):
         found["synchronized"] = in_a_graph(monitored, server, True)
         found["supervised"] = in_a_graph(supervised, server)
     found["ends"] = in_a_graph(data, server, False)
-    found["passes"] = in_a_graph(passes, server)
+    found["passes"] = [in_a_graph(passes, server, inside) for inside in (False, True)]
     found["branch"] = in_a_graph(conditional, server, False)
     found["loop"] = in_a_graph(conditional, server, True)
     found["fails"] = in_a_graph(data, server, True)

@@ -265,7 +265,7 @@ class Hub:
         coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         together = Counter(member.supervisor.host for member in members)
         before: Counter[str] = Counter()
-        for member, address in zip(members, _addresses(members), strict=True):
+        for member, address in zip(members, addresses(members), strict=True):
             host = member.supervisor.host
             local = before[host] if together[host] > 1 else None
             before[host] += 1
@@ -411,7 +411,7 @@ class Hub:
                 member.connection.send(kind, **fields)
 
 
-def _addresses(members: Sequence[Member]) -> list[str]:
+def addresses(members: Sequence[Member]) -> list[str]:
     """By which the others reach the host of each: what connections show, since a host's name may mean itself there."""
     here = sorted((m.connection.here for m in members if m.connection.here), key=_is_loopback)
     zero = here[0] if here else ""

@@ -30,6 +30,11 @@ class MeetingBranch(HostBranch, Joint):
         if run.session.meets:
             taken = bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ()))
             _require(run, self, self.op, self.op.inputs[0].op, "predicate", taken)
+            if _meets(self.op.bodies[0 if taken else 1]):
+                # What fails inside is said in a round inside.
+                with taking_part(run, self):
+                    super().run(run)
+                return
         super().run(run)
 
     def missed(self, run: Run, error: BaseException) -> None:
@@ -47,7 +52,9 @@ class MeetingLoop(HostLoop, Joint):
                 _require(run, self, self.op, condition, "condition", goes_on)
                 if not goes_on:
                     break
-                values = self.iterate(run, values)
+                with taking_part(run, self):
+                    values = self.iterate(run, values)
+                del run.kept[self]  # The next round is still to come.
                 done += 1
             self.finish(run, values, done)
         else:

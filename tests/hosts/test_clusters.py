@@ -61,6 +61,8 @@ def test_a_step_of_slurm(nodes, first):
     assert (place.count, place.index, host) == (4, 3, first)
     assert 61440 <= int(port) <= 65535
     assert found({**SLURM, "SLURM_JOB_NODELIST": nodes}) is None  # the script of a batch job
+    beside = found({**SLURM, "SLURM_STEP_ID": "1", "SLURM_STEP_NODELIST": nodes})
+    assert beside.address != place.address
 
 
 @pytest.mark.parametrize(
@@ -71,6 +73,13 @@ def test_a_step_of_slurm(nodes, first):
 def test_open_mpi(address, host):
     place = found({**MPI, **SLURM, "SLURM_STEP_NODELIST": "a", "OMPI_MCA_orte_hnp_uri": address})
     assert (place.count, place.index, place.address.rpartition(":")[0]) == (8, 5, host)
+
+
+@pytest.mark.parametrize("job", ["prterun-node-1.site-4711@1", "prte-node-1.site-4711@2"])
+def test_open_mpi_5_names_its_host_in_its_job(job):
+    place = found({**MPI, "PMIX_NAMESPACE": job})
+    assert (place.count, place.index, place.address.rpartition(":")[0]) == (8, 5, "node-1.site")
+    assert found({**MPI, "PMIX_NAMESPACE": job, "OMPI_COMM_WORLD_RANK": "0"}).address == place.address
 
 
 def test_open_mpi_that_does_not_say_where_the_first_process_is_needs_an_address():
@@ -86,6 +95,8 @@ def test_slices_of_tpus():
     more = {"MEGASCALE_NUM_SLICES": "3", "MEGASCALE_SLICE_ID": "1", "MEGASCALE_COORDINATOR_ADDRESS": "m:8080"}
     place = found({**slice_, **more})
     assert (place.count, place.index, place.address) == (12, 6, "m:8476")
+    place = found({**slice_, "TPU_PROCESS_ADDRESSES": "p0:8471,p1:8471,p2:8471"})
+    assert (place.count, place.index, place.address) == (3, 2, "p0:8476")
 
 
 def test_a_number_that_is_none_is_refused():

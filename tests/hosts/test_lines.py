@@ -1,9 +1,11 @@
 """Messages between supervisors."""
 
 import socket
+from types import SimpleNamespace
 
 import pytest
 
+from towerstrat.hosts.hub import addresses
 from towerstrat.hosts.lines import Connection, parted
 from towerstrat.hosts.output import Output
 
@@ -38,6 +40,31 @@ def test_what_is_no_message_closes_the_connection(ends, text):
     other.send(text)
     assert connection.receive() == []
     assert connection.closed
+
+
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")])
+def test_a_connection_knows_its_own_address(ends, family, host):
+    assert ends[0].here == ""
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(family) as end:
+        end.connect((host, server.getsockname()[1]))
+        assert Connection(end).here == "127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("here", "came_from", "known_as"),
+    [
+        (["", "10.0.0.1", "127.0.0.1"], ["", "10.0.0.2", "127.0.0.1"], ["10.0.0.1", "10.0.0.2", "10.0.0.1"]),
+        (["", "127.0.0.1"], ["", "127.0.0.1"], ["127.0.0.1", "127.0.0.1"]),
+        (["", "fd00::1"], ["", "fd00::2"], ["fd00::1", "fd00::2"]),
+        ([""], [""], [""]),
+    ],
+)
+def test_hosts_are_known_by_addresses_that_mean_them_elsewhere(here, came_from, known_as):
+    members = [
+        SimpleNamespace(address=address, connection=SimpleNamespace(here=ours))
+        for ours, address in zip(here, came_from, strict=True)
+    ]
+    assert addresses(members) == known_as
 
 
 def test_a_line_without_an_end_is_not_kept(ends):

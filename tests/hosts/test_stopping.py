@@ -6,11 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.hosts.faults import Trial
 from tests.hosts.several import ROOT, environment
 
+FITS = Path(__file__).with_name("keras_stopping.py")
 STOPS = Path(__file__).with_name("stopping.py")
 SIGTERM_STATUS = 128 + signal.SIGTERM
 HERE = {"env": environment()}
@@ -52,3 +54,39 @@ def test_a_monitored_session_saves_and_goes_on_to_the_bit(tmp_path):
     assert again.wait(300) == 0, again.communicate()[1]
     compare = [sys.executable, "-m", "towerstrat", "checkpoint", "diff", tmp_path / "whole", tmp_path / "told"]
     assert subprocess.run(compare, check=False, **HERE).returncode == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("kept", "execution"), [("epoch", 1), ("epoch", 6), ("1000000", 1), ("1000000", 6)])
+def test_fit_stops_after_the_same_step_and_goes_on_to_the_bit(kept, execution, tmp_path):
+    """Callbacks end the training, and a BackupAndRestore keeps what the next run goes on from."""
+
+    def fitted(folder):
+        folder.mkdir(exist_ok=True)
+        command = [sys.executable, "-m", "towerstrat", "launch", "-n2", "--quiet", FITS, folder, kept, str(execution)]
+        return subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+
+    def ends(process, status):
+        _, errors = process.communicate(timeout=300)
+        assert process.returncode == status, errors
+
+    def steps(folder):
+        return [int((folder / f"ended-{index}").read_text()) for index in range(2)]
+
+    def weights(folder):
+        return [np.load(folder / f"weights-{index}.npy") for index in range(2)]
+
+    whole = fitted(tmp_path / "whole")
+    ends(whole, 0)
+    told = fitted(tmp_path / "told")
+    while not (tmp_path / "told" / "begun-1").exists():
+        assert told.poll() is None, told.communicate()[1]
+    told.send_signal(signal.SIGTERM)
+    ends(told, SIGTERM_STATUS)
+    assert len(set(steps(tmp_path / "told"))) == 1
+    assert steps(tmp_path / "told") < steps(tmp_path / "whole")
+    again = fitted(tmp_path / "told")
+    ends(again, 0)
+    assert steps(tmp_path / "told") == steps(tmp_path / "whole")
+    for ours, theirs in zip(weights(tmp_path / "told"), weights(tmp_path / "whole"), strict=True):
+        np.testing.assert_array_equal(ours, theirs)

@@ -10,7 +10,7 @@ from tests.hosts import several
 def test_workers_train_together(which):
     first, second = several.values(2, 1, "tests.hosts.workers", [which])
     assert first.keys() == second.keys()
-    for name in first.keys() - {"refusals", "ends", "fails", "afterwards"}:
+    for name in first.keys() - {"refusals", "ends", "passes", "branch", "loop", "fails", "afterwards"}:
         together, alone = first[name]
         assert second[name][0] == together, name
         for value, wanted in zip(together, alone, strict=True):
@@ -20,6 +20,14 @@ def test_workers_train_together(which):
     assert first["ends"][:2] == second["ends"][:2] == [2, "OutOfRangeError"]
     assert "The data of process 0 of 2 has ended" in second["ends"][2]
     assert "End of sequence" in first["ends"][2]
+    assert first["passes"] == second["passes"] == [[2, 2, 2]] * 2
+    # Gradients towards 1 and 2 are applied where both processes go the same way, and else both say which way each goes.
+    for name, what, decides in (("branch", "cond/If", "predicate"), ("loop", "while/While", "condition")):
+        assert first[name] == second[name]
+        one, same, said, still, last = first[name]
+        assert [one, same, still, last] == [1.5] * 4, name
+        assert said.startswith(f"The {decides} of {what} (type {what.split('/')[1]}, created at ")
+        assert "is True in process 1 and False in process 0, of 2. They average gradients inside" in said
     # The second process' own error is its own; the first hears of it, and nothing goes on.
     assert first["fails"][:2] == [0, "AbortedError"]
     assert first["fails"][2].startswith("Process 1 of 2 failed: InvalidArgumentError: a bad row")

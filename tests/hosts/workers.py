@@ -131,6 +131,60 @@ def data(server, fails):
             return steps, type(error).__name__, error.message
 
 
+def passes(server, inside):
+    """How many steps each of three passes takes over data that is longer in the second process.
+
+    Args:
+      inside: whether an element is taken, and gradients of it are applied, in a branch.
+    """
+    iterator = tf.data.Dataset.range(2 + INDEX).make_initializable_iterator()
+    w = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+
+    def apply():
+        return tf.train.GradientDescentOptimizer(0.5).minimize((w - tf.to_float(iterator.get_next())) ** 2)
+
+    train = tf.cond(tf.placeholder_with_default(True, []), apply, tf.no_op) if inside else apply()
+    found = []
+    with tf.Session(server.target) as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(iterator.initializer)
+            found.append(0)
+            try:
+                while True:
+                    session.run(train)
+                    found[-1] += 1
+            except tf.errors.OutOfRangeError:
+                pass
+    return found
+
+
+def conditional(server, loop):
+    """A variable after runs that apply gradients in a branch or loop, in all processes or in one; what that says."""
+    wanted = tf.placeholder(tf.int32, [])
+    w = tf.get_variable("v", [], initializer=tf.zeros_initializer())
+
+    def apply(*_):
+        train = tf.train.GradientDescentOptimizer(0.5).minimize((w - (1.0 + INDEX)) ** 2)
+        with tf.control_dependencies([train]):
+            return tf.constant(1)
+
+    if loop:
+        chosen = tf.while_loop(lambda i: i < wanted, lambda i: i + apply(), [0])
+    else:
+        chosen = tf.cond(wanted > 0, apply, lambda: tf.constant(0))
+    found = []
+    with tf.Session(server.target) as session:
+        session.run(tf.global_variables_initializer())
+        for number in (1, 0, 2 * INDEX, 1):
+            try:
+                session.run(chosen, {wanted: number})
+            except tf.errors.FailedPreconditionError as error:
+                found.append(error.message)
+            found.append(float(session.run(w)))
+    return found
+
+
 def in_a_graph(case, *arguments):
     with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(cluster=CLUSTER)):
         return case(*arguments)
@@ -145,6 +199,9 @@ def main(long):
         found["synchronized"] = in_a_graph(monitored, server, True)
         found["supervised"] = in_a_graph(supervised, server)
     found["ends"] = in_a_graph(data, server, False)
+    found["passes"] = [in_a_graph(passes, server, inside) for inside in (False, True)]
+    found["branch"] = in_a_graph(conditional, server, False)
+    found["loop"] = in_a_graph(conditional, server, True)
     found["fails"] = in_a_graph(data, server, True)
     found["afterwards"] = in_a_graph(data, server, False)
     print(json.dumps(found))

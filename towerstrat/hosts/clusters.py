@@ -18,6 +18,7 @@ _PORTS = (61440, 4096)
 """The first, and how many: ports that a job's number chooses, as JAX does it."""
 _SLICE_PORT = 8476
 _MPI_ADDRESSES = ("OMPI_MCA_orte_hnp_uri", "PRTE_MCA_prte_hnp_uri")
+_MPI_5_JOB = "PMIX_NAMESPACE"
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,8 @@ def _tasks(tasks: list[str] | dict[str, str]) -> dict[int, str]:
 
 def _of_slice(environment: Mapping[str, str]) -> Place | None:
     """One or more TPU slices, as Kubernetes describes them. JAX reads the same."""
-    hosts = [name for name in environment.get("TPU_WORKER_HOSTNAMES", "").split(",") if name]
+    text = environment.get("TPU_PROCESS_ADDRESSES", environment.get("TPU_WORKER_HOSTNAMES", ""))
+    hosts = [name for name in text.split(",") if name]
     slices = _number(environment, "MEGASCALE_NUM_SLICES", 1)
     if len(hosts) * slices < 2 or "TPU_WORKER_ID" not in environment:
         return None
@@ -105,14 +107,22 @@ def _of_slice(environment: Mapping[str, str]) -> Place | None:
 def _of_open_mpi(environment: Mapping[str, str]) -> Place | None:
     if _number(environment, "OMPI_COMM_WORLD_SIZE", 1) < 2:
         return None
+    return Place(
+        _number(environment, "OMPI_COMM_WORLD_SIZE"), _number(environment, "OMPI_COMM_WORLD_RANK"),
+        _address_of_open_mpi(environment),
+    )  # fmt: skip
+
+
+def _address_of_open_mpi(environment: Mapping[str, str]) -> str:
+    """On the host of ``mpirun``; "": it does not say which that is."""
     text = next((environment[name] for name in _MPI_ADDRESSES if name in environment), "")
     # 1531576320.0;tcp://10.96.0.1,10.148.0.1:34911 or ...;tcp6://[fe80::b9b,2620:10d::2]:43370
     address = re.search(r";tcp4?://([^,:]+)|;tcp6://\[([^,\]]+)", text)
-    host = address and (address[1] or f"[{address[2]}]")
-    return Place(
-        _number(environment, "OMPI_COMM_WORLD_SIZE"), _number(environment, "OMPI_COMM_WORLD_RANK"),
-        f"{host}:{_port(text.partition(';')[0])}" if host else "",
-    )  # fmt: skip
+    if address is not None:
+        return f"{address[1] or f'[{address[2]}]'}:{_port(text.partition(';')[0])}"
+    # From Open MPI 5 on only the name of the job has it: prterun-node001-4711@1
+    job = re.match(r"prte(?:run)?-(.+)-\d+@", environment.get(_MPI_5_JOB, ""))
+    return f"{job[1]}:{_port(job.string)}" if job is not None else ""
 
 
 def _of_slurm(environment: Mapping[str, str]) -> Place | None:
@@ -124,9 +134,11 @@ def _of_slurm(environment: Mapping[str, str]) -> Place | None:
     name = re.match(r"([^\[,]+)(?:\[([^,\-\]]+))?", nodes)
     if name is None:
         raise ValueError(f"Expected names of nodes in SLURM_STEP_NODELIST, got {nodes!r}.")
+    # Steps of one job may run beside one another.
+    step = f"{environment.get('SLURM_JOB_ID', '')}.{environment.get('SLURM_STEP_ID', '')}"
     return Place(
         _number(environment, "SLURM_NTASKS"), _number(environment, "SLURM_PROCID"),
-        f"{name[1]}{name[2] or ''}:{_port(environment.get('SLURM_JOB_ID', '0'))}",
+        f"{name[1]}{name[2] or ''}:{_port(step)}",
     )  # fmt: skip
 
 

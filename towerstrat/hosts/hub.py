@@ -9,8 +9,9 @@ import resource
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Any
 
 from towerstrat.hosts import agreement
@@ -22,7 +23,7 @@ _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _TICK = 0.2
 _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
-_LOOPBACK = ("127.0.0.1", "::1")
+_HERE = ("localhost", "127.0.0.1", "::1")
 _BACKLOG = 1024
 _MARGIN, _NOTICE = 2, 1.0
 """The step at which all may stop is so many steps, and so many seconds' worth of them, after the last that was seen."""
@@ -39,6 +40,7 @@ class Member:
     Attributes:
       supervisor, program: its process and that of its program (the same until it runs).
       facts, names: what it brings to the comparison.
+      address: where it was on the way here; "" for process 0's own.
       heard: when it last said something.
       seen, at: what its program does, and when that was so.
       rate: steps in a second, as it was last seen to go on.
@@ -52,6 +54,7 @@ class Member:
     program: Process
     facts: dict[str, Any]
     names: list[str]
+    address: str
     heard: float
     at: float
     seen: Seen = field(default_factory=Seen)
@@ -105,12 +108,12 @@ class Hub:
                 resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
             )
         host, port = parted(self._place.address)
-        with contextlib.suppress(socket.gaierror):  # a name that only others can resolve
-            family, _, _, _, found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            if found[0] in _LOOPBACK:
-                self._listen(socket.create_server((host, port), family=family, backlog=_BACKLOG))
-                return
-        # A name may be that of a service in front of this machine: all its interfaces are meant.
+        if host in _HERE:
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._listen(socket.create_server((host, port), family=family, backlog=_BACKLOG))
+            return
+        # A name may be that of a service in front of this machine, or mean the loopback here alone: all its interfaces
+        # are meant.
         both = socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if both else socket.AF_INET
         self._listen(socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both))
@@ -201,6 +204,7 @@ class Hub:
         try:
             process = Process(int(message["index"]), str(message["host"]), int(message["pid"]))
             count, facts, names = int(message["count"]), dict(message["facts"]), list(message["names"])
+            address = message["address"] and str(ip_address(message["address"]))
         except (KeyError, TypeError, ValueError):
             connection.closed = True
             return None
@@ -234,7 +238,7 @@ class Hub:
             return None
         now = time.monotonic()
         del self._strangers[connection]
-        member = Member(connection, process, process, facts, names, now, now)
+        member = Member(connection, process, process, facts, names, address, now, now)
         self._members[process.index] = self._by_connection[connection] = member
         zero = self._members[0].supervisor if 0 in self._members else process
         connection.send("welcome", host=zero.host, pid=zero.pid)
@@ -264,11 +268,11 @@ class Hub:
         coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         together = Counter(member.supervisor.host for member in members)
         before: Counter[str] = Counter()
-        for member in members:
+        for member, address in zip(members, addresses(members), strict=True):
             host = member.supervisor.host
             local = before[host] if together[host] > 1 else None
             before[host] += 1
-            member.connection.send("start", coordinator=coordinator, local=local)
+            member.connection.send("start", coordinator=coordinator, address=address, local=local)
 
     def _hear(self, member: Member, message: Message) -> None:
         member.heard = now = time.monotonic()
@@ -426,6 +430,17 @@ class Hub:
         for member in self._members.values():
             if not member.connection.closed:
                 member.connection.send(kind, **fields)
+
+
+def addresses(members: Sequence[Member]) -> list[str]:
+    """By which the others reach the host of each: what connections show, since a host's name may mean itself there."""
+    here = sorted((m.connection.here for m in members if m.connection.here), key=_is_loopback)
+    zero = here[0] if here else ""
+    return [zero if not m.address or _is_loopback(m.address) else m.address for m in members]
+
+
+def _is_loopback(address: str) -> bool:
+    return ip_address(address).is_loopback
 
 
 def _order(member: Member) -> tuple[int, bool]:

@@ -10,10 +10,15 @@ import signal
 import sys
 from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 import jax
+from jax._src import xla_bridge
+from jax.extend.backend import register_backend_factory
+from jaxlib import _jax
 
 from towerstrat.hosts import variables
+from towerstrat.hosts.exchange import client
 from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.places import WHERE
 from towerstrat.hosts.progress import ENDED, FAILING, PROGRESS, STARTING
@@ -52,11 +57,13 @@ def join() -> None:
     if hosts is None:
         return
     count, index = int(hosts), int(os.environ.pop(variables.HOST))
-    address = os.environ.pop(variables.COORDINATOR)
+    address, own = os.environ.pop(variables.COORDINATOR), os.environ.pop(variables.ADDRESS)
     if count == 1:
         return
     if "JAX_CPU_COLLECTIVES_IMPLEMENTATION" not in os.environ:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
+        if own:
+            register_backend_factory("cpu", lambda: _cpu_client(own), fail_quietly=False)
     jax.config.update("jax_enable_preemption_service", False)
     # Processes come to their first computation at different times.
     jax.config.update("jax_cpu_get_local_topology_timeout_minutes", _LONG // 60)
@@ -78,6 +85,12 @@ def join() -> None:
     PEERS.join(count, index)
     SHARED.begin()
     atexit.register(_leave)  # after JAX's, so that it comes before
+
+
+def _cpu_client(address: str) -> Any:
+    """JAX's, whose collectives come to this host by its address. Of themselves they take what its name means here,
+    which is the loopback on many hosts."""
+    return xla_bridge.make_cpu_client(_jax.make_gloo_tcp_collectives(client(), address))
 
 
 def _told_to_end(number: int, frame: FrameType | None) -> None:

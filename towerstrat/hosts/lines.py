@@ -46,12 +46,15 @@ class Connection:
 
     Attributes:
       closed: whether the other side has closed it, or what came from there is no message.
+      here: the address of this side, "" where it has none.
     """
 
     def __init__(self, end: socket.socket):
         end.setblocking(False)
+        self.here = ""
         if end.family in (socket.AF_INET, socket.AF_INET6):
             end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.here = end.getsockname()[0].removeprefix("::ffff:")
         self._end = end
         self._came = bytearray()
         self._leaving = bytearray()

@@ -132,7 +132,7 @@ class Supervisor:
         self._heard = self._turned = time.monotonic()
         self._connection.send(
             "register", count=self._place.count, index=self._me.index, host=self._me.host, pid=self._me.pid,
-            facts=self._facts, names=[str(self._place.index), *self._place.names],
+            facts=self._facts, names=[str(self._place.index), *self._place.names], address=self._connection.here,
         )  # fmt: skip
 
     def _connected(self, seconds: float) -> Connection:
@@ -272,7 +272,7 @@ class Supervisor:
             self._zero_program = Process(0, self._zero.host, message["pid"])
             self._zero_seen = Seen(**message["seen"])
         elif kind == "start":
-            self._start(message["coordinator"], message["local"])
+            self._start(message["coordinator"], message["address"], message["local"])
         elif kind == "stop":
             self._stop(message["signal"], message["text"], message["step"])
         elif kind == "later":
@@ -286,11 +286,12 @@ class Supervisor:
         elif kind == "done":
             self._conclude(None, self._own or 0)
 
-    def _start(self, coordinator: str, local: int | None) -> None:
+    def _start(self, coordinator: str, address: str, local: int | None) -> None:
         environment = os.environ | {
             variables.HOSTS: str(self._place.count),
             variables.HOST: str(self._place.index),
             variables.COORDINATOR: "" if self._place.on_slice else coordinator,
+            variables.ADDRESS: address,
             variables.ATTEMPT: str(self._attempt),
         }
         # Sets of strings must have the same order everywhere.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
-from towerstrat.compat.keras import earlier, executions, layers, older_files, shared_files
+from towerstrat.compat.keras import earlier, executions, layers, older_files, shared_files, stopping
 from towerstrat.compat.keras.operators import overload
 from towerstrat.training.layers.base import COUNTS
 
@@ -21,22 +21,29 @@ def _backend(module: ModuleType) -> None:
     earlier.keep_values(module)
 
 
-def _in_order(module: ModuleType) -> None:
+def _complete_training(module: ModuleType) -> None:
     # TensorFlow gave rows of a batch to the replicas of several hosts in turns, and the package puts that right; here
     # they go to the replicas in order.
     vars(module)["_is_tpu_multi_host"] = lambda strategy: False
+    stopping.look_in_loops(module)
+
+
+def _complete_models_of_graphs(module: ModuleType) -> None:
+    earlier.complete_models(module)
+    stopping.look_in_loops(module)
 
 
 _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.backend": _backend,
+    "keras.src.callbacks": stopping.end_by_callbacks,
     "keras.src.engine.base_layer": layers.take_layers,
     "keras.src.engine.base_layer_v1": layers.take_layers,
     "keras.src.engine.data_adapter": executions.overlap,
     "keras.src.engine.keras_tensor": _operators,
     "keras.src.engine.sequential": layers.take_parts,
-    "keras.src.engine.training": _in_order,
+    "keras.src.engine.training": _complete_training,
     "keras.src.engine.training_distributed_v1": earlier.complete_loops,
-    "keras.src.engine.training_v1": earlier.complete_models,
+    "keras.src.engine.training_v1": _complete_models_of_graphs,
     "keras.src.saving.legacy.hdf5_format": older_files.translate_states,
     "keras.src.saving.legacy.saving_utils": older_files.translate_configs,
     "keras.src.saving.saving_api": shared_files.share,

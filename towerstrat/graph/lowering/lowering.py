@@ -92,7 +92,7 @@ class Lowering(Guarded):
       snapshots: operation -> the state that it read, for evaluating it again.
       written: cells written so far.
       lookups: inside of a branch or loop that is differentiated, the lookups whose cotangents stay rows; else None.
-      ahead: operations that are evaluated after the present one, in this evaluation.
+      ahead: operations that are evaluated after the present one, where collectives are made together.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Lowering(Guarded):
         self.split: set[Operation] = set() if parent is None else parent.split
         self._parts: list[Lowering] = []
         self.lookups: Lookups | None = None
-        self._order: tuple[Sequence[Operation], int] = ((), 0)
+        self.ahead: Sequence[Operation] = ()
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
             self.narrowed = parent.narrowed
@@ -330,13 +330,9 @@ class Lowering(Guarded):
             if checked and op.definition.writes:
                 checked = False
                 self._check_ahead(operations[i:])
-            self._order = (operations, i + 1)
+            if together:
+                self.ahead = operations[i + 1 :]
             self.execute(op)
-
-    @property
-    def ahead(self) -> Sequence[Operation]:
-        operations, start = self._order
-        return operations[start:]
 
     def is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor's value was computed already, in this evaluation or those below it."""

@@ -24,6 +24,7 @@ from towerstrat.graph.ir.types import Array, bool_, resource, string
 from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import NeedsStatic
+from towerstrat.graph.ops.agreed_predicates import agreed
 from towerstrat.graph.ops.array import identity
 from towerstrat.graph.ops.build import one
 from towerstrat.graph.ops.checks import Assert
@@ -172,6 +173,7 @@ def cond(
 def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
     """Adds the ``If`` operation of two finished regions; returns the results of the one that is taken."""
     graph = get_default_graph()
+    pred = agreed(pred, (true, false))
     inputs = [pred, *captures_of((true, false), but=[pred])]
     depends = [
         differentiable_leaves([a], true) | differentiable_leaves([b], false)

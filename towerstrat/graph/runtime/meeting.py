@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -55,23 +56,17 @@ class MeetingStage(Joint):
             logs.log_first_n(logs.WARN, _IN_STEP, 1, PEERS.count)
         run.settle_before()
         share_values(run.session, op.graph, self._names)
-        run.kept[self] = True
         count = len(op.attrs["dense"])
         arrays = [on_one_device(value) for value in values]
         rows = [Rows(*arrays[i : i + 2]) for i in range(count, len(arrays), 2)]
-        dense, rows = MEETING.mean(self._layout(run, arrays), arrays[:count], rows)
+        with taking_part(run, self):
+            dense, rows = MEETING.mean(self._layout(run, arrays), arrays[:count], rows)
         run.values.update(zip(op.outputs, [*dense, *(part for each in rows for part in each)], strict=True))
 
     def missed(self, run: Run, error: BaseException) -> None:
-        if not run.session.meets or MEETING.over is not None or isinstance(error, DifferentShapes):
-            return  # Of the last the session makes another plan.
-        word = Word.ENDED if isinstance(error, OutOfRangeError) else Word.FAILED
-        absence = Absence(word, f"{type(error).__name__}: {error}")
-        if self in run.kept:
-            MEETING.fail_next(absence)
-            return
-        share_values(run.session, self.op.graph, self._names)
-        MEETING.miss(self._layout(run, None), absence)
+        if (absence := absence_from(run, self, error)) is not None:
+            share_values(run.session, self.op.graph, self._names)
+            MEETING.miss(self._layout(run, None), absence)
 
     def _layout(self, run: Run, arrays: Sequence[Any] | None) -> Layout:
         """What is averaged. ``arrays``: this process's; None: it has none."""
@@ -88,6 +83,31 @@ class MeetingStage(Joint):
         count = len(attrs["dense"])
         dense = tuple(zip(shapes[:count], kinds, strict=False))
         return Layout(names, dense, tuple(zip(shapes[count:], kinds[count::2], kinds[count + 1 :: 2], strict=True)))
+
+
+@contextmanager
+def taking_part(run: Run, stage: Joint) -> Iterator[None]:
+    """Inside, a stage takes part in its round. What is raised there, all processes have heard."""
+    run.kept[stage] = False
+    yield
+    run.kept[stage] = True
+
+
+def absence_from(run: Run, stage: Joint, error: BaseException) -> Absence | None:
+    """What a process whose run has failed says in the round of a stage; None where it has nothing to say there.
+
+    One that has taken part in the round says in the next one that it fails.
+    """
+    if not run.session.meets or MEETING.over is not None or isinstance(error, DifferentShapes):
+        return None  # Of the last the session makes another plan.
+    word = Word.ENDED if isinstance(error, OutOfRangeError) else Word.FAILED
+    absence = Absence(word, f"{type(error).__name__}: {error}")
+    heard = run.kept.get(stage)
+    if heard is None:
+        return absence
+    if heard:
+        MEETING.fail_next(absence)
+    return None
 
 
 def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = None) -> None:

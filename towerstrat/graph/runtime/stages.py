@@ -7,12 +7,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.runtime.data_loop import loop_stage
-from towerstrat.graph.runtime.host_control_flow import HostBranch
+from towerstrat.graph.runtime.host_control_flow import HostBranch, HostLoop
 from towerstrat.graph.runtime.meeting import MeetingStage
+from towerstrat.graph.runtime.meeting_branches import MeetingBranch, MeetingLoop, meets_inside
 from towerstrat.graph.runtime.plan import Plan, Stages
 from towerstrat.graph.runtime.shared_loop import step_stage
 
-STAGES: Stages = {"branch": HostBranch, "loop": loop_stage, "meeting": MeetingStage, "step loop": step_stage}
+
+def _branch(op: Operation, stages: Stages) -> HostBranch:
+    return MeetingBranch(op, stages) if meets_inside(op) else HostBranch(op, stages)
+
+
+def _loop(op: Operation, stages: Stages) -> HostLoop:
+    return MeetingLoop(op, stages) if meets_inside(op) else loop_stage(op, stages)
+
+
+STAGES: Stages = {"branch": _branch, "loop": _loop, "meeting": MeetingStage, "step loop": step_stage}
 
 
 def plan_of(

@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -131,9 +132,9 @@ class SharedSave:
         except BaseException as error:
             told = error if error is self._reported else _named(error)
             self._talk.tell(_End(told))
-            if type(told) is type(error):
-                raise told from error
-            raise
+            if told is error or type(told) is not type(error):
+                raise
+            raise told from error
         self._talk.tell(_End(together=together))
 
     # ---- the first process -------------------------------------------------------------------------------------
@@ -258,7 +259,10 @@ def _named(error: BaseException) -> BaseException:
     """An error of this process as all others raise it."""
     who = f"Process {PEERS.index} of {PEERS.count}"
     if isinstance(error, OpError):
-        return type(error)(None, None, f"{who}: {error.message}")  # type: ignore[call-arg]
+        named = copy(error)
+        named.message = f"{who}: {error.message}"
+        named.args = (named.message,)
+        return named
     if isinstance(error, ValueError):
         return ValueError(f"{who}: {error}")
     return UnknownError(None, None, f"{who} has raised {type(error).__name__}: {error}")

@@ -584,18 +584,20 @@ def bad_image_in_steps():
     return found
 
 
-def estimators():
+def estimators(kinds=("PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1", "BROADCAST"), sharded=True):
     """What input functions of TPUEstimator are told, and where training and evaluation come to, in the input modes."""
     found = {}
     modes = tf1.estimator.tpu.InputPipelineConfig
-    for kind in ("PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1", "BROADCAST"):
+    for kind in kinds:
         told = []
 
         def input_fn(params, told=told):
             context = params["context"]
             _, call, calls, fed = context.current_input_fn_deployment()
             told.append([context.num_hosts, context.current_host, call, calls, fed, params["batch_size"]])
-            data = tf1.data.Dataset.range(48).shard(calls, call).map(lambda x: tf1.cast(x, tf1.float32))
+            data = tf1.data.Dataset.range(48)
+            data = data.shard(calls, call) if sharded else data.shuffle(48)
+            data = data.map(lambda x: tf1.cast(x, tf1.float32))
             return data.batch(params["batch_size"], drop_remainder=True)
 
         def model_fn(features, labels, mode, params):
@@ -608,7 +610,7 @@ def estimators():
             metrics = (lambda x: {"mean": tf1.metrics.mean(x)}, [features])
             return tf1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
 
-        place = f"{sys.argv[2]}/{kind}-{PEERS.index}"
+        place = f"{sys.argv[2]}/{kind}-{sharded}-{PEERS.count}"
         tpu = tf1.estimator.tpu.TPUConfig(2, per_host_input_for_training=getattr(modes, kind))
         config = tf1.estimator.tpu.RunConfig(tpu_config=tpu, model_dir=place, save_checkpoints_steps=4)
         estimator = tf1.estimator.tpu.TPUEstimator(
@@ -620,6 +622,18 @@ def estimators():
     return found
 
 
+def alike_estimators():
+    """Where training and evaluation come to with input functions that take no notice of the host."""
+    return [numbers for _, *numbers in estimators(("PER_HOST_V1", "PER_HOST_V2"), sharded=False).values()]
+
+
+def alike_functions():
+    """Elements of input functions that take no notice of the process; the last ones do not suffice for all replicas."""
+    strategy = replicas()
+    data = strategy.distribute_datasets_from_function(lambda _: tf.data.Dataset.range(22).shuffle(22, seed=2).batch(2))
+    return [parts(strategy, element) for element in data]
+
+
 def main(cases, place):
     tf1.disable_eager_execution()
     for name in cases.split(","):
@@ -629,7 +643,7 @@ def main(cases, place):
 
 EAGER = {
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
-    "policies", "different_pipelines", "own_images", "bad_image",
+    "policies", "different_pipelines", "own_images", "bad_image", "alike_functions",
 }  # fmt: skip
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import pytest
 
 from tests.hosts import several
 
-SAME = ["eager_elements", "functions", "step_loops", "single_elements"]
+SAME = ["eager_elements", "functions", "step_loops", "single_elements", "alike_estimators", "alike_functions"]
 """Cases of one pipeline that all processes have."""
 
 

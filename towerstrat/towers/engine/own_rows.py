@@ -46,14 +46,17 @@ def split_rows(node: Node, share: Share) -> Node:
     return Prefetch(OwnRows(below, maps, batch, share), 1)
 
 
-def dealt(node: Node, share: Share) -> Node | None:
+def dealt(node: Node, share: Share, times: int | None = None) -> Node | None:
     """The batches of a pipeline dealt to positions in turn, of which this process makes its own; those of a step are
     the rows of one large batch. None where a row is not worth it, or the last batch may be smaller.
+
+    Args:
+      times: how many batches a step has; None: one for each position.
     """
     batch = _behind(node)
     if type(batch) is not Batch or not batch.drop_remainder or not isinstance(batch.size, int):
         return None
-    found = split_rows(Batch(batch.children[0], batch.size * share.count, True), share)
+    found = split_rows(Batch(batch.children[0], batch.size * (times or share.count), True), share)
     return found if isinstance(_behind(found), OwnRows) else None
 
 

@@ -694,18 +694,20 @@ def bad_image_in_steps():
     return found
 
 
-def estimators():
+def estimators(kinds=("PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1", "BROADCAST"), sharded=True):
     """What input functions of TPUEstimator are told, and where training and evaluation come to, in the input modes."""
     found = {}
     modes = tf1.estimator.tpu.InputPipelineConfig
-    for kind in ("PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1", "BROADCAST"):
+    for kind in kinds:
         told = []
 
         def input_fn(params, told=told):
             context = params["context"]
             _, call, calls, fed = context.current_input_fn_deployment()
             told.append([context.num_hosts, context.current_host, call, calls, fed, params["batch_size"]])
-            data = tf1.data.Dataset.range(48).shard(calls, call).map(lambda x: tf1.cast(x, tf1.float32))
+            data = tf1.data.Dataset.range(48)
+            data = data.shard(calls, call) if sharded else data.shuffle(48)
+            data = data.map(lambda x: tf1.cast(x, tf1.float32))
             return data.batch(params["batch_size"], drop_remainder=True)
 
         def model_fn(features, labels, mode, params):
@@ -718,7 +720,7 @@ def estimators():
             metrics = (lambda x: {"mean": tf1.metrics.mean(x)}, [features])
             return tf1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
 
-        place = f"{sys.argv[2]}/{kind}"
+        place = f"{sys.argv[2]}/{kind}-{sharded}-{PEERS.count}"
         tpu = tf1.estimator.tpu.TPUConfig(2, per_host_input_for_training=getattr(modes, kind))
         config = tf1.estimator.tpu.RunConfig(tpu_config=tpu, model_dir=place, save_checkpoints_steps=4)
         estimator = tf1.estimator.tpu.TPUEstimator(
@@ -728,6 +730,18 @@ def estimators():
         mean = estimator.evaluate(input_fn, steps=3)["mean"]
         found[kind] = [told, float(estimator.get_variable_value("total")), float(mean)]
     return found
+
+
+def alike_estimators():
+    """Where training and evaluation come to with input functions that take no notice of the host."""
+    return [numbers for _, *numbers in estimators(("PER_HOST_V1", "PER_HOST_V2"), sharded=False).values()]
+
+
+def alike_functions():
+    """Elements of input functions that take no notice of the process; the last ones do not suffice for all replicas."""
+    strategy = replicas()
+    data = strategy.distribute_datasets_from_function(lambda _: tf.data.Dataset.range(22).shuffle(22, seed=2).batch(2))
+    return [parts(strategy, element) for element in data]
 
 
 def main(cases, place):
@@ -740,7 +754,7 @@ def main(cases, place):
 EAGER = {
     "parsed_records", "own_texts", "until_all_have_ended", "waiting_is_a_place",
     "eager_elements", "functions", "contexts_of_input", "own_elements", "own_loops", "own_uneven", "own_errors",
-    "policies", "different_pipelines", "own_images", "bad_image",
+    "policies", "different_pipelines", "own_images", "bad_image", "alike_functions",
 }  # fmt: skip
 
 if __name__ == "__main__":

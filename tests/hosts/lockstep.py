@@ -2,7 +2,8 @@
 
     python -m tests.hosts.several 2 4 tests.hosts.lockstep tests/towers/test_contract.py tests/towers/engine
 
-Tests with one tower are left out, and those named in ``APART``: they speak of one process.
+Tests with one tower are left out, and those named in ``APART``: they speak of one process. Those with fewer towers than
+processes are skipped where they make their strategy.
 """
 
 import pathlib
@@ -12,8 +13,10 @@ import tempfile
 import jax
 import pytest
 
+from towerstrat.graph.ir.mesh import Axis
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
+from towerstrat.towers.engine import mirrored
 
 APART = (
     "test_tower_counts_agree",
@@ -24,15 +27,36 @@ APART = (
     "one_replica",
     "no_strategy",
     "test_printing",
+    "test_several_workers_are_refused",
+    "test_towers_take_elements_of_one_shape",
 )
-"""Parts of the names of tests that use one tower among others, send signals to their process, or look at what it prints
-for its own towers."""
+"""Parts of the names of tests that use one tower among others, send signals to their process, look at what it prints
+for its own towers or into an iterator of its own, or expect that there is no other process."""
 _FIRST_OF_ALL = jax.devices
 
 
 def _in_turns(*args, **kwargs):
     """The devices, one of each process after the other, so that few towers are on several processes too."""
     return sorted(_FIRST_OF_ALL(*args, **kwargs), key=lambda device: (device.id % 2048, device.process_index))
+
+
+def _named_in_turns(names):
+    """The names that a test gives to devices of one process, as those of devices of all, likewise."""
+    if len(names) < PEERS.count:
+        pytest.skip(f"{len(names)} towers on {PEERS.count} processes")
+    return [f"/job:worker/task:{i % PEERS.count}/device:CPU:{i // PEERS.count}" for i in range(len(names))]
+
+
+def _skipped(require):
+    """A check that an axis is on all processes, which skips the test where it is not."""
+
+    def checked(axis):
+        try:
+            require(axis)
+        except ValueError as error:
+            pytest.skip(str(error))
+
+    return checked
 
 
 class InStep:
@@ -63,6 +87,8 @@ def _is_apart(item):
 if __name__ == "__main__":
     if PEERS.count > 1:
         jax.devices = _in_turns
+        mirrored.of_each_process = _named_in_turns
+        Axis._require_all_processes = _skipped(Axis._require_all_processes)
     # A process that waits for one whose test has failed would wait for ever.
     limits = ["-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true"]
     sys.exit(pytest.main(["-p", "no:cacheprovider", "-q", "-x", "--tb=short", *limits, *sys.argv[1:]], [InStep()]))

@@ -4,9 +4,11 @@ import threading
 
 import pytest
 
+from towerstrat.checkpoints import folder
 from towerstrat.errors import NotFoundError, UnknownError
 from towerstrat.hosts import exchange
 from towerstrat.hosts.peers import PEERS
+from towerstrat.training.saving import management
 
 
 class Service:
@@ -67,3 +69,22 @@ def test_others_get_what_the_first_has_raised(processes, error, kind, text):
         processes(0, raising(error))
     with pytest.raises(kind, match=text):
         processes(1, raising(AssertionError("not done twice")))
+
+
+def test_all_go_on_from_the_checkpoint_that_the_first_has_found(processes, monkeypatch, tmp_path):
+    def latest(agreement):
+        monkeypatch.setattr(management, "AGREEMENT", agreement)
+        return management.latest_checkpoint(str(tmp_path))
+
+    def saved(name):
+        path = str(tmp_path / name)
+        (tmp_path / f"{name}.index").touch()
+        folder.write_state(str(tmp_path), folder.new_state(str(tmp_path), path, [path], None, None), None)
+        return path
+
+    assert processes(0, latest) is None
+    first = saved("model-1")
+    assert processes(1, latest) is None
+    assert processes(0, latest) == first
+    saved("model-2")
+    assert processes(1, latest) == first

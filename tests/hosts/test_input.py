@@ -7,7 +7,10 @@ import pytest
 
 from tests.hosts import several
 
-SAME = ["parsed_records", "eager_elements", "functions", "step_loops", "single_elements"]
+SAME = [
+    "parsed_records", "eager_elements", "functions", "step_loops", "single_elements", "alike_estimators",
+    "alike_functions",
+]  # fmt: skip
 """Cases of one pipeline that all processes have."""
 
 

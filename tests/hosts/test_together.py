@@ -51,7 +51,8 @@ def test_what_differs_is_refused_by_name():
 @pytest.mark.parametrize(
     "paths",
     [
-        ["tests/towers/test_contract.py", "tests/towers/test_agreement.py", "tests/towers/test_control_flow.py"],
+        ["tests/towers/test_contract.py", "--long"],
+        ["tests/towers/test_agreement.py", "tests/towers/test_control_flow.py"],
         ["tests/towers/engine", "tests/towers/test_functions.py", "tests/towers/test_uneven.py"],
         ["tests/towers/test_checkpoints.py", "tests/towers/test_views.py", "tests/towers/test_generator.py"],
     ],

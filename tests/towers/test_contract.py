@@ -144,7 +144,17 @@ def one_tower(replicas, optimizer, reduction, form):
 def distributed(strategy, form, replicas, api):
     if form == "divided":
         return strategy.experimental_distribute_dataset(dataset(api, form, replicas))
-    return strategy.experimental_distribute_datasets_from_function(lambda context: dataset(api, form, replicas))
+    return strategy.experimental_distribute_datasets_from_function(lambda context: own(context, api, form, replicas))
+
+
+def own(context, api, form, replicas):
+    """The batches of the replicas of one process. Where there are several, replicas are on them in turn."""
+    data, processes = dataset(api, form, replicas), context.num_input_pipelines
+    if processes == 1:
+        return data
+    numbered = api.data.Dataset.zip((api.data.Dataset.range(STEPS * replicas), data))
+    mine = numbered.filter(lambda i, _: api.equal(i % replicas % processes, context.input_pipeline_id))
+    return mine.map(lambda _, batch: batch)
 
 
 def functions(replicas, optimizer, reduction, form, make=tf.distribute.TPUStrategy):

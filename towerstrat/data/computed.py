@@ -10,6 +10,7 @@ import numpy as np
 from towerstrat.data.pipeline import Element, Node, Opening, Pull
 from towerstrat.data.structure import Structure, flatten
 from towerstrat.errors import OutOfRangeError
+from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.runtime.runs import Run
 from towerstrat.graph.runtime.stages import plan_of
@@ -27,7 +28,12 @@ class Computed(Node):
     def __init__(self, value: Any):
         self.structure = Structure.of_tensors(value)
         self._tensors: Sequence[Tensor] = flatten(value)
-        self._plan = plan_of(self._tensors[0].graph, self._tensors, ())
+        self._plan = plan_of(self.graph, self._tensors, ())
+
+    @property
+    def graph(self) -> Graph:
+        """The graph that its tensors are in."""
+        return self._tensors[0].graph
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return _Runs(self, opening)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from towerstrat.data.computed import Computed
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Array, Opening, Part, Seeds
 from towerstrat.data.structure import Structure
 from towerstrat.data.variants import Bound
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.ir.elements import Operation, Tensor, dependencies
 from towerstrat.platform.plain import State
 
 _ROWS = 16
@@ -25,11 +27,11 @@ class _Look(NamedTuple):
     """How a pipeline is looked at.
 
     Attributes:
-      values: of the graph tensors that it holds.
+      values: of the graph tensors that it holds; None: these are described by the operations that they come from.
       rows: how many rows of an array; None: all.
     """
 
-    values: Mapping[Tensor, Array]
+    values: Mapping[Tensor, Array] | None
     rows: int | None
 
 
@@ -58,9 +60,25 @@ def fingerprint(opening: Opening) -> State:
 
 
 def pieces(node: Part) -> list[tuple[str, str]]:
-    """(text, words) for each part of a pipeline, sources first: texts are equal where the parts are."""
-    texts = [repr(_described(part, _Look({}, _ROWS))) for part in node.walk()]
+    """(text, words) for each part of a pipeline, sources first: texts are equal where the parts are.
+
+    Where a graph computes the elements its operations are parts too, and the pipelines of its iterators.
+    """
+    texts = [text for part in node.walk() for text in _texts(part)]
     return [(str(zlib.crc32(text.encode())), f"the dataset {text[:_SHOWN]}") for text in reversed(texts)]
+
+
+def _texts(part: Part) -> Iterator[str]:
+    look = _Look(None, _ROWS)
+    yield repr(_described(part, look))
+    if not isinstance(part, Computed):
+        return
+    numbers: dict[Operation, int] = {}
+    for op in part.graph.get_operations():
+        yield repr(_operation(op, look, numbers))
+        source = op.attrs.get("node") or getattr(op.attrs.get("iterator"), "node", None)
+        if isinstance(source, Part):
+            yield from (text for inner in source.walk() for text in _texts(inner))
 
 
 def check_fingerprint(saved: State, found: State) -> None:
@@ -88,6 +106,8 @@ def _described(value: Any, look: _Look) -> Any:
     if isinstance(value, Structure):
         return repr((value.dtypes, value.dims))
     if isinstance(value, Tensor):
+        if look.values is None:
+            return _origin(value, look)
         return (
             _described(look.values[value], look) if value in look.values else (value.name, value.dtype.name, value.dims)
         )
@@ -98,6 +118,21 @@ def _described(value: Any, look: _Look) -> Any:
     if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
         return value
     return getattr(value, "__qualname__", type(value).__qualname__)
+
+
+def _origin(tensor: Tensor, look: _Look) -> Any:
+    """The operations that a graph's tensor comes from; of an eager one its value."""
+    if isinstance(tensor, EagerTensor):
+        return _array(tensor.host(), look)
+    found: set[Operation] = set()
+    waiting = [tensor.op]
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += dependencies(op)
+    numbers: dict[Operation, int] = {}
+    return [tensor.value_index, [_operation(op, look, numbers) for op in sorted(found, key=lambda op: op.index)]]
 
 
 def _operation(op: Operation, look: _Look, numbers: dict[Operation, int]) -> Any:

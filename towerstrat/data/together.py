@@ -23,6 +23,11 @@ from towerstrat.graph.runtime.shared_input import ENDED, FAILED, THERE, raise_fi
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.platform import logs
 
+ALIKE = (
+    "The input function gives the same in all %d processes: its elements are dealt to them in turn. Where each process "
+    "is to read a part only, the function chooses it by the number of the process that it is told."
+)
+"""A line of the log, where each process could have data of its own."""
 _RANK = 8
 """Dimensions of components whose rank is not known."""
 

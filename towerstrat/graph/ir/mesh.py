@@ -46,7 +46,8 @@ class Axis:
       size: the number of positions.
 
     Raises:
-      ValueError: the number of devices is no multiple of ``logical``, or 0.
+      ValueError: the number of devices is no multiple of ``logical``, or 0; or they are of several processes, and some
+        process has none.
     """
 
     def __init__(self, name: str, devices: Sequence[jax.Device], logical: int = 1, copies: bool = False):
@@ -58,8 +59,10 @@ class Axis:
         if left or not self.devices:
             raise ValueError(f"Expected positions of {logical} devices each, got {len(self.devices)} devices.")
         self.one = PartitionSpec(name)
-        if jax.process_count() > 1 and not PEERS.united and self.spans:
-            PEERS.unite(jax.process_count(), jax.process_index())
+        if self.spans:
+            self._require_all_processes()
+            if not PEERS.united:
+                PEERS.unite(jax.process_count(), jax.process_index())
 
     @cached_property
     def mapped(self) -> bool:
@@ -73,6 +76,15 @@ class Axis:
         False of devices that are described and not there.
         """
         return jax.process_count() > 1 and any(device.process_index != jax.process_index() for device in self.devices)
+
+    def _require_all_processes(self) -> None:
+        """A program that runs over several processes is run by all of them: each has a part in it."""
+        present = {device.process_index for device in self.devices}
+        if len(present) < jax.process_count():
+            raise ValueError(
+                f"{self.size} {self.name}(s) on devices of the processes {sorted(present)}, in a run of "
+                f"{jax.process_count()} processes: each needs a {self.name}. Ask for more, or start fewer processes."
+            )
 
     @cached_property
     def sends_apart(self) -> bool:

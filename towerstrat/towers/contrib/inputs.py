@@ -54,11 +54,10 @@ class PerDeviceDataset:
                 shared = of_files(source, PEERS.count, PEERS.index)
                 source, apart = shared or Shard(source, PEERS.count, PEERS.index), True
             share = share_of(axis, apart)
-            made = None if apart else dealt(source, share)
-            if made is None:
-                made = deals = Dealt([source], share, apart=apart)
-                deals.whole = True
-            self._dataset = Dataset._made(made)
+            whole = Dealt([source], share, apart=apart)
+            whole.whole = True
+            own = None if apart else dealt(source, share, share.count, whole)
+            self._dataset = Dataset._made(whole if own is None else own)
         self._devices = list(devices)
         self._axis = axis
 

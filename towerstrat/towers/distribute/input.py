@@ -11,10 +11,11 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.file_shares import of_files
 from towerstrat.data.options import AutoShardPolicy
 from towerstrat.data.pipeline import INFINITE, Node
-from towerstrat.data.together import require_alike
+from towerstrat.data.together import ALIKE, are_alike, require_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
+from towerstrat.platform import logs
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
 from towerstrat.towers.engine.own_rows import split_rows
 from towerstrat.towers.engine.splitting import Dealt, Shares, share_of
@@ -243,7 +244,8 @@ def dealt(
 
     Args:
       drops: as of ``Dealt``; where it is False, the batch dimension of elements is unknown.
-      apart: whether each process has an input pipeline of its own, where several have replicas.
+      apart: whether each process has an input pipeline of its own, where several have replicas. Where all have the same
+        its elements go to all replicas in turn.
       in_workers: whether shapes count as unknown where there are several such pipelines, so that processes go on until
         the data of all has ended. None: they end together in any case.
 
@@ -265,6 +267,9 @@ def dealt(
         return kind(datasets[0].node, None)
     if apart and per_replica:  # Each process calls the function for all, so that seeds are those of one process.
         datasets = [datasets[i] for i in layout.axis.own]
+    elif apart and are_alike(datasets[0].node):
+        logs.info(ALIKE, PEERS.count)
+        apart = False
     node = Dealt([dataset.node for dataset in datasets], share_of(layout.axis, apart), drops, apart)
     if not drops:
         node.structure = node.structure.with_dims([dims and (None, *dims[1:]) for dims in node.structure.dims])

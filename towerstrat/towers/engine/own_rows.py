@@ -25,7 +25,7 @@ from towerstrat.data.transforms import WithOptions
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.towers.engine.splitting import Dealt, Split
+from towerstrat.towers.engine.splitting import Split
 
 _AHEAD, _AHEAD_BYTES = 8, 1 << 22
 """Batches, and their bytes, that are made ahead at most."""
@@ -59,15 +59,19 @@ def split_rows(node: Node, share: Share) -> Node:
     return whole if plan is None else _ahead(OwnRows(plan, plan.batch, whole.structure, share), whole)
 
 
-def dealt(node: Node, share: Share) -> Node | None:
+def dealt(node: Node, share: Share, times: int, whole: Node) -> Node | None:
     """The batches of a pipeline dealt to positions in turn, of which this process makes its own; those of a step are
     the rows of one large batch. None where no maps can wait, or the last batch may be smaller.
+
+    Args:
+      times: how many batches a step has.
+      whole: the same parts, of batches that are made as a whole.
     """
     plan = None if share.whole else _planned(node)
     if plan is None or not plan.batch.drop_remainder or not isinstance(plan.batch.size, int):
         return None
-    large = Batch(plan.batch.children[0], plan.batch.size * share.count, True)
-    return _ahead(OwnRows(plan, large, plan.structure, share), Dealt([node], share))
+    large = Batch(plan.batch.children[0], plan.batch.size * times, True)
+    return _ahead(OwnRows(plan, large, whole.structure, share), whole)
 
 
 def _planned(node: Node) -> _Plan | None:

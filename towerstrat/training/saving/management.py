@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import threading
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -11,6 +13,7 @@ from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle import index_path
 from towerstrat.errors import DataLossError
 from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.peers import PEERS
 from towerstrat.platform import logs, messages
 from towerstrat.platform.duty import DUTY
 from towerstrat.platform.storage import storage_of
@@ -75,7 +78,18 @@ def update_checkpoint_state(
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> messages.CheckpointState | None:
-    """The ``CheckpointState`` of a folder with full paths; None where there is none, or none that can be read."""
+    """The ``CheckpointState`` of a folder with full paths; None where there is none, or none that can be read.
+
+    Processes that run together get what the first one finds, which may go on and save while others still ask.
+    """
+    if not PEERS.together or threading.current_thread() is not threading.main_thread():
+        return _state(checkpoint_dir, latest_filename)
+    found = _state(checkpoint_dir, latest_filename) if PEERS.index == 0 else None
+    told = AGREEMENT.first("" if found is None else base64.b64encode(found.SerializeToString()).decode())
+    return messages.CheckpointState.FromString(base64.b64decode(told)) if told else None
+
+
+def _state(checkpoint_dir: str, latest_filename: str | None) -> messages.CheckpointState | None:
     try:
         return folder.read_state(as_text(checkpoint_dir), latest_filename)
     except DataLossError as error:

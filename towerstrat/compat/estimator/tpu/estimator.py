@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from towerstrat.compat.estimator.tpu.context import EVAL, PREDICT, TRAIN, Placement, TPUContext
-from towerstrat.compat.estimator.tpu.feeding import PER_HOST_V2, Marked, divided, pipeline_of
+from towerstrat.compat.estimator.tpu.feeding import PER_HOST_V2, Marked, divided, divided_among_hosts, pipeline_of
 from towerstrat.compat.estimator.tpu.hooks import ExamplesPerSecondHook, TimedStopAtStepHook
 from towerstrat.compat.estimator.tpu.host_calls import FetchHook, FinishBeforeSaves, HostCallHook, called
 from towerstrat.compat.estimator.tpu.package import Base, loaded
@@ -18,6 +18,7 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator
 from towerstrat.data.iterators import Iterator as DataIterator
 from towerstrat.data.pipeline import Node
+from towerstrat.data.together import ALIKE, are_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.elements import Tensor
@@ -182,13 +183,20 @@ class TPUEstimator(Base):
         axis, apart = placement.axis, placement.apart(mode)
         calls = range(placement.towers) if placement.per_call(mode) else [PEERS.index if apart else 0]
         nodes = [pipeline_of(call(TPUContext(placement, mode, i))) for i in calls]
-        share = None if axis is None or placement.towers == 1 else share_of(axis, apart)
         node = nodes[0]
+        alike = apart and len(nodes) == 1 and are_alike(node)
+        share = None if axis is None or placement.towers == 1 else share_of(axis, apart and not alike)
         if share is not None:
             assert axis is not None
-            if apart and len(nodes) > 1:
-                nodes = [nodes[i] for i in axis.own]
-            node = divided(nodes, placement.input_mode, share, self._batch_axis, mode == TRAIN, apart)
+            if alike:
+                logs.info(ALIKE, PEERS.count)
+                node = divided_among_hosts(
+                    node, placement.input_mode, axis, self._batch_axis, mode == TRAIN, placement.hosts(mode)
+                )
+            else:
+                if apart and len(nodes) > 1:
+                    nodes = [nodes[i] for i in axis.own]
+                node = divided(nodes, placement.input_mode, share, self._batch_axis, mode == TRAIN, apart)
         if mode == PREDICT or (mode == EVAL and share is not None):
             whole = mode == PREDICT or (
                 placement.input_mode == PER_HOST_V2

@@ -12,9 +12,11 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.pipeline import Element, Node, Opening, Pull
 from towerstrat.data.share import Share
 from towerstrat.data.structure import Structure
+from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.towers.engine.splitting import Dealt, Split
+from towerstrat.towers.engine.own_rows import dealt
+from towerstrat.towers.engine.splitting import Dealt, Split, share_of
 
 PER_SHARD_V1, PER_HOST_V1, PER_HOST_V2, BROADCAST, SLICED = 1, 2, 3, 4, 5
 """The input modes: values of ``InputPipelineConfig``."""
@@ -54,6 +56,58 @@ class SplitAlong(Node):
 
     def cardinality(self) -> int:
         return self.children[0].cardinality()
+
+
+class Joined(Node):
+    """Successive batches as one: those of several hosts that have one pipeline.
+
+    Args:
+      child: the batches; of known shapes, those that do not suffice are left out.
+      count: how many make one.
+      dimensions: of the components, along which their parts follow each other; None: the first.
+    """
+
+    sure = True
+
+    def __init__(self, child: Node, count: int, dimensions: Sequence[int] | None):
+        self.children = (child,)
+        self.count = count
+        dims = child.structure.dims
+        self.dimensions = tuple(dimensions) if dimensions is not None else (0,) * len(dims)
+        self.whole = all(d is not None and None not in d for d in dims)
+        found = zip(dims, self.dimensions, strict=True)
+        self.structure = child.structure.with_dims([self._longer(d, along) for d, along in found])
+
+    def _longer(self, dims: Any, along: int) -> Any:
+        if dims is None or dims[along] is None:
+            return dims
+        return (*dims[:along], dims[along] * self.count if self.whole else None, *dims[along + 1 :])
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        return _Joins(self, self.children[0].open(opening))
+
+    def cardinality(self) -> int:
+        count = self.children[0].cardinality()
+        return count if count < 0 else count // self.count if self.whole else -(-count // self.count)
+
+
+class _Joins(Pull):
+    changing = ("source", "taken")
+
+    def __init__(self, node: Joined, source: Iterator[Element]):
+        self.node = node
+        self.source = source
+        self.taken: list[Element] = []
+        """What was taken for the next element before an exception or an interrupt; the source goes on behind it."""
+
+    def __next__(self) -> Element:
+        while len(self.taken) < self.node.count and (element := next(self.source, None)) is not None:
+            self.taken.append(element)
+        taken, self.taken = self.taken, []
+        if not taken or (self.node.whole and len(taken) < self.node.count):
+            raise StopIteration
+        columns = zip(*taken, strict=True)
+        return [np.concatenate(column, axis=d) for column, d in zip(columns, self.node.dimensions, strict=True)]
 
 
 class Broadcast(Node):
@@ -151,6 +205,18 @@ class _Mapped(Pull):
 def pipeline_of(result: Any) -> Node:
     """What an input function returned, a dataset or tensors, as a pipeline."""
     return result.node if isinstance(result, Dataset) else Computed(result)
+
+
+def divided_among_hosts(
+    node: Node, mode: int, axis: Axis, batch_axis: Sequence[int] | None, drops: bool, hosts: int
+) -> Node:
+    """A pipeline that all hosts have, of batches for one host or for a tower, dealt in turn: as ``divided``."""
+    share = share_of(axis)
+    times = share.count if mode == PER_HOST_V2 else hosts
+    child = node if mode == PER_HOST_V2 else Joined(node, hosts, batch_axis)
+    whole = divided([child], mode, share, batch_axis, drops, apart=False)
+    own = dealt(node, share, times, whole) if drops and not any(batch_axis or ()) else None
+    return whole if own is None else own
 
 
 def divided(

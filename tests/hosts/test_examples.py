@@ -1,0 +1,45 @@
+"""The programs of ``examples`` give in two and in four processes what they give in one with as many towers."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from tests.hosts.examples import EXAMPLES, PROGRAMS, compared, groups, observe
+
+MODULES = {
+    "libraries/training.py", "tpu/bert/modeling.py", "tpu/bert/optimization.py", "tpu/bert/tokenization.py",
+}  # fmt: skip
+"""What programs import."""
+
+
+def test_every_example_is_compared():
+    there = {str(path.relative_to(EXAMPLES)) for path in EXAMPLES.rglob("*.py")}
+    assert there == {program.script for program in PROGRAMS.values()} | MODULES
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory):
+    """A function of a number of processes: the folder of what programs gave there. Each group of them runs once."""
+    places, data = {}, tmp_path_factory.mktemp("data")
+
+    def of(processes, name):
+        chosen = [each for each, program in PROGRAMS.items() if all(map(find_spec, program.needs))]
+        (group,) = [group for group in groups(chosen) if name in group]
+        key = (processes, group[0])
+        if key not in places:
+            places[key] = tmp_path_factory.mktemp("seen")
+            observe(processes, group, places[key], data)
+        return places[key]
+
+    return of
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("processes", [2, 4])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_numbers_are_those_of_one_process(name, processes, seen):
+    for package in PROGRAMS[name].needs:
+        pytest.importorskip(package)
+    count, largest = compared(name, processes, seen(1, name), seen(processes, name))
+    assert count
+    assert largest <= 1e-6

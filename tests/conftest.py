@@ -2,6 +2,8 @@
 
 import math
 import os
+import shutil
+import tempfile
 
 # On a busy machine the threads of eight devices may meet late; by default XLA ends the process after 40 seconds.
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + (
@@ -46,11 +48,38 @@ def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
 
 
+PROGRAMS = pytest.StashKey[str]()
+"""The folder of programs that the processes of a default run compile once for all of them."""
+
+
 def pytest_configure(config):
     long = config.getoption("--long")
     settings.load_profile("long" if long else "default")
     if not long:
         os.environ["XLA_FLAGS"] = " ".join([os.environ["XLA_FLAGS"], *QUICK])
+        _share_programs(config)
+
+
+def _share_programs(config):
+    """Small programs that many tests have, such as those of initializers, are compiled once in a run."""
+    if hasattr(config, "workerinput"):
+        folder = config.workerinput["programs"]
+    else:
+        folder = config.stash[PROGRAMS] = tempfile.mkdtemp(prefix="programs-")
+    jax.config.update("jax_compilation_cache_dir", folder)
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0)
+    jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    if PROGRAMS in node.config.stash:
+        node.workerinput["programs"] = node.config.stash[PROGRAMS]
+
+
+def pytest_unconfigure(config):
+    if PROGRAMS in config.stash:
+        shutil.rmtree(config.stash[PROGRAMS], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config, items):

@@ -14,7 +14,6 @@ from typing import Any
 
 import jax
 from jax._src import xla_bridge
-from jax.extend.backend import register_backend_factory
 from jaxlib import _jax
 
 from towerstrat.hosts import variables
@@ -23,6 +22,7 @@ from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.places import WHERE
 from towerstrat.hosts.progress import ENDED, FAILING, PROGRESS, STARTING
 from towerstrat.hosts.randomness import SHARED
+from towerstrat.platform.deferred import jax_extend
 
 _LONG = 7 * 24 * 3600
 """Seconds that JAX's own clocks wait. Supervisors look after the processes, and say more."""
@@ -63,7 +63,7 @@ def join() -> None:
     if "JAX_CPU_COLLECTIVES_IMPLEMENTATION" not in os.environ:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         if own:
-            register_backend_factory("cpu", lambda: _cpu_client(own), fail_quietly=False)
+            jax_extend.backend.register_backend_factory("cpu", lambda: _cpu_client(own), fail_quietly=False)
     jax.config.update("jax_enable_preemption_service", False)
     # Processes come to their first computation at different times.
     jax.config.update("jax_cpu_get_local_topology_timeout_minutes", _LONG // 60)

@@ -44,6 +44,7 @@ def test_bert_with_its_own_optimizer():
     as_on_the_original("bert_tiny", "bert_tiny.py", needs=["bert", "tf_slim"])
 
 
+@pytest.mark.long
 def test_bert_on_four_towers():
     as_on_the_original("bert_towers", "bert_towers.py", needs=["bert", "tf_slim"], towers=4)
 

@@ -72,7 +72,7 @@ def test_the_variable_moves_the_cache(start, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-@pytest.mark.parametrize("word", ["off", "0"])
+@pytest.mark.parametrize("word", ["off", pytest.param("0", marks=pytest.mark.long)])
 def test_the_variable_turns_the_cache_off(start, tmp_path, word):
     (_, compiled, loaded), _ = start(TOWERSTRAT_COMPILATION_CACHE=word)
     assert (compiled, loaded) == (0, 0)

@@ -36,7 +36,10 @@ print(pickle.loads(pickle.dumps(type(theirs))) is tf.keras.Sequential is not Seq
 """
 
 
-@pytest.mark.parametrize("first", ["import keras", "import tensorflow as tf; tf.keras.layers.Dense(1)"])
+@pytest.mark.parametrize(
+    "first",
+    ["import keras", pytest.param("import tensorflow as tf; tf.keras.layers.Dense(1)", marks=pytest.mark.long)],
+)
 def test_it_is_made_of_tf_keras(program, tmp_path, first):
     (tmp_path / "keras").mkdir()
     for name, text in FILES.items():

@@ -7,6 +7,7 @@ import tempfile
 import numpy as np
 
 import towerstrat.compat.v1 as tf
+from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
 
 TOWERS = 4
@@ -41,7 +42,8 @@ STRATEGIES = {
 def trained(strategy):
     """The weights after some steps of a monitored session, which saves; and the last checkpoint's."""
     draws = np.random.RandomState(0).randn(6 * TOWERS * 2, 3).astype(np.float32)
-    with tf.Graph().as_default(), strategy.scope(), tempfile.TemporaryDirectory() as own:
+    own = AGREEMENT.first(tempfile.mkdtemp())
+    with tf.Graph().as_default(), strategy.scope():
         w = tf.get_variable("w", [3, 1], initializer=tf.constant_initializer(0.25))
         step = tf.train.get_or_create_global_step()
         optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
@@ -63,7 +65,7 @@ def trained(strategy):
             while not session.should_stop():
                 last = session.run(loss)
         saved = tf.train.latest_checkpoint(own)
-        weights = tf.train.load_checkpoint(saved).get_tensor("w").tolist() if saved else None
+        weights = tf.train.load_checkpoint(saved).get_tensor("w").tolist()
     return float(last), weights
 
 

@@ -12,8 +12,10 @@ import jax
 import numpy as np
 
 from towerstrat.data.fingerprint import pieces
+from towerstrat.data.function import Function
 from towerstrat.data.iterator_resource import IteratorResource
-from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node
+from towerstrat.data.pipeline import INFINITE, UNKNOWN, Node, Part
+from towerstrat.data.sources import Generated, Iterated
 from towerstrat.data.told_texts import told_texts
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
@@ -86,6 +88,17 @@ def require_alike(node: Node) -> None:
 def are_alike(node: Node) -> bool:
     """Whether all processes have the same pipeline."""
     return len(set(AGREEMENT.all_of(" ".join(text for text, _ in pieces(node))))) == 1
+
+
+def are_surely_alike(node: Node) -> bool:
+    """Whether all processes have the same pipeline, in which no Python, that cannot be compared, tells them apart."""
+    alike = are_alike(node)
+    return alike and not any(isinstance(part, Generated | Iterated) or _calls_python(part) for part in node.walk())
+
+
+def _calls_python(part: Part) -> bool:
+    functions = [value for value in vars(part).values() if isinstance(value, Function)]
+    return any(op.type.startswith("PyFunc") for function in functions for op in function.graph.get_operations())
 
 
 def _ask(resource: IteratorResource) -> None:

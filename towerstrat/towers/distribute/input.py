@@ -11,7 +11,7 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.file_shares import of_files
 from towerstrat.data.options import AutoShardPolicy
 from towerstrat.data.pipeline import INFINITE, Node
-from towerstrat.data.together import ALIKE, are_alike, require_alike
+from towerstrat.data.together import ALIKE, are_surely_alike, require_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.exchange import AGREEMENT
 from towerstrat.hosts.peers import PEERS
@@ -267,7 +267,7 @@ def dealt(
         return kind(datasets[0].node, None)
     if apart and per_replica:  # Each process calls the function for all, so that seeds are those of one process.
         datasets = [datasets[i] for i in layout.axis.own]
-    elif apart and are_alike(datasets[0].node):
+    elif apart and are_surely_alike(datasets[0].node):
         logs.info(ALIKE, PEERS.count)
         apart = False
     node = Dealt([dataset.node for dataset in datasets], share_of(layout.axis, apart), drops, apart)

@@ -18,7 +18,7 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.data.dataset_v1 import make_initializable_iterator
 from towerstrat.data.iterators import Iterator as DataIterator
 from towerstrat.data.pipeline import Node
-from towerstrat.data.together import ALIKE, are_alike
+from towerstrat.data.together import ALIKE, are_surely_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.elements import Tensor
@@ -184,7 +184,7 @@ class TPUEstimator(Base):
         calls = range(placement.towers) if placement.per_call(mode) else [PEERS.index if apart else 0]
         nodes = [pipeline_of(call(TPUContext(placement, mode, i))) for i in calls]
         node = nodes[0]
-        alike = apart and len(nodes) == 1 and are_alike(node)
+        alike = apart and len(nodes) == 1 and are_surely_alike(node)
         share = None if axis is None or placement.towers == 1 else share_of(axis, apart and not alike)
         if share is not None:
             assert axis is not None

@@ -40,18 +40,22 @@ def test_a_monitored_session_saves_and_goes_on_to_the_bit(tmp_path):
             [*command, *program, "--enough=2"], env=environment(), stderr=subprocess.PIPE, text=True
         )
 
+    def ended(process):
+        print(process.communicate(timeout=300)[1])
+        return process.returncode
+
     def waits_for(path, process):
         while not path.exists():
             assert process.poll() is None, process.communicate()[1]
 
     whole = launched(tmp_path / "whole")
-    assert whole.wait(300) == 0, whole.communicate()[1]
+    assert ended(whole) == 0
     told = launched(tmp_path / "told")
     waits_for(tmp_path / "told" / "model.ckpt-1000.index", told)
     told.send_signal(signal.SIGTERM)
-    assert told.wait(300) == SIGTERM_STATUS, told.communicate()[1]
+    assert ended(told) == SIGTERM_STATUS
     again = launched(tmp_path / "told")
-    assert again.wait(300) == 0, again.communicate()[1]
+    assert ended(again) == 0
     compare = [sys.executable, "-m", "towerstrat", "checkpoint", "diff", tmp_path / "whole", tmp_path / "told"]
     assert subprocess.run(compare, check=False, **HERE).returncode == 0
 

@@ -315,9 +315,9 @@ class Hub:
 
     def _step_ahead(self) -> int:
         """A step that probably no program has reached when all have been told of it."""
-        going = [m for m in self._members.values() if m.seen.step]
-        steps = max((max(m.seen.step, m.begun or 0) for m in going), default=0)
-        rate = max((m.rate for m in going), default=0.0)
+        members = self._members.values()
+        steps = max((max(m.seen.step, m.begun or 0) for m in members), default=0)
+        rate = max((m.rate for m in members), default=0.0)
         return steps + _MARGIN + math.ceil(rate * _NOTICE)
 
     def _agree(self) -> None:

@@ -292,6 +292,7 @@ def loaded(tf, name, folder, form):
         made.load_weights(folder + "/" + FORMS[form])
         return asked(made, trained=form == "weights")  # the others have no state of the optimizer
     objects = others if name in ("named", "activations") else {}
+    tf.keras.layers.Dense(1)  # a class has the ``from_config`` of the mode, graph or eager, that last made one of it
     try:
         if not form.endswith("_scope"):
             return asked(tf.keras.models.load_model(folder + "/" + FORMS[form], custom_objects=objects))

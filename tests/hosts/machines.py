@@ -11,9 +11,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from towerstrat.hosts.child import ends_with_parent
-
-_PROGRAMS = ("unshare", "nsenter", "ip", "mount", "hostname")
+_PROGRAMS = ("unshare", "nsenter", "setpriv", "ip", "mount", "hostname")
+_ENDS_WITH_PARENT = ("setpriv", "--pdeathsig", "KILL", "--")
 
 
 @functools.cache
@@ -39,8 +38,11 @@ class Machine:
         self.name = name
         self.address = address
         self._holder = subprocess.Popen(
-            ["unshare", "--net", "--uts", "--mount", "sh", "-c", "echo there; exec sleep infinity"],
-            stdout=subprocess.PIPE, preexec_fn=ends_with_parent(),
+            [
+                *_ENDS_WITH_PARENT, "unshare", "--net", "--uts", "--mount",
+                "sh", "-c", "echo there; exec sleep infinity",
+            ],
+            stdout=subprocess.PIPE,
         )  # fmt: skip
         assert self._holder.stdout.readline() == b"there\n"
         self.pid = self._holder.pid
@@ -82,7 +84,7 @@ class Machine:
 
     def start(self, *command, **options):
         """Starts it there: a process, which ends with this one."""
-        return subprocess.Popen(self.command(*command), preexec_fn=ends_with_parent(), **options)
+        return subprocess.Popen([*_ENDS_WITH_PARENT, *self.command(*command)], **options)
 
     def close(self):
         self._holder.kill()

@@ -7,7 +7,6 @@ starts ``tests.hosts.cases`` in two processes of four virtual devices each.
 
 import json
 import os
-import re
 import runpy
 import socket
 import subprocess
@@ -19,8 +18,6 @@ import jax
 from towerstrat.hosts.peers import PEERS
 
 ROOT = Path(__file__).parent.parent.parent
-_GLOO = re.compile(r"^\[Gloo\]|peer ranks|^$")
-"""What gloo's threads say on standard output, in pieces."""
 
 
 def start(processes, devices, module, arguments=()):
@@ -53,7 +50,7 @@ def lines(processes, devices, module, arguments=()):
     """The lines that each process has printed. Fails where one has failed."""
     done = run(processes, devices, module, arguments)
     assert all(status == 0 for status, _, _ in done), "\n".join(errors[-3000:] for *_, errors in done)
-    return [[line for line in output.splitlines() if not _GLOO.search(line)] for _, output, _ in done]
+    return [output.splitlines() for _, output, _ in done]
 
 
 def values(processes, devices, module, arguments=()):
@@ -68,7 +65,9 @@ def environment():
 
 
 def _one(index, processes, devices, port, module, *arguments):
-    """This process as one of several."""
+    """This process as one of several, whose standard output is Python's alone: gloo's threads write there in pieces."""
+    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
     jax.config.update("jax_num_cpu_devices", int(devices))
     if int(processes) > 1:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")

@@ -14,5 +14,6 @@ def test_each_task_does_its_part(case):
     assert first["says"] == ["master" if case == "master" else "chief", 0, True, 2]
     assert second["says"] == ["worker", 0, False, 2]
     np.testing.assert_allclose(first["weights"], wanted["weights"], rtol=1e-6, atol=1e-6)
-    assert second["weights"] is None
+    # Towers of all processes are one estimator, whose checkpoints the first one finds; others have their own folder.
+    assert second["weights"] == (first["weights"] if case == "strategy" else None)
     assert (first["evaluated"], second["evaluated"]) == (case == "master", False)

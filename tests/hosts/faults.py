@@ -21,6 +21,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.hosts.program import BUSY
 from towerstrat.hosts.lines import free_port
 from towerstrat.hosts.places import ENDED, REFUSED
 
@@ -231,6 +232,13 @@ def sleep_within(trial):
     trial.must_end(trial.all, pattern.replace("4", str(trial.count)), STUCK + 2 + HEARTBEAT + SLACK)
 
 
+def busy(trial):
+    """The program of one process does something else than steps, for longer than these may take: all goes well."""
+    trial.steps = 60
+    trial.start_all(FAULT=f"busy:{trial.victim}:{trial.random.randint(1, 60)}")
+    trial.must_end(trial.all, "", BUSY + 60.0, {0})
+
+
 def raises(trial):
     """The program of one process raises."""
     trial.start_all(FAULT=f"raise:{trial.victim}:{trial.random.randint(1, 60)}")
@@ -402,9 +410,9 @@ def restart(trial):
 KINDS = {
     found.__name__: found
     for found in (
-        kill_program, kill_supervisor, stop_program, stop_supervisor, stop_all, sleep, sleep_within, raises, exits,
-        leaves, late, never, twice, again, stranger, script, seed, hash_seed, version, told, launch_stop, launch_told,
-        restart,
+        kill_program, kill_supervisor, stop_program, stop_supervisor, stop_all, sleep, sleep_within, busy, raises,
+        exits, leaves, late, never, twice, again, stranger, script, seed, hash_seed, version, told, launch_stop,
+        launch_told, restart,
     )
 }  # fmt: skip
 

@@ -18,6 +18,8 @@ from towerstrat.hosts.progress import PROGRESS
 _SIZE = 4096
 _EACH = 0.01
 """Seconds of a step."""
+BUSY = 5.0
+"""Seconds in which a process does something else."""
 
 
 def main(folder, steps, *_):
@@ -36,6 +38,7 @@ def main(folder, steps, *_):
         if fails:
             _fail(kind)
         PROGRESS.step(number)
+        PROGRESS.share(1)
         if fails and kind == "sleep within":
             time.sleep(1000)
         time.sleep(_EACH)
@@ -73,6 +76,11 @@ def _fail(kind):
         sys.exit(0)
     if kind == "sleep":
         time.sleep(1000)
+    if kind == "busy":
+        until = time.monotonic() + BUSY
+        while time.monotonic() < until:
+            PROGRESS.alive()
+            time.sleep(_EACH)
 
 
 if __name__ == "__main__":

@@ -36,14 +36,14 @@ def test_steps_and_phases_are_read_as_they_were_said(both):
     progress, reader = both
     assert reader.read().pid == os.getpid()
     progress.step(2**40)
-    assert reader.read()[1::2] == (2**40, STEPPING)
+    assert (reader.read().step, reader.read().phase) == (2**40, STEPPING)
     for name in PHASES[1:]:
         with progress.phase(name, f"while {name} ü"):
-            assert reader.read()[3:] == (name, f"while {name} ü")
+            assert reader.read()[4:] == (name, f"while {name} ü")
             with progress.phase(COMPILING):
-                assert reader.read()[3:] == (COMPILING, "")
-            assert reader.read()[3:] == (name, f"while {name} ü")
-        assert reader.read()[3:] == (STEPPING, "")
+                assert reader.read()[4:] == (COMPILING, "")
+            assert reader.read()[4:] == (name, f"while {name} ü")
+        assert reader.read()[4:] == (STEPPING, "")
 
 
 def test_a_first_step_inside_of_a_phase_ends_the_start(both):
@@ -60,7 +60,7 @@ def test_a_first_step_inside_of_a_phase_ends_the_start(both):
 def test_each_step_and_phase_is_a_sign_of_life(both):
     progress, reader = both
     ages = []
-    for act in (lambda: progress.step(1), lambda: progress.enter(COMPILING)):
+    for act in (lambda: progress.step(1), lambda: progress.enter(COMPILING), progress.alive):
         while reader.read().age < 0.001:
             pass
         act()
@@ -118,11 +118,11 @@ def test_what_goes_on_beside_the_program_is_not_what_it_does(both):
 
 def test_a_program_waits_at_the_step_until_all_have_agreed(both):
     progress, reader = both
-    progress.step(3)
+    progress.share(3)
     assert not progress.reached_stop()
     assert reader.stop_after(5) == 3
     assert not progress.reached_stop()
-    progress.step(6)
+    progress.share(3)
     waiting = threading.Thread(target=lambda: found.append(progress.reached_stop()))
     found = []
     waiting.start()
@@ -131,6 +131,16 @@ def test_a_program_waits_at_the_step_until_all_have_agreed(both):
     assert reader.stop_after(9) == 6  # one of the others was past the first
     waiting.join()
     assert found == [False]
-    progress.step(10)
-    reader.agree()
+    progress.share(4)
+    reader.agree(apart=False)
+    assert progress.reached_stop()
+
+
+def test_a_program_that_shares_no_steps_stops_where_it_is(both):
+    progress, reader = both
+    progress.more(100)
+    assert reader.stop_after(2) == 0
+    assert not progress.reached_stop()
+    reader.agree(apart=True)
+    progress.enter(STEPPING, "of a long text" * 100)
     assert progress.reached_stop()

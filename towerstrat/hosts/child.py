@@ -84,12 +84,12 @@ class Child:
         return stat.rpartition(")")[2].split()[0] == "T"
 
     def stop_after(self, step: int) -> int:
-        """Lets it stop at a step, if it looks and all agree; says how many steps it has begun by then."""
+        """Lets it stop at a shared step, if it looks and all agree; says how many it has begun by then."""
         return self._reader.stop_after(step)
 
-    def agree(self) -> None:
-        """Tells it that all stop at the step it was told last."""
-        self._reader.agree()
+    def agree(self, apart: bool) -> None:
+        """Tells it that all stop at the step it was told last; ``apart``: each for itself."""
+        self._reader.agree(apart)
 
     def signal(self, number: int) -> None:
         """Sends a signal to it and what it has started."""

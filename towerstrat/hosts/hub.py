@@ -43,10 +43,10 @@ class Member:
       address: where it was on the way here; "" for process 0's own.
       heard: when it last said something.
       seen, at: what its program does, and when that was so.
-      rate: steps in a second, as it was last seen to go on.
+      rate: shared steps in a second, as it was last seen to go on.
       ended: whether its program has ended as it should.
       told: whether it was told from outside to end.
-      begun: how many steps its program had begun when it was told at which one to stop.
+      begun: how many shared steps its program had begun when it was told at which one to stop.
     """
 
     connection: Connection
@@ -279,8 +279,8 @@ class Hub:
         kind = message["kind"]
         if kind == "beat":
             seen = Seen(**message["seen"])
-            if seen.step > member.seen.step:
-                member.rate = (seen.step - member.seen.step) / max(now - member.at, _TICK)
+            if seen.shared > member.seen.shared:
+                member.rate = (seen.shared - member.seen.shared) / max(now - member.at, _TICK)
             member.seen, member.at = seen, now
             if message["pid"]:
                 member.program = Process(member.supervisor.index, member.supervisor.host, message["pid"])
@@ -314,9 +314,9 @@ class Hub:
         member.told = True
 
     def _step_ahead(self) -> int:
-        """A step that probably no program has reached when all have been told of it."""
+        """A shared step that probably no program has reached when all have been told of it."""
         members = self._members.values()
-        steps = max((max(m.seen.step, m.begun or 0) for m in members), default=0)
+        steps = max((max(m.seen.shared, m.begun or 0) for m in members), default=0)
         rate = max((m.rate for m in members), default=0.0)
         return steps + _MARGIN + math.ceil(rate * _NOTICE)
 
@@ -326,7 +326,7 @@ class Hub:
         if not self._stop_after or None in begun:
             return
         if all(steps is not None and steps < self._stop_after for steps in begun):
-            self._tell("agreed")
+            self._tell("agreed", apart=not any(begun))
             return
         self._stop_after = self._step_ahead()
         for member in self._members.values():
@@ -397,7 +397,9 @@ class Hub:
         if not over:
             return
         behind = min(over, key=_order)
-        if any(m.seen.phase in _LONG and m.seen.step <= behind.seen.step for m in going if m not in over):
+        if any(_may_be_waited_for(m, behind) for m in going if m not in over):
+            return
+        if any(m.still(now) <= self._bounds.stuck for m in ended):  # what the others have done since is not heard yet
             return
         shown = [m for m in going if m is not behind]
         still, option = f"no step for {behind.still(now):.1f} s", f"--stuck-timeout {self._bounds.stuck:g}"
@@ -446,6 +448,13 @@ def _is_loopback(address: str) -> bool:
 def _order(member: Member) -> tuple[int, bool]:
     """Who comes first others wait for: fewer steps, or in the same step something else than the step."""
     return member.seen.step, member.seen.phase == STEPPING
+
+
+def _may_be_waited_for(going: Member, still: Member) -> bool:
+    """Whether one that does nothing may wait for one that does something, as it is not further."""
+    if still.seen.shared:
+        return going.seen.shared <= still.seen.shared
+    return going.seen.phase in _LONG and going.seen.step <= still.seen.step
 
 
 def silent(seconds: float, bounds: Bounds) -> str:

@@ -180,6 +180,7 @@ class Meeting:
             self._agreed.add(layout)
         self._rounds += 1
         PROGRESS.step(self._rounds)
+        PROGRESS.share(1)
         self._last = layout
         if said.word is not Word.GOES_ON:
             client().key_value_set(self._why(PEERS.index), said.why)

@@ -24,11 +24,15 @@ PHASES = (STARTING, STEPPING, COMPILING, CHECKPOINTING, WAITING, FAILING, ENDED)
 """What a program can be doing."""
 
 _SIZE = 512
-_TEXT = slice(64, _SIZE)
-_PID, _STEP, _MOVED, _PHASE, _LENGTH, _WRITTEN, _STOP, _AGREED = range(8)
-"""Places in the file, in numbers of 64 bits: process, steps, when either changed (nanoseconds of the monotonic clock),
-phase, bytes of its text, how often phase and text were written, twice each: odd while they are; and, written by the
-supervisor, the step after which the program is to stop, 0 for none, and that step again once nobody is past it."""
+_NUMBERS = 9
+_TEXT = slice(8 * _NUMBERS, _SIZE)
+_PID, _STEP, _SHARED, _MOVED, _PHASE, _LENGTH, _WRITTEN, _STOP, _AGREED = range(_NUMBERS)
+"""Places in the file, in numbers of 64 bits: process, steps, those that all processes make together, when the program
+last did something (nanoseconds of the monotonic clock), phase, bytes of its text, how often phase and text were
+written, twice each: odd while they are; and, written by the supervisor, the shared step after which the program is to
+stop, 0 for none, and that step again once nobody is past it, or ``_APART``."""
+_APART = -1
+"""Nobody has made a shared step: each process stops after what it does."""
 _LOOKS = 0.001
 """Seconds between two looks of a program that waits to hear whether this is the step at which all stop."""
 
@@ -40,7 +44,8 @@ class Progress:
     """How many parts of the program, such as sessions, look whether it is to stop, save what there is, and end."""
 
     def reached_stop(self) -> bool:
-        """Whether the program is to stop after the step that it has done. In all processes it is the same step.
+        """Whether the program is to stop after the step that it has done. In all processes it is the same shared step,
+        or, where they share none, the next one of each.
 
         A program that comes to the step at which all may stop waits until it is known whether one of them was past it
         before it heard.
@@ -58,6 +63,12 @@ class Progress:
 
     def more(self, steps: int) -> None:
         """The program begins so many steps more."""
+
+    def share(self, steps: int) -> None:
+        """So many of the steps that it begins are made by all together: none ends one before all are in it."""
+
+    def alive(self) -> None:
+        """The program does something that is no step, such as an evaluation: it is not stuck."""
 
     def phase(self, name: str, what: str = "") -> AbstractContextManager[None]:
         """Inside, the program does something else than steps; afterwards what it did before.
@@ -93,8 +104,13 @@ class MappedProgress(Progress):
         self.enter(STARTING)
 
     def reached_stop(self) -> bool:
-        while (stop := self._numbers[_STOP]) and self._numbers[_STEP] >= stop:
-            if self._numbers[_AGREED] == stop:
+        numbers = self._numbers
+        while stop := numbers[_STOP]:
+            if numbers[_AGREED] == _APART:
+                return True
+            if numbers[_SHARED] < stop:
+                return False
+            if numbers[_AGREED] == stop:
                 return True
             time.sleep(_LOOKS)
         return False
@@ -107,6 +123,13 @@ class MappedProgress(Progress):
 
     def more(self, steps: int) -> None:
         self.step(self._numbers[_STEP] + steps)
+
+    def share(self, steps: int) -> None:
+        self._numbers[_SHARED] += steps
+
+    def alive(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._numbers[_MOVED] = time.monotonic_ns()
 
     @contextlib.contextmanager
     def phase(self, name: str, what: str = "") -> Iterator[None]:
@@ -139,13 +162,15 @@ class Seen(NamedTuple):
     Attributes:
       pid: the process that writes; 0: none does yet.
       step: how many steps it has begun.
-      age: seconds since it began a step or another phase; None: it has said nothing yet.
+      shared: how many of the steps that all processes make together.
+      age: seconds since it last did something; None: it has said nothing yet.
       phase: what it does.
       what: a few words more.
     """
 
     pid: int = 0
     step: int = 0
+    shared: int = 0
     age: float | None = None
     phase: str = STARTING
     what: str = ""
@@ -173,17 +198,17 @@ class Reader:
         self._last = Seen()
 
     def stop_after(self, step: int) -> int:
-        """Tells the program that all may stop once they have begun so many steps; says how many it has begun by now.
+        """Tells the program that all may stop once they have begun so many shared steps; says how many it has by now.
 
         Where these are fewer, it does not go past that step before ``agree``, or before it is told a later one.
         """
         self._numbers[_STOP] = step
         time.sleep(_LOOKS)  # What the program looked at before this was stored it has acted upon.
-        return self._numbers[_STEP]
+        return self._numbers[_SHARED]
 
-    def agree(self) -> None:
-        """Tells the program that all stop at the step it was told last."""
-        self._numbers[_AGREED] = self._numbers[_STOP]
+    def agree(self, apart: bool) -> None:
+        """Tells the program that all stop at the step it was told last; ``apart``: that none has made a shared one."""
+        self._numbers[_AGREED] = _APART if apart else self._numbers[_STOP]
 
     def read(self) -> Seen:
         """What the program said last. Where it is writing in this moment: what it said before."""
@@ -194,7 +219,7 @@ class Reader:
         if written % 2 == 0 and written == numbers[_WRITTEN]:
             self._last = self._last._replace(phase=PHASES[phase], what=text.decode(errors="ignore"))
         age = (time.monotonic_ns() - moved) / 1e9 if moved else None
-        self._last = self._last._replace(pid=numbers[_PID], step=numbers[_STEP], age=age)
+        self._last = self._last._replace(pid=numbers[_PID], step=numbers[_STEP], shared=numbers[_SHARED], age=age)
         return self._last
 
 

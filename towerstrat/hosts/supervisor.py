@@ -278,7 +278,7 @@ class Supervisor:
         elif kind == "later":
             self._stop_after(message["step"])
         elif kind == "agreed":
-            self._agree()
+            self._agree(message["apart"])
         elif kind == "refused":
             self._conclude(message["text"], REFUSED)
         elif kind == "end":
@@ -323,9 +323,9 @@ class Supervisor:
         if self._connection is not None:
             self._connection.send("begun", step=begun, stop=step)
 
-    def _agree(self) -> None:
+    def _agree(self, apart: bool) -> None:
         if self._child is not None:
-            self._child.agree()
+            self._child.agree(apart)
 
     def _lost(self, how: str) -> None:
         """Process 0 cannot be heard any more."""
@@ -334,7 +334,7 @@ class Supervisor:
             text = f"{zero if self._zero.pid else f'Who listens at {self._place.address}'} {how}"
             self._conclude(f"{text} {did(self._zero_program, self._zero_seen)}", ENDED)
             return
-        self._agree()
+        self._agree(apart=self._child is not None and not self._child.seen().shared)
         self._disconnect()
         self._verdict = self._own
 

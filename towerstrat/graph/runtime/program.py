@@ -356,6 +356,9 @@ class Program:
         self.ran = False
         if self.place is not None and self.place.spans:
             PROGRESS.more(self.step_count)
+            PROGRESS.share(self.step_count)
+        else:
+            PROGRESS.alive()
         compiled = self.compiled or self.prepare(store, inputs)
         inputs = self._brought(inputs)
         donated, kept = self._state(store)

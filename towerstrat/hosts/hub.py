@@ -85,7 +85,7 @@ class Hub:
         self._by_connection: dict[Connection, Member] = {}
         self._strangers: dict[Connection, float] = {}
         self._listener: socket.socket | None = None
-        self._began = time.monotonic()
+        self._began = self._advanced = time.monotonic()
         self._beat = self._ticked = 0.0
         self._started = False
         self._stopping = False
@@ -281,6 +281,7 @@ class Hub:
             seen = Seen(**message["seen"])
             if seen.shared > member.seen.shared:
                 member.rate = (seen.shared - member.seen.shared) / max(now - member.at, _TICK)
+                self._advanced = now
             member.seen, member.at = seen, now
             if message["pid"]:
                 member.program = Process(member.supervisor.index, member.supervisor.host, message["pid"])
@@ -389,6 +390,8 @@ class Hub:
         """Finds the process that the others wait for: of those that do nothing the one with the fewest steps."""
         if self._stopped is not None and now - self._stopped[0] < self._bounds.stuck:
             return
+        if now - self._advanced < 2 * beat(self._bounds) + _TICK:  # of some it is not heard yet that they go on
+            return
         ended = [m for m in self._members.values() if m.ended or m.seen.phase == ENDED]
         going = [m for m in self._members.values() if m not in ended]
         if not going:  # programs that do not come to their end
@@ -398,8 +401,6 @@ class Hub:
             return
         behind = min(over, key=_order)
         if any(_may_be_waited_for(m, behind) for m in going if m not in over):
-            return
-        if any(m.still(now) <= self._bounds.stuck for m in ended):  # what the others have done since is not heard yet
             return
         shown = [m for m in going if m is not behind]
         still, option = f"no step for {behind.still(now):.1f} s", f"--stuck-timeout {self._bounds.stuck:g}"
@@ -451,10 +452,8 @@ def _order(member: Member) -> tuple[int, bool]:
 
 
 def _may_be_waited_for(going: Member, still: Member) -> bool:
-    """Whether one that does nothing may wait for one that does something, as it is not further."""
-    if still.seen.shared:
-        return going.seen.shared <= still.seen.shared
-    return going.seen.phase in _LONG and going.seen.step <= still.seen.step
+    """Whether one that does nothing may wait for one that does something, and is not as far."""
+    return going.seen.shared < still.seen.shared or (going.seen.phase in _LONG and going.seen.step <= still.seen.step)
 
 
 def silent(seconds: float, bounds: Bounds) -> str:

@@ -74,16 +74,21 @@ def test_replicas_in_threads_make_the_steps_together():
                 opt = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.5), 2, 2)
                 train = opt.minimize(tf.reduce_sum(w * [1.0, 2.0]), global_step=step)
                 hooks = [opt.make_session_run_hook(index == 0), tf.train.StopAtStepHook(last_step=6)]
-                creator = tf.train.ChiefSessionCreator if index == 0 else tf.train.WorkerSessionCreator
-                with tf.train.MonitoredSession(creator(master=target), hooks, stop_grace_period_secs=1) as session:
-                    ready.wait(60)
+                chief = tf.train.ChiefSessionCreator(master=target)
+                # Once all is reset it must not look for variables again and again.
+                worker = tf.train.WorkerSessionCreator(master=target, max_wait_secs=1)
+                if index:
+                    initialized.wait(60)
+                creator = worker if index else chief
+                with tf.train.MonitoredSession(creator, hooks, stop_grace_period_secs=1) as session:
+                    initialized.set()
                     while not session.should_stop():
                         session.run(train)
                 seen[index] = True
         except BaseException as error:
             failed.append(error)
 
-    ready = threading.Barrier(2)
+    initialized = threading.Event()
     threads = [threading.Thread(target=replica, args=(i,), daemon=True) for i in range(2)]
     for thread in threads:
         thread.start()

@@ -30,7 +30,7 @@ class DType:
     True
     """
 
-    __slots__ = ("_hash", "_np", "as_datatype_enum", "as_numpy_dtype", "name")
+    __slots__ = ("_hash", "_np", "as_datatype_enum", "as_numpy_dtype", "is_differentiable", "name")
 
     def __init__(self, name: str, numpy_type: Any, enum: int):
         self.name = name
@@ -38,6 +38,8 @@ class DType:
         self.as_datatype_enum = enum
         self._np = np.dtype(numpy_type)
         self._hash = hash((DType, name))
+        self.is_differentiable: bool = self.is_floating or self.is_complex
+        """True of floating and complex types."""
 
     @property
     def np(self) -> np.dtype[Any]:
@@ -82,11 +84,6 @@ class DType:
     def is_numpy_compatible(self) -> bool:
         """False of the types of handles."""
         return self.name not in ("resource", "variant")
-
-    @property
-    def is_differentiable(self) -> bool:
-        """True of floating and complex types."""
-        return self.is_floating or self.is_complex
 
     @property
     def min(self) -> Any:

@@ -24,10 +24,18 @@ from towerstrat.graph.ir.mesh import varies, vary
 from towerstrat.graph.ir.parts import PartTensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.types import Array, int32, resource
-from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path, looks_up_rows
-from towerstrat.graph.lowering.gradient_rules import (
-    TracedRule,
+from towerstrat.graph.lowering.connectivity import (
+    BILINEAR,
+    LINEAR,
+    ROWWISE,
+    Captures,
+    Recorded,
+    Rowwise,
+    find_path,
+    looks_up_rows,
 )
+from towerstrat.graph.lowering.gradient_check import Dependence, check_paths
+from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import combines_inside
@@ -98,7 +106,9 @@ def gradients_through(
     """
     graph = get_default_graph()
     y_list = [graph.own(_as_tensor(y)) for y in nest.flatten(ys)]
-    x_list = [graph.own(_source(x)) for x in nest.flatten(xs)]
+    own_xs = [graph.own(_source(x)) for x in nest.flatten(xs)]
+    # Outside of towers, what one position has of a tensor is differentiated as a part of what all have.
+    x_list = [x.op.inputs[0] if _is_selected(x) else x for x in own_xs]
     for y in y_list:
         if not (y.dtype.is_differentiable or y.dtype.is_integer):
             raise TypeError(f"Expected numeric ys, got {y!r}.")
@@ -118,6 +128,8 @@ def gradients_through(
     captures = Captures(graph)
     with graph.name_scope(name) as scope:
         path, active = find_path(y_list, x_list, stops, rules, recorded, captures)
+    dependence = Dependence(rules, BILINEAR, LINEAR)
+    check_paths(y_list, x_list, stops, active, recorded, graph.captures(), dependence)
     connected = [any(t in active for t in captures.same(x)) for x in x_list]
     if not any(connected):
         return [None] * len(x_list)
@@ -150,11 +162,32 @@ def gradients_through(
                 "xs": tuple(wanted),
                 "stops": frozenset(stops),
                 "sparse": sparse,
+                "selected": frozenset(x for x, own in zip(x_list, own_xs, strict=True) if x is not own),
                 "copies": frozenset(graph.own(x) for x in map(_source, nest.flatten(xs)) if isinstance(x, PartTensor)),
             },
             "grad",
         )
-        return _results(op, x_list, connected)
+        results = _results(op, x_list, connected)
+        return [_selected(r, x) if _is_selected(x) else r for r, x in zip(results, own_xs, strict=True)]
+
+
+def _is_selected(x: Tensor) -> bool:
+    """Whether a tensor outside of towers is what one position has of one of all positions."""
+    return x.op.type == "SelectPosition" and get_default_graph().axis is None
+
+
+def _selected(result: Any, x: Tensor) -> Any:
+    """What the position of ``x`` has of a gradient by the tensor of all positions."""
+    if result is None:
+        return None
+    attrs = {"axis": x.op.attrs["axis"], "position": x.op.attrs["position"]}
+
+    def select(tensor: Tensor) -> Tensor:
+        return get_default_graph().add("SelectPosition", [tensor], attrs, "select").outputs[0]
+
+    if isinstance(result, IndexedSlices):
+        return IndexedSlices(select(result.values), select(result.indices), _shape_of(x))
+    return select(result)
 
 
 def _as_tensor(value: Any) -> Tensor:
@@ -184,7 +217,7 @@ def _varying(op: Operation) -> list[bool]:
     inside = op.axis is not None and op.axis.size > 1
     result: list[bool] = []
     for x, index_type in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
-        result += [inside or x.varies] * (1 if index_type is None else 2)
+        result += [inside or x.varies or x in op.attrs["selected"]] * (1 if index_type is None else 2)
     return result
 
 
@@ -530,6 +563,7 @@ define(
         "xs",
         "stops",
         "sparse",
+        "selected",
         "copies",
     ),
 )

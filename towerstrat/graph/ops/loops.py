@@ -267,6 +267,7 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
         "bodies": blocks,
         "variables": (tuple(made.cond_vars), tuple(made.body_vars)),
         "bounded": bound is not None,
+        "back_prop": back_prop,
         "flows": _flows(made, inputs) if back_prop else ((frozenset(),) * (len(inits) + 1)),
     }
     return graph.add("While", inputs, attrs, "While")
@@ -401,6 +402,6 @@ define(
     stage="loop",
     unroll=_unroll_while,
     narrow=_narrow_while,
-    hidden=("bodies", "variables", "bounded", "flows"),
+    hidden=("bodies", "variables", "bounded", "back_prop", "flows"),
 )
 __all__ = ["while_loop"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
 from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor, dependencies
+from towerstrat.graph.ir.elements import Block, Operation, Tensor, dependencies
 from towerstrat.graph.ir.types import DType, int32, int64, resource
 from towerstrat.graph.lowering.gradient_rules import (
     TracedRule,
@@ -149,18 +149,25 @@ def find_path(
         backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
     for op in on_path:
         if op not in rules:
-            _trace_inside(op, rules)
+            for body in op.bodies:
+                _trace_within(body, rules)
+        if op.type == "Gradients":
+            # Its own gradient differentiates what its rules do: the rules of operations there, one level at a time.
+            for step, rule in op.attrs["rules"].items():
+                if step not in on_path:
+                    rules.setdefault(step, rule)
+                _trace_within(rule.block, rules)
     return sorted(on_path, key=lambda op: op.index), active
 
 
-def _trace_inside(op: Operation, rules: dict[Operation, TracedRule]) -> None:
-    """Traces the gradient functions of operations inside the bodies of a loop or branch."""
-    for body in op.bodies:
-        for inner in body.needed:
-            function = rule_of(inner)
-            if function is not None and inner not in rules:
-                rules[inner] = trace_rule(inner, function, inner.block)
-            _trace_inside(inner, rules)
+def _trace_within(body: Block, rules: dict[Operation, TracedRule]) -> None:
+    """Traces the gradient functions of operations in a region, those in the bodies of loops and branches included."""
+    for inner in body.needed:
+        function = rule_of(inner)
+        if function is not None and inner not in rules:
+            rules[inner] = trace_rule(inner, function, inner.block)
+        for nested in inner.bodies:
+            _trace_within(nested, rules)
 
 
 def _used_by(gradient: Operation, place: int) -> list[Tensor]:

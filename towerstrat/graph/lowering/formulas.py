@@ -57,8 +57,10 @@ def with_formula(
             return fed.get(0, made)
         return tuple(fed.get(i, y) for i, y in enumerate(made))
 
+    function = jax.custom_vjp(value)
+
     def forward(*arrays: Array) -> tuple[Any, tuple[Sequence[Array], Any]]:
-        result = value(*arrays)
+        result = function(*arrays)  # by the formula where a gradient of the gradient goes through it, too
         return result, (arrays, result)
 
     def backward(residuals: tuple[Sequence[Array], Any], cotangents: Any) -> tuple[Array | None, ...]:
@@ -70,7 +72,6 @@ def with_formula(
         found = pulled(op, given, result if several else [result], list(cotangents) if several else [cotangents], axis)
         return tuple(None if found[i] is None else vary(found[i], axis) for i in places)
 
-    function = jax.custom_vjp(value)
     function.defvjp(forward, backward)
     return function(*(vary(args[i], axis) for i in places)) if places else value()
 
@@ -90,7 +91,7 @@ def in_place_of(fed: Array, made: Array) -> Array:
     return fed
 
 
-in_place_of.defvjp(lambda fed, made: (fed, None), lambda _, cotangent: (None, cotangent))
+in_place_of.defvjp(lambda fed, made: (in_place_of(fed, made), None), lambda _, cotangent: (None, cotangent))
 
 
 def _inexact(value: Any) -> bool:

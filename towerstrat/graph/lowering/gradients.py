@@ -39,6 +39,7 @@ from towerstrat.graph.lowering.gradient_rules import TracedRule
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import combines_inside
+from towerstrat.graph.lowering.rule_evaluation import input_cotangents
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
 
 
@@ -149,7 +150,7 @@ def gradients_through(
                 *(g for g in given if g is not None),
                 *indices.values(),
                 *(x for x in wanted if x.dtype is not resource),
-                *(t for t in captured if t.dtype is not resource),
+                *captured,
             ],
             {
                 "path": tuple(path),
@@ -315,7 +316,7 @@ def _step_back(
     if all(g is None for g in given):
         return ()
     if by_rule:
-        return list(_by_rule(lowering, step, op.attrs["rules"][step], given))
+        return _by_rule(lowering, step, op.attrs["rules"][step], given)
     assert definition.backward is not None
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
     together = definition.collective and not definition.per_position and (of_one or not step.attrs.get("own"))
@@ -328,21 +329,13 @@ def _step_back(
 
 def _by_rule(
     lowering: Lowering, step: Operation, rule: TracedRule, given: Sequence[Array | None]
-) -> Iterator[tuple[Tensor, Cotangent]]:
-    """Evaluates a traced gradient function; None in ``given`` stands for zeros."""
-    cotangents = [
-        jnp.zeros_like(lowering.value(t)) if g is None else _conjugated(g)
-        for t, g in zip(step.outputs, given, strict=True)
-    ]
-    child = lowering.fork(dict(zip(rule.cotangents, cotangents, strict=True)))
-    child.run(rule.block.needed)
+) -> list[tuple[Tensor, Cotangent]]:
+    """Evaluates a traced gradient function, with its effects; None in ``given`` stands for zeros."""
+    child = lowering.fork()
+    found = list(input_cotangents(child, step, rule, given))
     for cell in child.written:
         lowering.write(cell, child.state[cell])
-    for tensor, grad in zip(step.inputs, rule.grads, strict=True):
-        if isinstance(grad, tuple):
-            yield tensor, Rows(_conjugated(child.value(grad[0])), child.value(grad[1]))
-        elif grad is not None:
-            yield tensor, _conjugated(jnp.asarray(child.value(grad)))
+    return found
 
 
 def _conjugated(value: Array) -> Array:
@@ -494,11 +487,13 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
 
 
 def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Array | None:
-    """The value of a leaf when the inner path was evaluated; of a handle, the variable's value at that time."""
+    """The value of a leaf when the inner path was evaluated; of a handle, a value of the variable's shape."""
     if leaf.dtype is not resource:
         return lowering.value(leaf)
     cell = leaf.op.attrs["cell"]
-    states = (lowering.state_read_by(o) for o in replayed if leaf in o.inputs)
+    if cell in lowering.variables:
+        return lowering.variables[cell]
+    states = (lowering.state_read_by(o) for o in replayed if cell in o.reads)
     return next((state[cell] for state in states if cell in state), lowering.state.get(cell))
 
 
@@ -511,35 +506,38 @@ def _backward(
     """
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     path = sorted(records, key=lambda o: records[o].order)
-    replayed = [o for o in path if not o.definition.reads_value]
+    # What was read, and what operations with a gradient function made, are leaves: the outer walk goes on from there,
+    # and calls each gradient function once, with the sum of the cotangents.
+    kept = {o for o in path if o.definition.reads_value or o in op.attrs["rules"]}
+    replayed = [o for o in path if o not in kept]
     made = {t for o in replayed for t in o.outputs}
     cut = set(outer.attrs["xs"])
     wanted = outer.attrs["active"]
-    leaves = [
-        t
-        for t in dict.fromkeys([*(t for o in replayed for t in o.inputs), *op.inputs])
-        if t in wanted and (t not in made or t in cut)
-    ]
+    used = dict.fromkeys([*(t for o in replayed for t in o.inputs), *op.inputs])
+    used |= dict.fromkeys(t for o in kept if o in op.attrs["rules"] for t in (*o.inputs, *o.outputs))
+    leaves = [t for t in used if t in wanted and (t not in made or t in cut)]
     cells = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
-    # Reads are not replayed: the leaves hold what they read. Their records still carry cotangents to the handles.
-    reads = {o for o in path if o.definition.reads_value}
     slots = [i for i, c in enumerate(cotangents) if c is not None]
 
     def replay(*args: Array) -> list[Array]:
         given = dict(zip(leaves, args, strict=True))
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
+        inner.rules = lowering.rules | op.attrs["rules"]  # whose own operations with gradient functions have theirs there
+        inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
         inner.quiet = inner.differentiated = True
         inner.cut = frozenset(values)
-        inner.records = {o: r for o in path if o in reads and (r := lowering.record(o)) is not None}
-        for step in replayed:
+        for step in path:
+            if step in kept:
+                inner.note(step)
+                continue
             inner.state.update(lowering.state_read_by(step))
-            inner.state.update((cells[t], v) for t, v in given.items() if t in cells)
             inner.execute(step)
+        inner.state.update(lowering.state_read_by(op))
         outputs = _lower(inner, op)
         return [outputs[i] for i in slots]
 
-    primals = [vary(jnp.asarray(_primal(lowering, t, replayed)), lowering.axis) for t in leaves]
+    primals = [vary(jnp.asarray(_primal(lowering, t, [*replayed, op])), lowering.axis) for t in leaves]
     results, pull = jax.vjp(replay, *primals)
     seeds = [vary(jnp.asarray(cotangents[i], r.dtype), lowering.axis) for i, r in zip(slots, results, strict=True)]
     return dict(zip(leaves, pull(seeds), strict=True))

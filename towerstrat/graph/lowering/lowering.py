@@ -32,6 +32,7 @@ from towerstrat.graph.lowering.ordering import late_ones_last
 from towerstrat.graph.lowering.outputs import all_known, as_outputs, check_declared
 from towerstrat.graph.lowering.refusals import (
     NeedsStatic,
+    changed_shape,
     combines_inside,
     not_one_value,
     on_host,
@@ -39,6 +40,7 @@ from towerstrat.graph.lowering.refusals import (
     uninitialized,
     varying_shape,
 )
+from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
 from towerstrat.graph.lowering.tape import Cotangent, Record
 from towerstrat.hosts.peers import PEERS
 
@@ -80,6 +82,8 @@ class Lowering(Guarded):
         state that is written is discarded.
       eager: True where operations run one by one on concrete values.
       executor: runs single operations, where ``eager``; None: their kernels are called.
+      variables: inside of a derivative, cell -> the array that stands for the variable: it gets the cotangents of all
+        reads, whatever wrote the values that they read.
       cut: tensors that are given as independent variables of a derivative: their operations change nothing.
       quiet: True in a second evaluation of the same operations: nothing is printed again.
       calls_at_once: whether all values are known to the host, and calls of Python are made while it goes.
@@ -119,6 +123,7 @@ class Lowering(Guarded):
         self.records: dict[Operation, Record] = {}
         self.twins: dict[Tensor, Array] = {}
         self.written: set[Cell] = set()
+        self.variables: dict[Cell, Array] = {} if parent is None else dict(parent.variables)
         self._shared: dict[Hashable, Any] = {}
         super().__init__(platform, parent)
         self.taped: set[Operation] = set()
@@ -262,6 +267,15 @@ class Lowering(Guarded):
             raise uninitialized(cell, op)
         return self.state[cell]
 
+    def read_variable(self, cell: Cell, op: Operation) -> Array:
+        """``read`` for a differentiable read of a variable: the cotangent goes to the variable, and not to a write."""
+        value, variable = self.read(cell, op), self.variables.get(cell)
+        if variable is None or value is variable:
+            return value
+        if np.shape(value) != np.shape(variable):
+            raise changed_shape(cell, op, np.shape(variable), np.shape(value))
+        return in_place_of(vary(jnp.asarray(value), self.axis), variable)
+
     def write(self, cell: Cell, value: Array | ByKind, gate: Any = None) -> None:
         """Stores a value in a cell, in the parts for each kind of position too.
 
@@ -369,7 +383,7 @@ class Lowering(Guarded):
             if op in self.taped:
                 outputs = self._execute_taped(op)
             elif self.differentiated and op in self.rules:
-                outputs = self._execute_ruled(op)
+                outputs = differentiable_by_rule(self, op)
             else:
                 outputs = self.evaluate(op)
                 if self.differentiated and not op.definition.given and not passes_gradient(op):
@@ -548,7 +562,8 @@ class Lowering(Guarded):
         definition = op.definition
         if definition.backward is not None or op in self.rules:
             self.records[op] = Record(next(self.clock), None, (), ())
-            return self.evaluate(op)
+            by_rule = self.differentiated and op in self.rules
+            return differentiable_by_rule(self, op) if by_rule else self.evaluate(op)
         sources = [t for t in dict.fromkeys(op.inputs) if t in self.active]
         results = [t for t in op.outputs if t in self.active]
         if not sources or not results:
@@ -563,7 +578,7 @@ class Lowering(Guarded):
         whole = [t for t in sources if t not in by_rows]
         cells = {t: t.op.attrs["cell"] for t in sources if t.dtype is resource}
         # Cast to varying before differentiating: the transpose of an implicit cast would sum cotangents over the axis.
-        primals = {t: self.even(self.read(cells[t], op) if t in cells else self.value(t), t) for t in sources}
+        primals = {t: self.even(self.read_variable(cells[t], op) if t in cells else self.value(t), t) for t in sources}
         primals = {t: vary(jnp.asarray(v), self.axis) for t, v in primals.items()}
         written: list[Cell] = []
         shapes: Shapes = {}
@@ -576,10 +591,13 @@ class Lowering(Guarded):
                 outputs = self.apply(op, [given[t] if t in given else self.value(t) for t in op.inputs])
                 changes: list[Array] = []
             else:
+                variables = {cells[t]: v for t, v in given.items() if t in cells}
+                # What it writes is state, and no variable: reads say by themselves that they depend on the variable.
                 inner = self.fork(
                     {t: v for t, v in given.items() if t not in cells},
-                    {cells[t]: v for t, v in given.items() if t in cells},
+                    {c: v for c, v in variables.items() if c not in op.writes},
                 )
+                inner.variables |= variables
                 inner.differentiated = True
                 inner.lookups = lookups if by_rows else None
                 outputs = definition.lower(inner, op)
@@ -660,37 +678,6 @@ class Lowering(Guarded):
         plain.quiet = True
         plain.evaluate(op)
         return {cell: plain.state[cell] for cell in plain.written}
-
-    def _execute_ruled(self, op: Operation) -> Sequence[Array]:
-        """Evaluates an operation with a gradient function inside a differentiated loop or branch: a ``custom_vjp``."""
-        rule = self.rules[op]
-        wanted = (*op.inputs, *(t for t in rule.block.captures() if t.op is not op))
-        sources = [
-            t for t in dict.fromkeys(wanted) if t.dtype is not resource and isinstance(self.value(t), jax.core.Tracer)
-        ]
-        grads = dict(zip(op.inputs, rule.grads, strict=True))
-
-        def forward(*args: Array) -> tuple[list[Array], tuple[Sequence[Array], list[Array]]]:
-            outputs: list[Array] = [
-                jnp.asarray(o) for o in self.fork(dict(zip(sources, args, strict=True))).evaluate(op)
-            ]
-            return outputs, (args, outputs)
-
-        def backward(
-            residuals: tuple[Sequence[Array], list[Array]], cotangents: Sequence[Array]
-        ) -> tuple[Array | None, ...]:
-            args, outputs = residuals
-            tensors = (*sources, *op.outputs, *rule.cotangents)
-            child = self.fork(dict(zip(tensors, (*args, *outputs, *cotangents), strict=True)))
-            child.run(rule.block.needed)
-            return tuple(
-                vary(jnp.asarray(child.value(g)), self.axis) if isinstance(g := grads.get(t), Tensor) else None
-                for t in sources
-            )
-
-        function = jax.custom_vjp(lambda *args: forward(*args)[0])
-        function.defvjp(forward, backward)
-        return function(*(vary(self.value(t), self.axis) for t in sources))
 
 
 def _shape(value: Any, tensor: Tensor) -> list[int] | TensorShape:

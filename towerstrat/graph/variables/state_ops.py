@@ -103,7 +103,7 @@ def _first_outside(lower: Lower) -> Lower:
 
 
 def _read(lowering: Lowering, op: Operation) -> list[Array]:
-    return [lowering.read(_cell(op.inputs[0]), op)]
+    return [lowering.read_variable(_cell(op.inputs[0]), op)]
 
 
 def _assign(lowering: Lowering, op: Operation) -> list[Array]:
@@ -207,7 +207,7 @@ def _gather_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _gather(lowering: Lowering, op: Operation) -> list[Array]:
-    table = lowering.read(_cell(op.inputs[0]), op)
+    table = lowering.read_variable(_cell(op.inputs[0]), op)
     indices = jnp.asarray(lowering.value(op.inputs[1]))
     rows = jnp.take(jnp.asarray(table), indices, axis=0, mode="clip")
     return [rows if lowering.lookups is None else lowering.lookups.read(op, rows, indices)]

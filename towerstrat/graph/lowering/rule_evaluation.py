@@ -1,0 +1,91 @@
+"""Gradient functions in Python, evaluated: their cotangents on a tape, and as rules of JAX inside of its derivatives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import jax
+import jax.numpy as jnp
+
+from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.types import Array, resource
+from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Rows
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.elements import Tensor
+    from towerstrat.graph.lowering.lowering import Lowering
+
+Arguments = tuple[list[Array], list[Array], list[Array]]
+"""What a gradient function, and the operation that has it, see of a region: tensors, variables, values of cells."""
+
+
+def input_cotangents(
+    child: Lowering, op: Operation, rule: TracedRule, given: Sequence[Array | None]
+) -> Iterator[tuple[Tensor, Cotangent]]:
+    """Evaluates the gradient function of an operation in ``child``; the cotangents of its inputs.
+
+    Args:
+      given: the cotangents of the outputs in JAX's convention; None stands for zeros.
+    """
+    for tensor, seed, cotangent in zip(op.outputs, rule.cotangents, given, strict=True):
+        child.values[seed] = jnp.zeros_like(child.value(tensor)) if cotangent is None else jnp.conj(cotangent)
+    child.run(rule.block.needed)
+    for tensor, grad in zip(op.inputs, rule.grads, strict=True):
+        if isinstance(grad, tuple):
+            yield tensor, Rows(jnp.conj(child.value(grad[0])), child.value(grad[1]))
+        elif grad is not None:
+            yield tensor, jnp.conj(child.value(grad))
+
+
+def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]:
+    """The outputs of an operation that has a gradient function, where JAX differentiates: a ``jax.custom_vjp``."""
+    rule = lowering.rules[op]
+    seen = dict.fromkeys((*op.inputs, *(t for t in rule.block.captures() if t.op is not op and lowering.is_known(t))))
+    tensors = [t for t in seen if t.dtype is not resource and isinstance(lowering.value(t), jax.core.Tracer)]
+    handles = [t for t in seen if t.dtype is resource and t.op.attrs["cell"] in lowering.variables]
+    read = dict.fromkeys(c for o in (op, *rule.block.needed) for c in o.reads)
+    cells = [c for c in read if isinstance(lowering.state.get(c), jax.core.Tracer)]
+
+    def inside(args: Arguments) -> Lowering:
+        child = lowering.fork(dict(zip(tensors, args[0], strict=True)), dict(zip(cells, args[2], strict=True)))
+        child.variables |= {t.op.attrs["cell"]: value for t, value in zip(handles, args[1], strict=True)}
+        return child
+
+    def value(*args: list[Array]) -> list[Array]:
+        tensors, handles, cells = args
+        return [jnp.asarray(o) for o in inside((tensors, handles, cells)).evaluate(op)]
+
+    function = jax.custom_vjp(value)
+
+    def forward(*args: list[Array]) -> tuple[list[Array], tuple[Arguments, list[Array]]]:
+        # By the function itself: where a gradient of this gradient goes through the outputs, that is by the rule too.
+        tensors, handles, cells = args
+        outputs = function(tensors, handles, cells)
+        return outputs, ((tensors, handles, cells), outputs)
+
+    def backward(residuals: tuple[Arguments, list[Array]], cotangents: Sequence[Any]) -> tuple[list[Any], ...]:
+        args, outputs = residuals
+        child = inside(args)
+        child.values.update(zip(op.outputs, outputs, strict=True))
+        given = [c if t.dtype.is_differentiable else None for t, c in zip(op.outputs, cotangents, strict=True)]
+        sums = Cotangents()
+        for tensor, cotangent in input_cotangents(child, op, rule, given):
+            sums.add(tensor, cotangent)
+
+        def total(tensor: Tensor, like: Array) -> Array | None:
+            found = sums.total(tensor, like)
+            return None if found is None else vary(jnp.asarray(found, like.dtype), lowering.axis)
+
+        of_tensors, of_handles = ([total(t, a) for t, a in zip(*p, strict=True)] for p in zip((tensors, handles), args))
+        return of_tensors, of_handles, [None] * len(cells)
+
+    function.defvjp(forward, backward)
+    axis = lowering.axis
+    return function(
+        [vary(lowering.value(t), axis) for t in tensors],
+        [vary(lowering.variables[t.op.attrs["cell"]], axis) for t in handles],
+        [vary(lowering.state[c], axis) for c in cells],
+    )

@@ -1,11 +1,12 @@
 """Writes docs/names.md, every name of the two namespaces by module, and the list of those that change nothing in
-docs/supported.md. Run it after the tables of names have changed."""
+docs/supported.md. Run it after the file of names has changed."""
 
 import collections
 import pathlib
 import re
 
-from towerstrat.compat.names import no_effect, table, v1, v1_era, v2
+from towerstrat.compat.names import name_file, no_effect, table
+from towerstrat.compat.names.named import Named
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 LIST = re.compile(r"(<!-- made by scripts/list_names.py -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -56,9 +57,9 @@ towerstrat.compat.v2 as tf` gives the names alone: call `tf.compat.v1.enable_v2_
 def page() -> str:
     """The page's text."""
     tables = {api: [n for n in table.names(api) if "__" not in n] for api in (1, 2)}
-    kept, later = (sum(len(entries.split()) for entries in areas.values()) for areas in (v2.KEPT, v1.LATER))
-    later += sum(len(entries.split()) for entries in v1_era.LATER.values())
-    later += sum(len(entries.split()) for _, areas in v1.LATER_ROWS for entries in areas.values())
+    later = sum(row.first != "1.12" for row in name_file.public(name_file.OURS, 1))
+    objects = {found for found in table.entries(1).values() if isinstance(found, Named)}
+    kept = sum(table.entries(2)[name] in objects for name in tables[2])
     lines = [HEAD.format(first=len(tables[1]), second=len(tables[2]), kept=kept, later=later)]
     for api, found in tables.items():
         by_module = collections.defaultdict(list)

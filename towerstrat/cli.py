@@ -20,7 +20,7 @@ from towerstrat.checkpoints.converting import convert, convert_to_objects, renam
 from towerstrat.checkpoints.folder import prefix_of
 from towerstrat.checkpoints.object_names import names_of_objects
 from towerstrat.checkpoints.opening import Checkpoint, opened
-from towerstrat.compat.program import check, report, runner, versions
+from towerstrat.compat.program import check, lookup, report, runner, versions
 from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.hosts import clusters, joining, variables
 from towerstrat.hosts import commands as hosts
@@ -50,6 +50,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_launch(commands)
     _add_check(commands)
     _add_checkpoint(commands)
+    names = commands.add_parser("names", help="say where the object of a name is, and of which versions it is")
+    names.add_argument(
+        "names", metavar="NAME", nargs="+", help="such as tf.concat; of a module such as tf.nn all names"
+    )
+    names.set_defaults(command=_names)
     devices = commands.add_parser("devices", help="list the devices towers can run on")
     devices.set_defaults(command=_devices)
     return parser
@@ -352,6 +357,13 @@ def _printed(lines: Iterable[str]) -> int:
     for line in lines:
         print(line)
     return 0
+
+
+def _names(arguments: argparse.Namespace) -> int:
+    found = [lookup.lines(name) for name in arguments.names]
+    for lines, _ in found:
+        print(*lines, sep="\n")
+    return 0 if all(here for _, here in found) else 1
 
 
 def _devices(arguments: argparse.Namespace) -> int:

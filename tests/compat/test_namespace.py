@@ -10,9 +10,8 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from towerstrat import errors
-from towerstrat.compat.names import known, table, v1, v2
+from towerstrat.compat.names import known, name_file, table
 from towerstrat.compat.names.corners import Corner
-from towerstrat.compat.names.internals import INTERNALS
 
 TREES = {1: tf1, 2: tf2}
 TABLES = {api: table.names(api) for api in TREES}
@@ -44,15 +43,10 @@ def test_every_name_is_one_of_the_original(api):
 
 def test_rule_26_two_namespaces_are_one_set_of_functions():
     """Between 1.12 and 2.15 most names keep their arguments: those are one object. Classes are the same in both."""
-    kept = [f"{place}.{entry}" for place, entries in v2.KEPT.items() for entry in entries.split()]
-    for entry in kept:
-        public, _, other = entry.partition("=")
-        assert TABLES[2][public] is TABLES[1][other or public], entry
-    later = [f"{place}.{entry}" for place, entries in v1.LATER.items() for entry in entries.split()]
-    for entry in later:
-        public, _, other = entry.partition("=")
-        assert TABLES[1][public] is TABLES[2][other or public], entry
-    assert len(kept) > 380
+    kept = [row.name for row in name_file.public(name_file.OURS, 1) if row.is_of(2)]
+    for name in kept:
+        assert TABLES[2][name] is TABLES[1][name], name
+    assert len(kept) > 750
     assert (tf1.Tensor, tf1.TensorShape, tf1.IndexedSlices, tf1.DType) == (
         tf2.Tensor, tf2.TensorShape, tf2.IndexedSlices, tf2.DType)  # fmt: skip
     apart = {f"tf.data.{name}" for name in (
@@ -217,7 +211,9 @@ def test_hints_are_about_names_of_the_original_and_send_to_names_that_are_here(a
 
 
 def test_internal_paths_offer_public_modules():
-    for path, (sources, own) in INTERNALS.items():
-        assert sources or own, path
-        for source in sources.split():
-            assert isinstance(resolve(source), types.ModuleType), (path, source)
+    offers = [row for rows in name_file.inside().values() for row in rows if row.attribute == "*"]
+    assert len(offers) > 100
+    for row in offers:
+        assert row.name.endswith(".*"), row
+        for source in row.module.split():
+            assert isinstance(resolve(source), types.ModuleType), row

@@ -17,9 +17,9 @@ from typing import Any
 
 from towerstrat.compat.estimator.package import ESTIMATOR
 from towerstrat.compat.keras.package import KERAS, NAME
-from towerstrat.compat.names import internals_estimator, keras, known, slim
-from towerstrat.compat.names.internals import INTERNALS
-from towerstrat.compat.names.named import Named, Packaged
+from towerstrat.compat.names import keras, known, name_file, slim
+from towerstrat.compat.names.name_file import Row
+from towerstrat.compat.names.named import named
 from towerstrat.compat.names.namespace import Mixture, Namespace, build, serve, set_version, tree
 
 ROOT = "tensorflow"
@@ -70,13 +70,10 @@ class Finder(MetaPathFinder):
         if version is not None:
             set_version(self._modules[ROOT], version)
         self.say: Callable[[str], None] = nothing
-        for path, (sources, own) in sorted(INTERNALS.items()):  # a module before those below it
-            if (api == 1 or not path.startswith("contrib.")) and not keras.serves(path, api):
-                self._add_internal(f"{ROOT}.{path}", sources.split(), own)
-        for path, (module, names) in internals_estimator.PACKAGED.items():
-            if f"{ROOT}.{path}" in self._modules:
-                inside = {name: Packaged(module, name, bound) for name in names.split()}
-                self._modules[f"{ROOT}.{path}"].__dict__["_deferred"].update(inside)
+        for path, rows in sorted(name_file.inside().items()):  # a module before those below it
+            served = [row for row in rows if row.is_of(api)]
+            if served and not keras.serves(path, api):
+                self._add_internal(f"{ROOT}.{path}", served)
         if keras.available():
             serve(self._modules[ROOT], "python.keras", api, later)
 
@@ -85,13 +82,15 @@ class Finder(MetaPathFinder):
         """The module ``tensorflow``."""
         return self._modules[ROOT]
 
-    def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Named]) -> None:
+    def _add_internal(self, path: str, rows: Sequence[Row]) -> None:
+        sources = [source for row in rows if row.attribute == "*" for source in row.module.split()]
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
+        own = {row.name.rpartition(".")[2]: named(row, bound) for row in rows if row.attribute != "*"}
         if path not in self._modules:
             self._modules[path] = Mixture(path, found, own, self.api)
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
-            self._add_internal(parent, (), {})
+            self._add_internal(parent, ())
         above = self._modules[parent].__dict__
         # Code inside the public tree keeps its own meaning of a name.
         if last not in above["_deferred"]:

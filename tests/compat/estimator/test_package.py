@@ -10,16 +10,17 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from tests.compat.running import towerstrat
 from towerstrat import errors
-from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE
-from towerstrat.compat.names import known
-from towerstrat.compat.names.namespace import _served
+from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE, NAME
+from towerstrat.compat.names import known, name_file
 
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_names_are_of_the_originals(api):
     """Those that 1.13 to 1.15 added are listed for 2.x, below ``tf.compat.v1``."""
     later = {name.replace("tf.compat.v1.", "tf.") for name in known.original_names(2)}
-    assert not set(_served(api)) - set(known.original_names(api)) - later
+    served = {row.name for row in name_file.public(NAME, api)}
+    assert served
+    assert not served - set(known.original_names(api)) - later
 
 
 def test_the_library_leaves_no_module_behind():

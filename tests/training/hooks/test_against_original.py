@@ -2,13 +2,15 @@
 
 import json
 import re
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import hooks_cases
-from towerstrat.compat.names.internals import INTERNALS
+from towerstrat.compat.names import name_file
+from towerstrat.compat.names.named import named
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "hooks.json").read_text())
 OWN_LINES = re.compile(
@@ -28,7 +30,8 @@ CASES = [pytest.param(case, id=case.__name__, marks=[pytest.mark.long] * (case i
 
 def inside(module, name):
     """A name of a module of ``tensorflow.python.training``."""
-    return INTERNALS[f"python.training.{module}"][1][name].value()
+    [row] = name_file.below(f"tensorflow.python.training.{module}.{name}")
+    return named(row, nullcontext).value()
 
 
 @pytest.mark.parametrize("case", CASES)

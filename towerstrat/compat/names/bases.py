@@ -1,13 +1,13 @@
-"""Missing classes of the original that classes here derive from there, for ``isinstance``. Data, as in ``v1``."""
+"""Missing classes of the original that classes here derive from there, for ``isinstance``."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from towerstrat.compat.names import inside
-from towerstrat.compat.names.named import Named, Rows, named
+from towerstrat.compat.names.named import Named
 
-_ROWS: Rows = (
+_ROWS = (
     ("compat.v2names.initializers", {
         "tf.keras.initializers": """
             GlorotNormal GlorotUniform HeNormal HeUniform LecunNormal LecunUniform RandomNormal RandomUniform
@@ -48,6 +48,7 @@ _ROWS: Rows = (
             Convolution3DTranspose=Conv3DTranspose""",
     }),
 )  # fmt: skip
+"""A module below ``towerstrat``, and by public module the missing classes; ``public=own``: ours has another name."""
 
 
 @cache
@@ -55,8 +56,8 @@ def _derived() -> dict[str, list[Named]]:
     found: dict[str, list[Named]] = {}
     for module, areas in _ROWS:
         for place, names in areas.items():
-            for public, own in named(module, names).items():
-                found.setdefault(f"{place}.{public}", []).append(own)
+            for public, _, own in (name.partition("=") for name in names.split()):
+                found.setdefault(f"{place}.{public}", []).append(Named(f"towerstrat.{module}", own or public))
     return found
 
 

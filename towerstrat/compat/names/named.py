@@ -1,4 +1,4 @@
-"""Names that are written down beside the module that has them, and imported when they are used."""
+"""Names whose modules are imported when they are used: here, in a package, or of both."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from operator import attrgetter
 from typing import Any, NamedTuple
 
 from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE, Binding
+from towerstrat.compat.names.name_file import OURS, Row
 from towerstrat.platform.deferred import Deferred
 
-Rows = tuple[tuple[str, dict[str, str]], ...]
-"""Modules below ``towerstrat``, each with the names that it gives to public modules: ``{"tf.nn tf.math": "relu a=b"}``
-has its ``relu`` and, as ``a``, its ``b`` in both."""
+_NEEDED = tuple(f"{INSIDE}.{name}" for name in ("util", "tpu.tpu_config", "tpu.util", "tpu.iteration_count_estimator"))
+"""The modules of the package that classes of ours use beside those of their bases."""
 
 
 class Named(NamedTuple):
     """A name of a module that is imported when the value is asked for.
 
     Attributes:
-      module: below ``towerstrat``, such as ``graph.ops.array``.
+      module: such as ``towerstrat.graph.ops.array``.
       name: in the module, dotted for an attribute of what has it.
     """
 
@@ -26,14 +26,14 @@ class Named(NamedTuple):
     name: str
 
     def value(self) -> Any:
-        return attrgetter(self.name)(Deferred(f"towerstrat.{self.module}"))
+        return attrgetter(self.name)(Deferred(self.module))
 
 
 class Packaged(NamedTuple):
     """A name of a module of the package that serves ``tf.estimator``, which is loaded when the value is asked for.
 
     Attributes:
-      module: below the package's own folder, such as ``run_config``. name: in the module.
+      module: such as ``tensorflow_estimator.python.estimator.run_config``. name: in the module.
       bound: used while the module is executed for the first time.
     """
 
@@ -42,7 +42,7 @@ class Packaged(NamedTuple):
     bound: Binding
 
     def value(self) -> Any:
-        return getattr(ESTIMATOR.module(f"{INSIDE}.{self.module}", self.bound), self.name)
+        return getattr(ESTIMATOR.module(self.module, self.bound), self.name)
 
 
 class Joined(NamedTuple):
@@ -51,16 +51,14 @@ class Joined(NamedTuple):
     Attributes:
       ours: the class of ours, whose base stands for the package's.
       base: the package's.
-      needs: the modules of the package that ours uses.
     """
 
     ours: Named
     base: Packaged
-    needs: tuple[str, ...]
 
     def value(self) -> Any:
-        for module in self.needs:
-            ESTIMATOR.module(f"{INSIDE}.{module}", self.base.bound)
+        for module in _NEEDED:
+            ESTIMATOR.module(module, self.base.bound)
         return _joined(self.ours.value(), self.base.value())
 
 
@@ -69,7 +67,14 @@ def _joined(ours: type, base: type) -> type:
     return type(ours.__name__, (ours, base), {"__doc__": ours.__doc__, "__module__": ours.__module__})
 
 
-def named(module: str, names: str) -> dict[str, Named]:
-    """Names of one module by what they are called: ``"relu a=b"`` is its ``relu`` and, as ``a``, its ``b``."""
-    pairs = (name.partition("=") for name in names.split())
-    return {public: Named(module, own or public) for public, _, own in pairs}
+def named(row: Row, bound: Binding) -> Named | Packaged | Joined:
+    """What gives the object of a name.
+
+    Args:
+      bound: used while a package is loaded that has it.
+    """
+    ours, _, base = row.module.partition(" ")
+    if base:
+        own, _, below = row.attribute.partition(" ")
+        return Joined(Named(ours, own), Packaged(base, below, bound))
+    return Named(*row[1:3]) if row.package == OURS else Packaged(row.module, row.attribute, bound)

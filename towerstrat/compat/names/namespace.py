@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
+from towerstrat.compat.estimator import package
 from towerstrat.compat.estimator.package import Binding
 from towerstrat.compat.keras.package import Names
-from towerstrat.compat.names import corners, keras, known, slim, table, v1_estimator
+from towerstrat.compat.names import corners, keras, known, name_file, slim, table
 from towerstrat.compat.names.named import Joined, Named, Packaged, named
 from towerstrat.graph.runtime import operations  # noqa: F401  (registers what graphs are made of)
 
@@ -67,7 +67,9 @@ class Mixture(Namespace):
       api: 1 or 2, the original whose inside it is of.
     """
 
-    def __init__(self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Named], api: int):
+    def __init__(
+        self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Named | Packaged | Joined], api: int
+    ):
         super().__init__(name, name, api)
         self.__dict__["_deferred"].update(own)
         self.__dict__["_sources"] = sources
@@ -162,14 +164,9 @@ def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Name
             module.__dict__["_deferred"][last] = table.Symbol(value)
         else:
             module.__dict__[last] = value
-    for name, served in _served(api).items():
-        module, last = _above(top, name)
-        module.__dict__["_deferred"][last] = Packaged(*served, bound)
-    for ours, base, places in v1_estimator.JOINED[api]:
-        joined = Joined(Named(*ours), Packaged(*base, bound), v1_estimator.NEEDED)
-        for place in places.split():
-            module, last = _above(top, f"{place}.{joined.ours.name}")
-            module.__dict__["_deferred"][last] = joined
+    for row in name_file.public(package.NAME, api):
+        module, last = _above(top, row.name)
+        module.__dict__["_deferred"][last] = named(row, bound)
     for path in keras.PLACES[api] if keras.available() else ():
         if not path.startswith("python."):
             serve(top, path, api, later)
@@ -191,18 +188,6 @@ def _above(top: Namespace, name: str) -> tuple[Namespace, str]:
     for parent in parents:
         top = child(top, parent)
     return top, last
-
-
-@cache
-def _served(api: int) -> Mapping[str, tuple[str, str]]:
-    """Dotted public name -> (module, name) of the package of estimators."""
-    return {
-        f"{place}.{public}": own
-        for module, areas in v1_estimator.SERVED[api]
-        for places, names in areas.items()
-        for public, own in named(module, names).items()
-        for place in places.split()
-    }
 
 
 def set_version(root: Namespace, version: str) -> None:

@@ -8,11 +8,11 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 import towerstrat
-from towerstrat.compat.names import v1, v1_era, v1_sparse, v2
-from towerstrat.compat.names.named import Named, Rows, named
+from towerstrat.compat.names import name_file
+from towerstrat.compat.names.named import Named
 from towerstrat.graph.ir.dispatch import dispatching
 
-VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
+VERSIONS = {1: "1.12.3", 2: "2.15.1"}
 """The version of the original whose names each namespace has."""
 
 _BUILD = f"towerstrat-{towerstrat.__version__}"
@@ -41,15 +41,12 @@ def entries(api: int) -> Mapping[str, Any]:
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
     """
-    first, second = _of(v1.ROWS), _of(v2.ROWS)
-    if api == 1:
-        source = _renamed(v2.KEPT, first) | second
-        later = _renamed(v1.LATER, source) | _renamed(v1_era.LATER, source) | _renamed(v1_sparse.LATER, source)
-        return _common(1) | first | later | _of(v1.LATER_ROWS)
-    return _common(2) | _renamed(v2.KEPT, first) | second
+    ours = name_file.public(name_file.OURS, api)
+    return _values(api) | {row.name: Named(row.module, row.attribute) for row in ours}
 
 
-def _common(api: int) -> dict[str, Any]:
+def _values(api: int) -> dict[str, Any]:
+    """The names that are numbers and strings."""
     version: dict[str, Any] = {
         "VERSION": VERSIONS[api],
         "GIT_VERSION": _BUILD,
@@ -67,31 +64,10 @@ def _common(api: int) -> dict[str, Any]:
     return found
 
 
-def _of(rows: Rows) -> dict[str, Any]:
-    """The names that modules give."""
-    return {
-        f"{place}.{public}": found
-        for module, areas in rows
-        for places, entries in areas.items()
-        for public, found in named(module, entries).items()
-        for place in places.split()
-    }
-
-
-def _renamed(areas: dict[str, str], source: dict[str, Any]) -> dict[str, Any]:
-    """The names whose objects are those of the other namespace."""
-    found: dict[str, Any] = {}
-    for place, entries in areas.items():
-        for entry in entries.split():
-            public, _, other = entry.partition("=")
-            found[f"{place}.{public}"] = source[other or f"{place}.{public}"]
-    return found
-
-
 # ---- functions know their public names ------------------------------------------------------------------------------
 
 _ROOMS = ("graph.ops.", "graph.ir.convert", "compat.v1names.", "compat.v2names.", "towers.ops.", "training.ranks")
-"""Where functions of tensors are."""
+"""Where functions of tensors are, below ``towerstrat``."""
 _FIRST = (
     "debugging",
     "math",
@@ -129,12 +105,13 @@ class Symbol(NamedTuple):
 
     def value(self) -> Any:
         found = self.named.value()
-        if not isinstance(found, FunctionType) or not self.named.module.startswith(_ROOMS):
+        if not isinstance(found, FunctionType) or not self.named.module.removeprefix(f"{name_file.OURS}.").startswith(
+            _ROOMS
+        ):
             return found
         made = dispatching(found)
         for api, attribute in ((1, "_tf_api_names_v1"), (2, "_tf_api_names")):
-            # A function that its module has by two names is asked for by either.
-            setattr(made, attribute, _places(api).get(self.named, ()) or getattr(made, attribute, ()))
+            setattr(made, attribute, _places(api).get(self.named, ()))
         return made
 
 

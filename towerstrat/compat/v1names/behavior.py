@@ -8,6 +8,7 @@ from __future__ import annotations
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
+from towerstrat.graph.ops.reductions import INTEGER_MEANS
 
 
 def enable_v2_behavior() -> None:
@@ -19,6 +20,12 @@ def enable_v2_behavior() -> None:
     mode.enable_eager_execution()
     enable_v2_tensorshape()
     enable_tensor_equality()
+
+
+def begin_as_v2() -> None:
+    """Sets the process up as one that imported 2.x: its switches, and what no switch of the original changes."""
+    enable_v2_behavior()
+    INTEGER_MEANS.wide = True
 
 
 def disable_v2_behavior() -> None:

@@ -18,7 +18,7 @@ from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex
 from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops import elementwise_gradients
 from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
-from towerstrat.graph.ops.host_forms import form, on_host, one_by_one, real_form
+from towerstrat.graph.ops.host_forms import form, on_host, one_by_one, real_form, truncated_quotient
 from towerstrat.platform.deferred import jax_special
 
 Kernel = Callable[..., Any]
@@ -201,15 +201,6 @@ def _floor_div(x: Any, y: Any) -> Any:
     return jnp.floor_divide(x, y) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.floor(x / y)
 
 
-def _np_truncate_div(x: Any, y: Any) -> Any:
-    """With all bits set where integers are divided by zero, as the compiled program has it."""
-    if x.dtype.kind not in "iu":
-        return np.trunc(x / y)
-    floors = np.floor_divide(x, y)
-    result = floors + ((floors < 0) & (floors * y != x))
-    return np.where(y == 0, ~np.zeros((), x.dtype), result).astype(x.dtype)
-
-
 def _np_floor_div(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iu":
         return np.floor_divide(x, y) if x.dtype.kind == "O" else np.floor(x / y)
@@ -279,7 +270,7 @@ for _type, _kind, _kernel, _numpy in BINARY:
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("FloorDiv", "real", _floor_div, _np_floor_div),
-    ("TruncateDiv", "real", _truncate_div, _np_truncate_div),
+    ("TruncateDiv", "real", _truncate_div, truncated_quotient),
     ("TruncateMod", "real", jnp.fmod, np.fmod),
     ("LogicalAnd", "bool", jnp.logical_and, np.logical_and),
     ("LogicalOr", "bool", jnp.logical_or, np.logical_or),

@@ -6,9 +6,9 @@ Some choose between two implementations of the original that give the same value
 from __future__ import annotations
 
 from towerstrat.graph.eager import mode
+from towerstrat.graph.ir.originals import ORIGINAL
 from towerstrat.graph.ir.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
-from towerstrat.graph.ops.reductions import INTEGER_MEANS
 
 
 def enable_v2_behavior() -> None:
@@ -25,7 +25,7 @@ def enable_v2_behavior() -> None:
 def begin_as_v2() -> None:
     """Sets the process up as one that imported 2.x: its switches, and what no switch of the original changes."""
     enable_v2_behavior()
-    INTEGER_MEANS.wide = True
+    ORIGINAL.later = True
 
 
 def disable_v2_behavior() -> None:

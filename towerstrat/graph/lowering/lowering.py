@@ -39,6 +39,7 @@ from towerstrat.graph.lowering.refusals import (
     uninitialized,
     varying_shape,
 )
+from towerstrat.graph.lowering.shape_checks import check_shapes
 from towerstrat.graph.lowering.tape import Cotangent, Record
 from towerstrat.hosts.peers import PEERS
 
@@ -514,6 +515,7 @@ class Lowering(Guarded):
         """
         definition = op.definition
         attrs = op.arguments
+        check_shapes(op, args)
         alone = numpy_alone(op)
         if alone:
             if any(isinstance(a, jax.core.Tracer) for a in args):

@@ -17,8 +17,9 @@ from towerstrat.graph.ir.registry import Rule, Signature, define
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64, string
 from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops import elementwise_gradients
-from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
+from towerstrat.graph.ops.elementwise_gradients import div_no_nan, sign, xdivy, xlog1py, xlogy
 from towerstrat.graph.ops.host_forms import form, on_host, one_by_one, real_form, truncated_quotient
+from towerstrat.graph.ops.polygamma import digamma, polygamma, zeta
 from towerstrat.platform.deferred import jax_special
 
 Kernel = Callable[..., Any]
@@ -234,12 +235,6 @@ def _igamma(a: Any, x: Any) -> Any:
     return jnp.where((a <= 0) & (x == 0), np.zeros((), x.dtype), lax.igamma(_positive(a), x))
 
 
-def _zeta(x: Any, q: Any) -> Any:
-    # XLA's gives NaN at odd poles, and at infinity, where only the first term is left.
-    found = jnp.where((x == np.inf) & (q > 0), q**-x, jax_special.zeta(x, q))
-    return jnp.where((q <= 0) & (q == jnp.floor(q)) & (x > 1), np.asarray(np.inf, found.dtype), found)
-
-
 BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Add", "sum", jnp.add, np.add),
     ("Sub", "number", jnp.subtract, np.subtract),
@@ -258,8 +253,8 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Xdivy", "inexact", xdivy, partial(xdivy, numpy=np)),
     ("Igamma", "float", _igamma, None),
     ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(_positive(a), x)), None),
-    ("Zeta", "float", _zeta, None),
-    ("Polygamma", "float", lambda n, x: jax_special.polygamma(n.astype(np.int32), x), None),
+    ("Zeta", "float", zeta, None),
+    ("Polygamma", "float", polygamma, None),
 )
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:

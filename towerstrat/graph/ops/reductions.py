@@ -14,6 +14,7 @@ from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.integers import Axes, integers
+from towerstrat.graph.ir.originals import ORIGINAL
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.static import constant_value
@@ -85,19 +86,6 @@ def _sum(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
 
 def _prod(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.prod(x, axis=axes, dtype=x.dtype)
-
-
-class _IntegerMeans:
-    """The element type in which means of integers are summed in this process.
-
-    Attributes:
-      wide: sums and counts have 64 bits, as in 2.x; else those of the input, and wrap around as in 1.x.
-    """
-
-    wide = False
-
-
-INTEGER_MEANS = _IntegerMeans()
 
 
 def _mean(x: Any, axes: tuple[int, ...], numpy: Any, wide: bool = False) -> Any:
@@ -189,7 +177,7 @@ def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Any
     if axes is None and x.dims is not None and axis is None:
         graph.unique_name("Const")
     attrs = {"axis": None if isinstance(axes, Tensor) else axes, "keepdims": bool(keepdims)}
-    if type == "Mean" and x.dtype.is_integer and INTEGER_MEANS.wide:
+    if type == "Mean" and x.dtype.is_integer and ORIGINAL.later:
         attrs["wide"] = True
     return graph.add(type, (x, axes) if isinstance(axes, Tensor) else (x,), attrs, name or type).outputs[0]
 

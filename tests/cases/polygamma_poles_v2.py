@@ -13,4 +13,4 @@ for dtype in ("float32", "float64"):
         x, y = tf.placeholder(dtype, [None]), tf.placeholder(dtype, [None])
         for name, result in (("zeta", tf.zeta(x, y)), ("polygamma", tf.polygamma(x, y)), ("digamma", tf.digamma(y))):
             values = session.run([result, tf.gradients(result, y)[0]], {x: a, y: b})
-            print(dtype, name, [["%.4g" % v for v in column] for column in values])
+            print(dtype, name, [[f"{v:.4g}" for v in column] for column in values])

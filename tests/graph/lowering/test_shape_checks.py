@@ -65,9 +65,7 @@ def test_the_message_names_shapes_and_line():
 
 
 def test_what_the_original_computes_is_computed():
-    logistic = outcome(
-        lambda a, b: tf.nn.sigmoid_cross_entropy_with_logits(labels=a, logits=b), full(1, 3), full(2, 3)
-    )
+    logistic = outcome(lambda a, b: tf.nn.sigmoid_cross_entropy_with_logits(labels=a, logits=b), full(1, 3), full(2, 3))
     np.testing.assert_allclose(logistic, np.full((2, 3), np.log1p(np.exp(-1.0))), rtol=1e-6)
     narrow = outcome(lambda x, w: tf.nn.conv2d(x, w, ONES, "VALID"), full(1, 2, 2, 2), full(3, 3, 2, 2))
     assert narrow.shape == (1, 0, 0, 2)

@@ -42,7 +42,7 @@ def test_every_program_is_in_the_table_and_has_its_output():
     [
         ("[1. 2.]", "[1.00001 2.]", True), ("[1. 2.]", "[1.001 2.]", False), ("x 1.0", "y 1.0", False),
         ("a\nb", "a", False), ("a", "a\nb", False), ("ValueError: of theirs", "ValueError: of ours", True),
-        ("ValueError", "TypeError", False), ("1.0", "np.float32(1.0)", True), 
+        ("ValueError", "TypeError", False), ("1.0", "np.float32(1.0)", True),
         ("1", "WARNING: slow\n1", True), ("200000.0", "200010.0", True), ("True", "False", False), ("nan", "nan", True),
         ("[[1 2]\n [3 4]]", "[[1 2] [3 4]]", True),
     ],

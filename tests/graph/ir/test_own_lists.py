@@ -5,7 +5,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
-from tests.graph.three_ways_cases import FURTHER, of_expressions, of_images, of_kernels, of_names, of_networks
+from tests.graph.three_ways_cases import FURTHER, of_names
 from towerstrat.graph.eager.mode import eager_mode
 
 
@@ -30,10 +30,7 @@ def sizes(attrs):
     return {name: len(value) for name, value in attrs.items() if isinstance(value, list | tuple | dict)}
 
 
-SOURCES = [of_expressions, of_names, of_images, of_kernels, of_networks, lambda: FURTHER]
-
-
-@pytest.mark.parametrize("source", SOURCES, ids=["expressions", "names", "images", "kernels", "networks", "further"])
+@pytest.mark.parametrize("source", [of_names, lambda: FURTHER], ids=["names", "further"])
 def test_clearing_what_a_function_returned_changes_no_graph(source):
     cleared = 0
     for case in source():

@@ -31,9 +31,10 @@ def reduced(x: Any, type: str, axis: Any, keepdims: bool, name: str | None) -> A
     if type == "Mean":
         ones = x.with_flat_values(array.ones_like(x.flat_values))
         total, count = (reduced(part, "Sum", axis, keepdims, None) for part in (x, ones))
-        if isinstance(total, Partitioned):
-            return total.with_flat_values(math.truediv(total.flat_values, count.flat_values))
-        return math.truediv(total, count)
+        if not isinstance(total, Partitioned):
+            return math.truediv(total, count)
+        rows: Any = total
+        return rows.with_flat_values(math.truediv(rows.flat_values, count.flat_values))
     if axis is None:
         return reductions.reduce(type, x.flat_values, None, keepdims, name)
     rank = x.shape.ndims

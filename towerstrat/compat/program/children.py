@@ -31,7 +31,7 @@ def bind(api: int, version: str | None, say: Callable[[str], None] = importer.no
     """
     importer.install(api, version, say)
     if api == 2:
-        behavior.enable_v2_behavior()
+        behavior.begin_as_v2()
 
 
 def start(towers: int | None) -> None:

@@ -6,6 +6,7 @@ Some choose between two implementations of the original that give the same value
 from __future__ import annotations
 
 from towerstrat.graph.eager import mode
+from towerstrat.graph.ir.originals import ORIGINAL
 from towerstrat.graph.ir.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
 
@@ -19,6 +20,12 @@ def enable_v2_behavior() -> None:
     mode.enable_eager_execution()
     enable_v2_tensorshape()
     enable_tensor_equality()
+
+
+def begin_as_v2() -> None:
+    """Sets the process up as one that imported 2.x: its switches, and what no switch of the original changes."""
+    enable_v2_behavior()
+    ORIGINAL.later = True
 
 
 def disable_v2_behavior() -> None:

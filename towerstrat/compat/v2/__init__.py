@@ -14,4 +14,4 @@ from towerstrat.compat.v1names import behavior
 # What is left of this module's own names would be names of the original's to a program.
 publish(library.v2, sys.modules[__name__])
 if "towerstrat.compat.v1" not in sys.modules:
-    behavior.enable_v2_behavior()
+    behavior.begin_as_v2()

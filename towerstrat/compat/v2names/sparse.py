@@ -21,7 +21,7 @@ def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name:
 
 def cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
     """Every combination of the entries of features in a row, as strings with a ``separator`` ("_X_") between them."""
-    return cross_.crossed(inputs, name, separator="_X_" if separator is None else separator)
+    return cross_.crossed(cross_.sparse_first(inputs), name, separator="_X_" if separator is None else separator)
 
 
 def reduce_max(

@@ -53,7 +53,7 @@ class Executed(Operation):
         self.graph = context
         self._inputs = tuple(inputs)
         self.attrs = attrs or {}  # type: ignore[assignment]  # not copied: nobody writes to them
-        self.outputs = outputs
+        self._outputs = outputs
         self._control_inputs = []
         self.device = ""
         self.axis = None

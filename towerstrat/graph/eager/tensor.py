@@ -200,7 +200,7 @@ def _maker(tensor: EagerTensor, type: str, attrs: dict[str, Any]) -> Operation:
     op.name = tensor.name.rpartition(":")[0]
     op.graph = tensor._graph
     op.attrs = attrs
-    op.outputs = [tensor]
+    op._outputs = [tensor]
     op.device = ""
     op.index = 0
     op.block = tensor._graph.root

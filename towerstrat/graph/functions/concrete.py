@@ -93,7 +93,7 @@ class ConcreteFunction:
 
     @property
     def outputs(self) -> list[Tensor]:
-        return self.traced.outputs
+        return list(self.traced.outputs)
 
     @property
     def captured_inputs(self) -> list[Tensor]:

@@ -169,7 +169,7 @@ class Graph(Naming, Collections):
             message = f"{error}\n  operation: {what}\n  created at: {op.line}"
             raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
         op.name = self.operation_name(name or type, op.line)
-        op.outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
+        op._outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
         op.device = ""
         op._colocation = ()
         op.counter = (
@@ -412,7 +412,7 @@ class Graph(Naming, Collections):
         op = Operation.__new__(Operation)
         op.definition = registry.lookup("NoOp")
         op.type = op.name = op.device = ""
-        op.attrs, op._inputs, op._control_inputs, op._colocation, op.outputs = {}, (), [], (), []
+        op.attrs, op._inputs, op._control_inputs, op._colocation, op._outputs = {}, (), [], (), []
         self.place(op)
         return op.device
 

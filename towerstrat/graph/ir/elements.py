@@ -220,6 +220,7 @@ class Operation:
         "_colocation",
         "_control_inputs",
         "_inputs",
+        "_outputs",
         "attrs",
         "axis",
         "block",
@@ -231,7 +232,6 @@ class Operation:
         "index",
         "line",
         "name",
-        "outputs",
         "reads",
         "type",
         "writes",
@@ -242,7 +242,6 @@ class Operation:
     name: str
     graph: Graph
     attrs: dict[str, Any]
-    outputs: list[Tensor]
     device: str
     index: int
     block: Block
@@ -253,12 +252,18 @@ class Operation:
     counter: Cell | None
     checks: bool
     _inputs: tuple[Tensor, ...]
+    _outputs: Sequence[Tensor]
     _control_inputs: list[Operation]
     _colocation: tuple[bytes, ...]
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
         return self._inputs
+
+    @property
+    def outputs(self) -> list[Tensor]:
+        """The outputs, in a list of the caller's own: functions hand it to programs, which change it."""
+        return list(self._outputs)
 
     @property
     def control_inputs(self) -> list[Operation]:
@@ -293,7 +298,7 @@ class Operation:
         return self.definition
 
     def values(self) -> tuple[Tensor, ...]:
-        return tuple(self.outputs)
+        return tuple(self._outputs)
 
     def get_attr(self, name: str) -> Any:
         """An attribute by the original's name: ``"N"``, ``"T"``, ``"dtype"``, ``"transpose_a"``, ...

@@ -38,7 +38,7 @@ def narrowed(op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
             setattr(made, name, getattr(op, name))
     made.whole = op.whole if isinstance(op, Narrowed) else op
     made._inputs = tuple(inputs)
-    made.outputs = list(outputs)
+    made._outputs = tuple(outputs)
     made.attrs = {**op.attrs, **attrs}
     op.graph._bind_effects(made)
     return made

@@ -89,7 +89,7 @@ class Part(Operation):
         self.checks = False
         self._colocation = ()
         self._control_inputs = []
-        self.outputs = [PartTensor(self, tensor) for tensor in whole.outputs]
+        self._outputs = [PartTensor(self, tensor) for tensor in whole.outputs]
         return self
 
 

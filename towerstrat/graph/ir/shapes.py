@@ -16,6 +16,10 @@ ShapeLike: TypeAlias = Any
 """Anything that ``TensorShape`` accepts: a shape, None, an integer, a sequence of sizes, a ``TensorShapeProto``."""
 
 
+class StaticShapeError(ValueError):
+    """Static shapes that a shape rule refuses, and that a run of the original computes where it meets them first."""
+
+
 _plain_sizes = False
 
 

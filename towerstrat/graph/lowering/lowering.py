@@ -41,6 +41,7 @@ from towerstrat.graph.lowering.refusals import (
     varying_shape,
 )
 from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
+from towerstrat.graph.lowering.shape_checks import check_shapes
 from towerstrat.graph.lowering.tape import Cotangent, Record
 from towerstrat.hosts.peers import PEERS
 
@@ -528,6 +529,7 @@ class Lowering(Guarded):
         """
         definition = op.definition
         attrs = op.arguments
+        check_shapes(op, args)
         alone = numpy_alone(op)
         if alone:
             if any(isinstance(a, jax.core.Tracer) for a in args):

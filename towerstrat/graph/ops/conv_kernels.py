@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from towerstrat.graph.ir.mesh import alike
+from towerstrat.graph.ir.shapes import StaticShapeError
 
 Pads = tuple[tuple[int, int], ...]
 _SPACE = "DHW"
@@ -49,7 +50,7 @@ def output_size(size: int | None, taps: int | None, stride: int, dilation: int, 
     """The length of one spatial dimension of a convolution's or pooling's output; None where it is not known.
 
     Raises:
-      ValueError: the window is larger than the input.
+      StaticShapeError: the window is larger than the input.
     """
     if size is None or (taps is None and padding == "VALID"):
         return None
@@ -57,7 +58,7 @@ def output_size(size: int | None, taps: int | None, stride: int, dilation: int, 
         return -(-size // stride)
     reach = (taps - 1) * dilation + 1  # type: ignore[operator]
     if size < reach:
-        raise ValueError(
+        raise StaticShapeError(
             f"Negative dimension size caused by subtracting {reach} from {size}: the window is larger than the input. "
             "Use padding='SAME' or a smaller window."
         )

@@ -210,7 +210,7 @@ def _same_shape(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
     if not first.dtype.is_floating:
         raise TypeError(f"Expected floating inputs, got {first.dtype.name}.")
     if not TensorShape(first.dims).is_compatible_with(second.dims):
-        raise ValueError(
+        raise shapes.StaticShapeError(
             f"{attrs['names']} must have the same shape ({TensorShape(second.dims)} vs {TensorShape(first.dims)})"
         )
     return [Signature(first.dtype, shapes.merge(first.dims, second.dims))]

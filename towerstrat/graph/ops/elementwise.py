@@ -17,8 +17,9 @@ from towerstrat.graph.ir.registry import Rule, Signature, define
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64, string
 from towerstrat.graph.lowering.validity import DIVISOR, EXPONENT
 from towerstrat.graph.ops import elementwise_gradients
-from towerstrat.graph.ops.elementwise_gradients import digamma, div_no_nan, sign, xdivy, xlog1py, xlogy
-from towerstrat.graph.ops.host_forms import form, on_host, one_by_one, real_form
+from towerstrat.graph.ops.elementwise_gradients import div_no_nan, sign, xdivy, xlog1py, xlogy
+from towerstrat.graph.ops.host_forms import form, on_host, one_by_one, real_form, truncated_quotient
+from towerstrat.graph.ops.polygamma import digamma, polygamma, zeta
 from towerstrat.platform.deferred import jax_special
 
 Kernel = Callable[..., Any]
@@ -201,15 +202,6 @@ def _floor_div(x: Any, y: Any) -> Any:
     return jnp.floor_divide(x, y) if jnp.issubdtype(x.dtype, jnp.integer) else jnp.floor(x / y)
 
 
-def _np_truncate_div(x: Any, y: Any) -> Any:
-    """With all bits set where integers are divided by zero, as the compiled program has it."""
-    if x.dtype.kind not in "iu":
-        return np.trunc(x / y)
-    floors = np.floor_divide(x, y)
-    result = floors + ((floors < 0) & (floors * y != x))
-    return np.where(y == 0, ~np.zeros((), x.dtype), result).astype(x.dtype)
-
-
 def _np_floor_div(x: Any, y: Any) -> Any:
     if x.dtype.kind not in "iu":
         return np.floor_divide(x, y) if x.dtype.kind == "O" else np.floor(x / y)
@@ -243,12 +235,6 @@ def _igamma(a: Any, x: Any) -> Any:
     return jnp.where((a <= 0) & (x == 0), np.zeros((), x.dtype), lax.igamma(_positive(a), x))
 
 
-def _zeta(x: Any, q: Any) -> Any:
-    # XLA's gives NaN at odd poles, and at infinity, where only the first term is left.
-    found = jnp.where((x == np.inf) & (q > 0), q**-x, jax_special.zeta(x, q))
-    return jnp.where((q <= 0) & (q == jnp.floor(q)) & (x > 1), np.asarray(np.inf, found.dtype), found)
-
-
 BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Add", "sum", jnp.add, np.add),
     ("Sub", "number", jnp.subtract, np.subtract),
@@ -267,8 +253,8 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Xdivy", "inexact", xdivy, partial(xdivy, numpy=np)),
     ("Igamma", "float", _igamma, None),
     ("Igammac", "float", lambda a, x: lax.igammac(*jnp.broadcast_arrays(_positive(a), x)), None),
-    ("Zeta", "float", _zeta, None),
-    ("Polygamma", "float", lambda n, x: jax_special.polygamma(n.astype(np.int32), x), None),
+    ("Zeta", "float", zeta, None),
+    ("Polygamma", "float", polygamma, None),
 )
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
@@ -279,7 +265,7 @@ for _type, _kind, _kernel, _numpy in BINARY:
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("FloorDiv", "real", _floor_div, _np_floor_div),
-    ("TruncateDiv", "real", _truncate_div, _np_truncate_div),
+    ("TruncateDiv", "real", _truncate_div, truncated_quotient),
     ("TruncateMod", "real", jnp.fmod, np.fmod),
     ("LogicalAnd", "bool", jnp.logical_and, np.logical_and),
     ("LogicalOr", "bool", jnp.logical_or, np.logical_or),

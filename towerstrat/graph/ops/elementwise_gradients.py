@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.platform.deferred import jax_special
+from towerstrat.graph.ops.polygamma import digamma, polygamma, zeta
 
 Formula = Callable[..., Sequence[Any]]
 """(inputs, outputs, cotangents, **attributes) -> cotangent per input; see ``OpDef.gradient``."""
@@ -55,18 +55,6 @@ def sign(x: Any, numpy: Any = jnp) -> Any:
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-@jax.custom_jvp
-def digamma(x: Any) -> Any:
-    """The logarithmic derivative of the gamma function, infinite at its poles."""
-    pole = (x <= 0) & (x == jnp.floor(x))
-    return jnp.where(pole, np.asarray(np.inf, x.dtype), lax.digamma(jnp.where(pole, np.asarray(1, x.dtype), x)))
-
-
-@digamma.defjvp
-def _digamma_tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
-    return digamma(primals[0]), tangents[0] * jax_special.polygamma(1, primals[0])
-
-
 def _bessel_i1e(g: Any, x: Any, y: Any) -> Any:
     tiny = jnp.logical_not(jnp.abs(x) > np.asarray(jnp.finfo(x.dtype).eps, x.dtype))  # NaN counts as such
     safe = jnp.where(tiny, jnp.ones((), x.dtype), x)
@@ -86,7 +74,7 @@ UNARY: dict[str, Formula] = {
     "LogSigmoid": of_input(lambda g, x: g * lax.logistic(-x)),
     "Atanh": of_input(lambda g, x: g * (1 / (1 - x * x))),
     "Lgamma": of_input(lambda g, x: g * digamma(x)),
-    "Digamma": of_input(lambda g, x: g * jax_special.polygamma(1, x)),
+    "Digamma": of_input(lambda g, x: g * polygamma(np.asarray(1, x.dtype), x)),
     "BesselI0e": of_both(lambda g, x, y: g * (lax.bessel_i1e(x) - sign(x) * y)),
     "BesselI1e": of_both(_bessel_i1e),
     "ComplexAbs": of_input(lambda g, z: g * jnp.conj(jnp.sign(z))),
@@ -153,11 +141,11 @@ def _atan2(g: Any, y: Any, x: Any) -> tuple[Any, Any]:
 
 
 def _zeta(g: Any, x: Any, q: Any) -> tuple[Any, Any]:
-    return None, g * (-x * jax_special.zeta(lax.stop_gradient(x) + 1, q))
+    return None, g * (-x * zeta(x + 1, q))
 
 
 def _polygamma(g: Any, n: Any, x: Any) -> tuple[Any, Any]:
-    return None, g * jax_special.polygamma(n.astype(np.int32) + 1, x)
+    return None, g * polygamma(n + 1, x)
 
 
 BINARY: dict[str, Formula] = {

@@ -162,6 +162,15 @@ def stitch(*parts: Any, N: int) -> Any:
     return result
 
 
+def truncated_quotient(x: Any, y: Any) -> Any:
+    """x / y without its fraction; all bits are set where an integer is divided by zero, as in compiled programs."""
+    if x.dtype.kind not in "iu":
+        return np.trunc(x / y)
+    floors = np.floor_divide(x, y)
+    result = floors + ((floors < 0) & (floors * y != x))
+    return np.where(y == 0, ~np.zeros((), x.dtype), result).astype(x.dtype)
+
+
 # ---- segments --------------------------------------------------------------------------------------------------
 
 
@@ -177,7 +186,7 @@ def segments(kind: str, rows: Any, ids: Any, count: int) -> Any:
         sizes = np.maximum(np.bincount(ids[inside], minlength=count), 1).reshape(count, *(1,) * (rows.ndim - 1))
         divisor = sizes.astype(rows.dtype)
         if rows.dtype.kind in "iu":
-            return ((np.abs(result) // divisor) * np.sign(result)).astype(rows.dtype)
+            return truncated_quotient(result, divisor)
         return (result / (np.sqrt(divisor) if kind == "SqrtN" else divisor)).astype(rows.dtype)
     return result
 

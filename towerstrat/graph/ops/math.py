@@ -30,6 +30,8 @@ from towerstrat.graph.ir.types import (
     int64,
     uint8,
     uint16,
+    uint32,
+    uint64,
 )
 from towerstrat.graph.ops import elementwise  # noqa: F401  (registers the types)
 from towerstrat.graph.ops.build import binary, one, pair, reserve, unary
@@ -226,7 +228,8 @@ def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
 # ---- division ------------------------------------------------------------------------------------------------------
 
 QUOTIENTS: dict[DType, DType] = {
-    uint8: float32, int8: float32, uint16: float32, int16: float32, int32: float64, int64: float64
+    uint8: float32, int8: float32, uint16: float32, int16: float32, int32: float64, int64: float64,
+    uint32: float64, uint64: float64
 }  # fmt: skip
 """The type that integers are divided in."""
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir import registry
 from towerstrat.graph.ir.composite import Convertible, Partitioned
 from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.integers import Axes, integers
+from towerstrat.graph.ir.originals import ORIGINAL
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.static import constant_value
@@ -23,7 +23,7 @@ from towerstrat.graph.ops.array import one_of, stop_gradient, where
 from towerstrat.graph.ops.axes import along, define_along, known_axis, normal_axis, unary_along
 from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.ops.elementwise import KINDS
-from towerstrat.graph.ops.host_forms import cumulative, form
+from towerstrat.graph.ops.host_forms import cumulative, form, truncated_quotient
 from towerstrat.graph.ops.math import add, cast, conj, exp, is_finite, log, not_equal, real, sqrt, square
 
 Inputs = Sequence[Any]
@@ -58,15 +58,16 @@ def _reduced(dims: Dims, axes: Axes, keepdims: bool) -> Dims:
     return tuple(d for i, d in enumerate(dims) if i not in gone)
 
 
-Reduce = Callable[[Any, tuple[int, ...], Any], Any]
+Reduce = Callable[..., Any]
+"""(x, axes, numpy or jax.numpy, attributes of its own) -> the reduced value."""
 
 
 def _kernel(reduce: Reduce, numpy: Any) -> Callable[..., Any]:
     """``reduce(x, axes, numpy)`` with the axes of an attribute or a second input."""
 
-    def kernel(x: Any, given: Any = None, *, axis: Axes, keepdims: bool) -> Any:
+    def kernel(x: Any, given: Any = None, *, axis: Axes, keepdims: bool, **own: Any) -> Any:
         axes = _chosen(x.ndim, axis, given)
-        result = reduce(x, axes, numpy)
+        result = reduce(x, axes, numpy, **own)
         return numpy.expand_dims(result, axes) if keepdims else result
 
     return kernel
@@ -87,18 +88,21 @@ def _prod(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.prod(x, axis=axes, dtype=x.dtype)
 
 
-def _mean(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
+def _mean(x: Any, axes: tuple[int, ...], numpy: Any, wide: bool = False) -> Any:
     count = 1
     for axis in axes:
         count *= x.shape[axis]
-    total = _sum(x, axes, numpy)
     if not jnp.issubdtype(x.dtype, jnp.integer):
-        return total / np.asarray(count, x.dtype)
+        return _sum(x, axes, numpy) / np.asarray(count, x.dtype)
+    kind = np.dtype(f"{np.dtype(x.dtype).kind}8") if wide else x.dtype
     # The compiler dies of a constant that is divided by zero.
-    divisor = np.asarray(max(count, 1), x.dtype)
+    divisor = np.asarray(max(count, 1)).astype(kind)
+    if divisor == 0:
+        raise ValueError(f"The mean of {count} elements cannot be computed in {x.dtype}: use tf.cast first.")
+    total = numpy.sum(x, axis=axes, dtype=kind)
     if numpy is np:
-        return registry.lookup("TruncateDiv").numpy(total, divisor)  # type: ignore[misc]
-    return lax.div(total, jnp.broadcast_to(divisor, total.shape))
+        return truncated_quotient(total, divisor).astype(x.dtype)
+    return lax.div(total, jnp.broadcast_to(divisor, total.shape)).astype(x.dtype)
 
 
 def _limit(x: Any, sign: int) -> Any:
@@ -173,6 +177,8 @@ def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Any
     if axes is None and x.dims is not None and axis is None:
         graph.unique_name("Const")
     attrs = {"axis": None if isinstance(axes, Tensor) else axes, "keepdims": bool(keepdims)}
+    if type == "Mean" and x.dtype.is_integer and ORIGINAL.later:
+        attrs["wide"] = True
     return graph.add(type, (x, axes) if isinstance(axes, Tensor) else (x,), attrs, name or type).outputs[0]
 
 

@@ -20,11 +20,11 @@ from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape, merge
 from towerstrat.graph.ir.static import constant_value
 from towerstrat.graph.lowering import validity
-from towerstrat.graph.ops.array import operand
+from towerstrat.graph.ops.array import ones_like, operand
 from towerstrat.graph.ops.build import one, reserve
 from towerstrat.graph.ops.host_forms import segment_form, sorted_segments, unsorted_segments
 from towerstrat.graph.ops.indexing import gather
-from towerstrat.graph.ops.math import QUOTIENTS, cast
+from towerstrat.graph.ops.math import QUOTIENTS, maximum, truediv
 from towerstrat.graph.ops.shaping import check_integers
 
 Inputs = Sequence[Any]
@@ -188,10 +188,17 @@ def _unsorted_function(kind: str) -> Callable[..., Tensor]:
         parts = (operand(data, scope, "data"), operand(segment_ids, scope, "segment_ids"),
                  operand(num_segments, scope, "num_segments"))  # fmt: skip
         if kind == "Mean" and parts[0].dtype in QUOTIENTS:
-            parts = (cast(parts[0], QUOTIENTS[parts[0].dtype]), *parts[1:])
+            return _quotient(*parts, scope)
         return one(type, parts, None, f"{scope}truediv/" if kind in ("Mean", "SqrtN") else scope)
 
     return function
+
+
+def _quotient(data: Tensor, ids: Tensor, count: Tensor, scope: str) -> Tensor:
+    """The mean of integers, with its fraction: their sum and their number, in their own type, are divided."""
+    with get_default_graph().name_scope(scope):
+        sizes = maximum(unsorted_segment_sum(ones_like(data), ids, count), 1)
+        return truediv(unsorted_segment_sum(data, ids, count), sizes, f"{scope}truediv/")
 
 
 unsorted_segment_sum = _unsorted_function("Sum")

@@ -13,7 +13,6 @@ from towerstrat.graph.ops.ragged import places, slices
 
 _SEGMENTS = {
     "Sum": segments.unsorted_segment_sum,
-    "Mean": segments.unsorted_segment_mean,
     "Prod": segments.unsorted_segment_prod,
     "Max": segments.unsorted_segment_max,
     "Min": segments.unsorted_segment_min,
@@ -29,8 +28,13 @@ def reduced(x: Any, type: str, axis: Any, keepdims: bool, name: str | None) -> A
       ValueError: an axis that is not known or not there.
       NotImplementedError: the first two dimensions of rows that are ragged themselves.
     """
-    if type == "Mean" and x.dtype in math.QUOTIENTS:
-        x = math.cast(x, math.QUOTIENTS[x.dtype])
+    if type == "Mean":
+        ones = x.with_flat_values(array.ones_like(x.flat_values))
+        total, count = (reduced(part, "Sum", axis, keepdims, None) for part in (x, ones))
+        if not isinstance(total, Partitioned):
+            return math.truediv(total, count)
+        rows: Any = total
+        return rows.with_flat_values(math.truediv(rows.flat_values, count.flat_values))
     if axis is None:
         return reductions.reduce(type, x.flat_values, None, keepdims, name)
     rank = x.shape.ndims
@@ -60,9 +64,6 @@ def _along(x: Any, type: str, axis: int, keepdims: bool) -> Any:
     count = places.largest(x.row_lengths()) if axis == 0 else x.nrows()
     values = math.cast(x.values, int32) if x.values.dtype is bool_ else x.values
     found = _SEGMENTS[type](values, which, count)
-    if type == "Mean":
-        total, size = (segments.unsorted_segment_sum(v, which, count) for v in (values, array.ones_like(values)))
-        found = math.div(total, size)
     found = math.cast(math.greater(found, 0), bool_) if x.values.dtype is bool_ else found
     return array.expand_dims(found, axis) if keepdims else found
 

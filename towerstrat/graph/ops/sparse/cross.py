@@ -75,20 +75,31 @@ def _cross(
 define("SparseCross", _rule, _cross, numpy=_cross, dynamic=True, differentiable=False)
 
 
-def crossed(inputs: Any, name: str | None, **attrs: Any) -> SparseTensor:
-    """A cross of features; ``attrs`` are those of the operation that are not its defaults."""
-    if not isinstance(inputs, list):
+def _is_sparse(feature: Any) -> bool:
+    return isinstance(feature, SparseTensor | SparseTensorValue)
+
+
+def sparse_first(inputs: Any) -> list[Any]:
+    """The features with the sparse ones before the dense ones, the order in which ``tf.sparse`` crosses them.
+
+    Raises:
+      TypeError: no list.
+    """
+    if not isinstance(inputs, list | tuple):
         raise TypeError("Inputs must be a list")
+    return sorted(inputs, key=_is_sparse, reverse=True)
+
+
+def crossed(inputs: Sequence[Any], name: str | None, **attrs: Any) -> SparseTensor:
+    """A cross of features in their order; ``attrs`` are those of the operation that are not its defaults."""
     tensors: list[Tensor] = []
     sparse = []
     for given in inputs:
-        of_sparse = isinstance(given, SparseTensor | SparseTensorValue)
+        of_sparse = _is_sparse(given)
         parts = SparseTensor.from_value(given)._tensors() if of_sparse else [convert_to_tensor(given)]
         place = 1 if of_sparse else 0
-        if parts[place].dtype.is_integer:
+        if parts[place].dtype is not string:
             parts[place] = math.cast(parts[place], int64)
-        elif parts[place].dtype is not string:
-            raise TypeError(f"Expected integers or strings, got {parts[place].dtype.name}.")
         tensors += parts
         sparse.append(of_sparse)
     found = {"hashed": False, "num_buckets": 0, "key": 0, "separator": "_X_"} | attrs
@@ -99,9 +110,10 @@ def sparse_cross(inputs: Any, name: str | None = None) -> SparseTensor:
     """Every combination of the entries of features in a row, as strings with "_X_" between them.
 
     Args:
-      inputs: a list of tensors or SparseTensors ``[batch, n]`` of integers or strings.
+      inputs: a list of tensors or SparseTensors ``[batch, n]`` of integers or strings; sparse ones come first in the
+        crosses. Numbers of other types are cast to int64.
     """
-    return crossed(inputs, name)
+    return crossed(sparse_first(inputs), name)
 
 
 def sparse_cross_hashed(
@@ -112,7 +124,7 @@ def sparse_cross_hashed(
     Args:
       inputs: as of ``sparse_cross``.
       num_buckets: hashes are below it; 0: below 2**63 - 1.
-      hash_key: where the hash starts; None: a fixed number.
+      hash_key: where the hash starts; None or 0: a fixed number.
     """
-    key = DEFAULT_KEY if hash_key is None else hash_key
-    return crossed(inputs, name, hashed=True, num_buckets=num_buckets, key=key)
+    key = hash_key or DEFAULT_KEY
+    return crossed(sparse_first(inputs), name, hashed=True, num_buckets=num_buckets, key=key)

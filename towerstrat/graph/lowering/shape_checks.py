@@ -1,0 +1,40 @@
+"""Shape rules on the shapes that a run has: what the graph could not refuse because a static shape was unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.shapes import StaticShapeError
+
+
+def check_shapes(op: Operation, args: Sequence[Any]) -> None:
+    """Asks an operation's shape rule again where the static shape of an input was not fully known.
+
+    Args:
+      args: one value per input.
+
+    Raises:
+      InvalidArgumentError: the inputs do not fit each other or the operation.
+    """
+    if not any(t.dims is None or None in t.dims for t in op._inputs):
+        return
+    inputs = [_sized(tensor, value) for tensor, value in zip(op._inputs, args, strict=True)]
+    try:
+        op.definition.rule(inputs, op.attrs)
+    except StaticShapeError:
+        return
+    except (TypeError, ValueError) as error:
+        described = ", ".join(f"{t.dtype.name}{t.shape}" for t in inputs)
+        message = f"{error}\n  operation: {op.name} (type {op.type}) on ({described})\n  created at: {op.line}"
+        raise InvalidArgumentError(None, op, message) from error
+
+
+def _sized(tensor: Tensor, value: Any) -> Tensor:
+    """The tensor with the shape of its value; a value that is no array leaves it as it is."""
+    shape = getattr(value, "shape", None)
+    if not isinstance(shape, tuple):
+        return tensor
+    return Tensor(tensor.op, tensor.value_index, tensor.dtype, shape)

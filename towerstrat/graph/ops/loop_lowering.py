@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.elements import Operation, Tensor, place_of
+from towerstrat.graph.ir.elements import Operation, Tensor, has_effect, place_of
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, string
@@ -72,7 +72,7 @@ class Loop:
         self.lookups = lowering.lookups
         self._looked_up: Lookups | None = None
         self.keys = [] if self.lookups is None else self.lookups.keys_in(op)
-        self.cond_writes = any(inner.writes or inner.checks for inner in self.cond.needed)
+        self.cond_acts = any(inner.writes or inner.checks or has_effect(inner) for inner in self.cond.needed)
 
     def _value(self, tensor: Tensor) -> Any:
         return self.given[tensor] if tensor in self.given else self.lowering.value(tensor)
@@ -254,7 +254,7 @@ class Loop:
 
     def _loop(self) -> Carry:
         """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that does runs in the body."""
-        if not self.cond_writes:
+        if not self.cond_acts:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
@@ -265,7 +265,7 @@ class Loop:
         self._find_walks(found)
 
         def advance(carry: Carry, given: Rows) -> tuple[Carry, Rows]:
-            if self.cond_writes:
+            if self.cond_acts:
                 carry = self.test(carry)[1]
             return self.scan_step(carry, given)
 
@@ -277,7 +277,7 @@ class Loop:
             self._note(indices, count)
         for (i, walk), elements in zip(self.writes.items(), made, strict=True):
             self.inits[i] = walk.put(self.inits[i], elements, count)
-        carry = self.test(carry)[1] if self.cond_writes else carry
+        carry = self.test(carry)[1] if self.cond_acts else carry
         values = dict(zip(self.changing, carry[1], strict=True))
         self.changing, self.reads, self.writes = changing, [], {}
         return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
@@ -333,8 +333,10 @@ class Loop:
             return lax.cond(state[0], advance, keep, state, zeros)
 
         alive = vary(jnp.ones((), jnp.bool_), self.lowering.axis)
-        (_, carry), indices = lax.scan(masked, (alive, self.start()), self._zeros(bound), length=bound)
+        (alive, carry), indices = lax.scan(masked, (alive, self.start()), self._zeros(bound), length=bound)
         self._note(indices, bound)
+        if self.cond_acts:  # Where the bound ended the loop, the evaluation that is false has not happened yet.
+            carry = lax.cond(alive, lambda c: self.test(c)[1], lambda c: c, carry)
         return carry
 
     # ---- iteration by iteration ------------------------------------------------------------------------------
@@ -344,7 +346,7 @@ class Loop:
         carry: Carry = (0, tuple(self.inits[i] for i in self.changing), self._first_state())
         limit = self._limit()
         while True:
-            if count is None or self.cond_writes:
+            if count is None or self.cond_acts:
                 child = self._child(self.cond_vars, carry)
                 child.run(self.cond.needed)
                 carry = (*carry[:2], self._state(child))

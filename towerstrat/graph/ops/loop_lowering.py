@@ -51,6 +51,7 @@ class Loop:
       changing: places of the loop variables that the body changes; only these are carried.
       reads, writes: arrays that are inputs and outputs of the scan, while it is built.
       keys: the row lookups inside whose cotangents stay rows.
+      cond_acts: whether an evaluation of the condition does more than give a value: writes, checks, other effects.
     """
 
     def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Value] | None = None):
@@ -253,7 +254,7 @@ class Loop:
         return self._masked(bound)
 
     def _loop(self) -> Carry:
-        """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that does runs in the body."""
+        """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that acts runs in the body."""
         if not self.cond_acts:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]

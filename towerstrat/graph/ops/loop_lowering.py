@@ -242,11 +242,13 @@ class Loop:
 
     def _compiled(self, found: Course | None) -> Carry:
         """The loop as one JAX loop: ``found`` is its evaluated control part, where it is known."""
-        if found is not None:
+        # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
+        calls = any(has_effect(inner) and not inner.writes for inner in self.cond.needed)
+        if found is not None and not calls:
             return self._scan(found)
         if not self.lowering.differentiated:
             return self._loop()
-        bound = self._limit()
+        bound = self._limit() if found is None else found.length
         if bound is None:
             bound = self.lowering.trips.get(self.op)
         if bound is None:

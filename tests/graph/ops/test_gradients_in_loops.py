@@ -112,3 +112,17 @@ def test_in_a_function():
             return found
 
         assert [total(tf.constant(2.0), tf.constant(k)).numpy() for k in (1, 3)] == [3.0, 36.0]
+
+
+@pytest.mark.parametrize("of_data", [False, True])
+def test_a_condition_prints_each_time_it_is_evaluated_in_a_differentiated_loop(of_data, capfd):
+    x = tf.constant(0.5)
+
+    def test(i, a):
+        with tf.control_dependencies([tf.Print(i, [], "asked")]):
+            return tf.less(tf.identity(i), 2) if not of_data else tf.logical_and(tf.identity(i) < 2, a > -1.0)
+
+    y = tf.while_loop(test, lambda i, a: (i + 1, a * 0.5), [tf.constant(0), x])[1]
+    with tf.Session() as session:
+        assert session.run([y, tf.gradients(y, x)[0]]) == [0.125, 0.25]
+    assert capfd.readouterr().err.count("asked") == 3

@@ -7,7 +7,7 @@ the ``Gradients`` operation keeps them, the lowering records a ``jax.vjp`` of ea
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax
@@ -523,7 +523,9 @@ def _backward(
         given = dict(zip(leaves, args, strict=True))
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
-        inner.rules = lowering.rules | op.attrs["rules"]  # whose own operations with gradient functions have theirs there
+        inner.rules = (
+            lowering.rules | op.attrs["rules"]
+        )  # whose own operations with gradient functions have theirs there
         inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
         inner.quiet = inner.differentiated = True
         inner.cut = frozenset(values)

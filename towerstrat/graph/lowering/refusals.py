@@ -44,9 +44,9 @@ def not_one_value(tensor: Tensor, axis: str) -> UnsupportedError:
 def changed_shape(cell: Cell, op: Operation, before: tuple[int, ...], now: tuple[int, ...]) -> UnsupportedError:
     """The error for a gradient by a variable whose shape a branch or loop changes before it reads it."""
     return UnsupportedError(
-        f"{op.name} (created at {op.line}) reads variable {cell.name} with shape {now}, and the gradient by the variable "
-        f"that goes through it has the shape {before}, which the variable had before the branch or loop around. Keep its "
-        "shape there, or read it outside."
+        f"{op.name} (created at {op.line}) reads variable {cell.name} with shape {now}, and the gradient by it "
+        f"has the shape {before}, which the variable had before the branch or loop around. Keep its shape there, or "
+        "read it outside."
     )
 
 

@@ -1,4 +1,4 @@
-"""Gradient functions in Python, evaluated: their cotangents on a tape, and as rules of JAX inside of its derivatives."""
+"""Gradient functions in Python, evaluated: on a tape, and as rules of JAX inside of its derivatives."""
 
 from __future__ import annotations
 
@@ -79,8 +79,8 @@ def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]
             found = sums.total(tensor, like)
             return None if found is None else vary(jnp.asarray(found, like.dtype), lowering.axis)
 
-        of_tensors, of_handles = ([total(t, a) for t, a in zip(*p, strict=True)] for p in zip((tensors, handles), args))
-        return of_tensors, of_handles, [None] * len(cells)
+        of_tensors = [total(t, value) for t, value in zip(tensors, args[0], strict=True)]
+        return of_tensors, [total(t, value) for t, value in zip(handles, args[1], strict=True)], [None] * len(cells)
 
     function.defvjp(forward, backward)
     axis = lowering.axis

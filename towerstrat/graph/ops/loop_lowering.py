@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.elements import Operation, Tensor, place_of
+from towerstrat.graph.ir.elements import Operation, Tensor, has_effect, place_of
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, string
@@ -51,6 +51,7 @@ class Loop:
       changing: places of the loop variables that the body changes; only these are carried.
       reads, writes: arrays that are inputs and outputs of the scan, while it is built.
       keys: the row lookups inside whose cotangents stay rows.
+      cond_acts: whether an evaluation of the condition does more than give a value: writes, checks, other effects.
     """
 
     def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Value] | None = None):
@@ -72,7 +73,7 @@ class Loop:
         self.lookups = lowering.lookups
         self._looked_up: Lookups | None = None
         self.keys = [] if self.lookups is None else self.lookups.keys_in(op)
-        self.cond_writes = any(inner.writes or inner.checks for inner in self.cond.needed)
+        self.cond_acts = any(inner.writes or inner.checks or has_effect(inner) for inner in self.cond.needed)
 
     def _value(self, tensor: Tensor) -> Any:
         return self.given[tensor] if tensor in self.given else self.lowering.value(tensor)
@@ -241,11 +242,13 @@ class Loop:
 
     def _compiled(self, found: Course | None) -> Carry:
         """The loop as one JAX loop: ``found`` is its evaluated control part, where it is known."""
-        if found is not None:
+        # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
+        calls = any(has_effect(inner) and not inner.writes for inner in self.cond.needed)
+        if found is not None and not calls:
             return self._scan(found)
         if not self.lowering.differentiated:
             return self._loop()
-        bound = self._limit()
+        bound = self._limit() if found is None else found.length
         if bound is None:
             bound = self.lowering.trips.get(self.op)
         if bound is None:
@@ -253,8 +256,8 @@ class Loop:
         return self._masked(bound)
 
     def _loop(self) -> Carry:
-        """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that does runs in the body."""
-        if not self.cond_writes:
+        """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that acts runs in the body."""
+        if not self.cond_acts:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
@@ -265,7 +268,7 @@ class Loop:
         self._find_walks(found)
 
         def advance(carry: Carry, given: Rows) -> tuple[Carry, Rows]:
-            if self.cond_writes:
+            if self.cond_acts:
                 carry = self.test(carry)[1]
             return self.scan_step(carry, given)
 
@@ -277,7 +280,7 @@ class Loop:
             self._note(indices, count)
         for (i, walk), elements in zip(self.writes.items(), made, strict=True):
             self.inits[i] = walk.put(self.inits[i], elements, count)
-        carry = self.test(carry)[1] if self.cond_writes else carry
+        carry = self.test(carry)[1] if self.cond_acts else carry
         values = dict(zip(self.changing, carry[1], strict=True))
         self.changing, self.reads, self.writes = changing, [], {}
         return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
@@ -333,8 +336,10 @@ class Loop:
             return lax.cond(state[0], advance, keep, state, zeros)
 
         alive = vary(jnp.ones((), jnp.bool_), self.lowering.axis)
-        (_, carry), indices = lax.scan(masked, (alive, self.start()), self._zeros(bound), length=bound)
+        (alive, carry), indices = lax.scan(masked, (alive, self.start()), self._zeros(bound), length=bound)
         self._note(indices, bound)
+        if self.cond_acts:  # Where the bound ended the loop, the evaluation that is false has not happened yet.
+            carry = lax.cond(alive, lambda c: self.test(c)[1], lambda c: c, carry)
         return carry
 
     # ---- iteration by iteration ------------------------------------------------------------------------------
@@ -344,7 +349,7 @@ class Loop:
         carry: Carry = (0, tuple(self.inits[i] for i in self.changing), self._first_state())
         limit = self._limit()
         while True:
-            if count is None or self.cond_writes:
+            if count is None or self.cond_acts:
                 child = self._child(self.cond_vars, carry)
                 child.run(self.cond.needed)
                 carry = (*carry[:2], self._state(child))

@@ -490,7 +490,7 @@ class _DataLoopProgram(Program):
         loop.record_size = self.record_size
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
-        checked = self.tested and loop.cond_writes
+        checked = self.tested and loop.cond_acts
 
         def goes_on(carry: Any) -> Any:
             if not checked:

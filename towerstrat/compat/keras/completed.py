@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 
 from towerstrat.compat.keras import (
-    deferred, earlier, executions, layers, older_files, replica_metrics, shared_files, stopping, weights,
+    defaults, deferred, earlier, executions, layers, older_files, replica_metrics, shared_files, stopping,
+    tower_optimizers, weights,
 )  # fmt: skip
 from towerstrat.compat.keras.operators import overload
 from towerstrat.training.layers.base import COUNTS
@@ -52,7 +53,14 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.engine.training": _complete_training,
     "keras.src.engine.training_eager_v1": weights.weigh_steps,
     "keras.src.engine.training_distributed_v1": earlier.complete_loops,
+    "keras.src.engine.training_utils_v1": defaults.choose_weights,
     "keras.src.engine.training_v1": _complete_models_of_graphs,
+    **{
+        f"keras.src.optimizers.legacy.{name.lower()}": defaults.take_defaults(name)
+        for name in ("Adadelta", "Adagrad", "Adamax", "Nadam")
+    },
+    "keras.src.optimizers.legacy.optimizer_v2": tower_optimizers.refuse_towers,
+    "keras.src.optimizers.optimizer_v1": tower_optimizers.divide_once,
     "keras.src.saving.legacy.hdf5_format": older_files.translate_states,
     "keras.src.saving.legacy.saving_utils": older_files.translate_configs,
     "keras.src.saving.saving_api": shared_files.share,

@@ -42,8 +42,11 @@ def _with_masks(own: Callable[..., Any], utils: ModuleType, tf: Any) -> Callable
         averages = reduction in (utils.ReductionV2.AUTO, utils.ReductionV2.SUM_OVER_BATCH_SIZE)
         if RELEASE.of_graphs >= (2, 0) or not averages:
             return own(losses, sw, mask, reduction)
-        weights = utils.apply_mask(losses, sw, mask)
-        return _divided(losses, weights, utils, tf) if RELEASE.of_graphs <= LAST_OF_TOWERS else weights
+        if RELEASE.of_graphs > LAST_OF_TOWERS:
+            return utils.apply_mask(losses, sw, mask)
+        if sw is None and mask is None:
+            return _default(losses, tf)
+        return _divided(losses, utils.apply_mask(losses, sw, mask), utils, tf)
 
     return apply_valid_mask
 
@@ -57,6 +60,14 @@ def _with_weights(own: Callable[..., Any], utils: ModuleType, tf: Any) -> Callab
     return compute_weighted_loss
 
 
+def _default(losses: Any, tf: Any) -> Any:
+    """The weight of losses without weights: the size of the batch for those of pictures, which 1.12 adds up by rows.
+
+    Its default weight of shape [1] does not broadcast to three dimensions, and it divides by the sum of that alone.
+    """
+    return tf.cast(tf.shape(losses)[0], losses.dtype) if len(losses.shape) > 2 else None
+
+
 def _divided(losses: Any, weights: Any, utils: ModuleType, tf: Any) -> Any:
     """Weights whose mean over the losses is 1, so that the mean of the products is divided by the sum of the weights.
 
@@ -65,5 +76,7 @@ def _divided(losses: Any, weights: Any, utils: ModuleType, tf: Any) -> Any:
     if weights is None:
         return None
     losses, _, weights = utils.squeeze_or_expand_dimensions(losses, sample_weight=tf.cast(weights, losses.dtype))
+    for _ in range(len(losses.shape) - len(weights.shape)):
+        weights = weights[..., None]
     spread = weights * tf.ones_like(losses)
     return tf.math.divide_no_nan(spread, tf.reduce_mean(spread))

@@ -6,9 +6,18 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 
 from towerstrat.compat.keras import (
-    defaults, deferred, earlier, executions, layers, older_files, replica_metrics, shared_files, stopping,
-    tower_optimizers, weights,
-)  # fmt: skip
+    defaults,
+    deferred,
+    earlier,
+    executions,
+    layers,
+    older_files,
+    replica_metrics,
+    shared_files,
+    stopping,
+    tower_optimizers,
+    weights,
+)
 from towerstrat.compat.keras.operators import overload
 from towerstrat.training.layers.base import COUNTS
 

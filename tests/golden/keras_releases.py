@@ -1,4 +1,4 @@
-"""Adds a release to ``keras_releases.json``: losses by release and case. Run with TensorFlow 1.12, 1.15 and 2.15 each."""
+"""Adds a release to ``keras_releases.json``: losses by case. Run with TensorFlow 1.12, 1.15 and 2.15 each."""
 
 import json
 import os

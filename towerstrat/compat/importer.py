@@ -184,7 +184,7 @@ def install(api: int = 1, version: str | None = None, say: Callable[[str], None]
     finder = Finder(api, version)
     finder.say = say
     sys.meta_path.insert(0, finder)
-    KERAS.serve(api)
+    KERAS.serve(api, finder.root.__version__)
 
 
 @cache

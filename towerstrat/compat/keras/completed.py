@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
-from towerstrat.compat.keras import earlier, executions, layers, older_files, shared_files, stopping
+from towerstrat.compat.keras import (
+    defaults,
+    deferred,
+    earlier,
+    executions,
+    layers,
+    older_files,
+    replica_metrics,
+    shared_files,
+    stopping,
+    tower_optimizers,
+    weights,
+)
 from towerstrat.compat.keras.operators import overload
 from towerstrat.training.layers.base import COUNTS
 
@@ -21,6 +33,11 @@ def _backend(module: ModuleType) -> None:
     earlier.keep_values(module)
 
 
+def _complete_parts(module: ModuleType) -> None:
+    layers.take_parts(module)
+    deferred.restore_parts(module)
+
+
 def _complete_training(module: ModuleType) -> None:
     # TensorFlow gave rows of a batch to the replicas of several hosts in turns, and the package puts that right; here
     # they go to the replicas in order.
@@ -30,6 +47,7 @@ def _complete_training(module: ModuleType) -> None:
 
 def _complete_models_of_graphs(module: ModuleType) -> None:
     earlier.complete_models(module)
+    weights.weigh_graphs(module)
     stopping.look_in_loops(module)
 
 
@@ -40,13 +58,22 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.engine.base_layer_v1": layers.take_layers,
     "keras.src.engine.data_adapter": executions.overlap,
     "keras.src.engine.keras_tensor": _operators,
-    "keras.src.engine.sequential": layers.take_parts,
+    "keras.src.engine.sequential": _complete_parts,
     "keras.src.engine.training": _complete_training,
+    "keras.src.engine.training_eager_v1": weights.weigh_steps,
     "keras.src.engine.training_distributed_v1": earlier.complete_loops,
+    "keras.src.engine.training_utils_v1": defaults.choose_weights,
     "keras.src.engine.training_v1": _complete_models_of_graphs,
+    **{
+        f"keras.src.optimizers.legacy.{name.lower()}": defaults.take_defaults(name)
+        for name in ("Adadelta", "Adagrad", "Adamax", "Nadam")
+    },
+    "keras.src.optimizers.legacy.optimizer_v2": tower_optimizers.refuse_towers,
+    "keras.src.optimizers.optimizer_v1": tower_optimizers.divide_once,
     "keras.src.saving.legacy.hdf5_format": older_files.translate_states,
     "keras.src.saving.legacy.saving_utils": older_files.translate_configs,
     "keras.src.saving.saving_api": shared_files.share,
+    "keras.src.utils.metrics_utils": replica_metrics.merge_results,
     "keras.src.utils.version_utils": layers.tell_kinds,
 }
 """Module -> what completes it."""

@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from towerstrat.towers.distribute.current import get_replica_context, get_strategy, has_strategy
+from towerstrat.towers.engine.contexts import current_engine
+from towerstrat.towers.engine.lockstep import LockstepEngine
 
 
 class ShardedVariable:
@@ -30,9 +32,15 @@ def maybe_merge_call(fn: Callable[..., Any], strategy: Any, *args: Any, **kwargs
     Elsewhere ``update`` merges by itself when it is called in replica context.
     """
     context = get_replica_context()
-    if context is None or strategy_supports_no_merge_call():
+    if context is None or (strategy_supports_no_merge_call() and not _loses_order()):
         return fn(strategy, *args, **kwargs)
     return context.merge_call(fn, args, kwargs)
+
+
+def _loses_order() -> bool:
+    """Whether what towers make when they meet does not run after what came before it in each of them."""
+    engine = current_engine()
+    return isinstance(engine, LockstepEngine) and not engine.hands_controls_on
 
 
 def variable_sync_on_read_context() -> AbstractContextManager[None]:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from towerstrat.compat.keras.release import RELEASE
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.operators import EQUALITY
@@ -195,9 +196,10 @@ class Package(MetaPathFinder):
             found = getattr(found, part, None)
         return found
 
-    def serve(self, api: int) -> None:
-        """Whose names ``import keras`` has: those of 1.x, or of 2.x. What is imported already keeps its own."""
+    def serve(self, api: int, version: str | None = None) -> None:
+        """Give ``import keras`` the names of 1.x or of 2.x, and follow a release. What is imported keeps its names."""
         self._api = api
+        RELEASE.follow(version)
 
     def use(self, names: Names) -> None:
         """Makes the package's modules importable.

@@ -211,18 +211,19 @@ def search(count: int, seed: int, as_it_is: bool, seconds: float, say: Callable[
         reading.start()
         try:
             while at < last:
-                told = _next(lines, seconds)
-                difference = told and _next(lines, seconds)
-                if not told or not difference:
-                    how = "has not ended" if child.poll() is None else f"ended its process ({child.wait()})"
-                    found += 1
-                    say(f"{told or at}: {how}")
-                    at += 1
-                    break
-                if float(difference) != 0:
-                    found += 1
-                    say(f"{told}: off by {difference}")
+                told = str(at)
+                try:
+                    told = lines.get(timeout=seconds) or told
+                    difference = lines.get(timeout=seconds) if told != str(at) else None
+                    what = f"off by {difference}" if difference else f"ended its process ({child.wait(seconds)})"
+                except queue.Empty:
+                    difference, what = None, "has not ended"
                 at += 1
+                if difference is None or float(difference) != 0:
+                    found += 1
+                    say(f"{told}: {what}")
+                if difference is None:
+                    break
         finally:
             child.kill()
             child.wait()
@@ -236,14 +237,6 @@ def _read(child: subprocess.Popen[str], lines: queue.SimpleQueue[str | None]) ->
         for line in child.stdout:
             lines.put(line.strip())
     lines.put(None)
-
-
-def _next(lines: queue.SimpleQueue[str | None], seconds: float) -> str | None:
-    """The next line; None where there is none any more, or not in time."""
-    try:
-        return lines.get(timeout=seconds)
-    except queue.Empty:
-        return None
 
 
 def main() -> int:

@@ -41,6 +41,7 @@ from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, Programs
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.platform import compilers
 from towerstrat.platform.memory import keep_freed_memory
 from towerstrat.platform.plain import State
 
@@ -387,7 +388,7 @@ class _Program:
             return outputs, after[first : first + len(segment.record)]
 
         over_rows = jax.vmap(of_row, in_axes=(0, 0, None, None))
-        compiled = jax.jit(over_rows)
+        compiled = compilers.jit(over_rows, "cpu")
 
         def call(columns: Sequence[Array], captured: Values, state: CellValues, counts: CellValues) -> list[Array]:
             values: Values = dict(zip(inputs, columns, strict=True))

@@ -27,6 +27,7 @@ from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Progr
 from towerstrat.graph.runtime.plan import needs_host
 from towerstrat.graph.runtime.program import effects
 from towerstrat.graph.runtime.runs import Runner
+from towerstrat.platform import compilers
 
 Values = dict[Tensor, Any]
 CellValues = dict[Cell, Any]
@@ -410,7 +411,7 @@ class Segment:
         if not self.eager:
             key = tuple([(v.shape, v.dtype) for v in given])
             jitted = self._programs.get(key) or self._programs.add(
-                key, jax.jit(self.function, compiler_options=_AS_WRITTEN), SINGLE_BYTES
+                key, compilers.jit(self.function, "cpu", _AS_WRITTEN), SINGLE_BYTES
             )
             try:
                 return jitted(given, state)

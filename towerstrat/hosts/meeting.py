@@ -25,7 +25,7 @@ from towerstrat.hosts import joining
 from towerstrat.hosts.exchange import AGREEMENT, client
 from towerstrat.hosts.peers import PEERS
 from towerstrat.hosts.progress import ENDED, PROGRESS, STARTING
-from towerstrat.platform import logs
+from towerstrat.platform import compilers, logs
 
 _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
 _AXIS = "process"
@@ -284,7 +284,8 @@ class Meeting:
 
     def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
         mesh, split = self._split.mesh, self._split.spec
-        return jax.jit(jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=PartitionSpec(), check_vma=False))
+        mapped = jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=PartitionSpec(), check_vma=False)
+        return compilers.jit(mapped, mesh.devices.flat[0].platform)
 
     @cached_property
     def _means(self) -> Callable[..., Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from towerstrat.compat import importer
 from towerstrat.compat.program import startup
 from towerstrat.compat.v1names import behavior
-from towerstrat.platform import compilation_cache, devices
+from towerstrat.platform import compilation_cache, compilers, devices
 
 _PARENT = "TOWERSTRAT_PARENT"
 _FOLDER = str(Path(startup.__file__).parent)
@@ -35,19 +35,25 @@ def bind(api: int, version: str | None, say: Callable[[str], None] = importer.no
 
 
 def start(towers: int | None) -> None:
-    """Keeps compiled programs on disk and gives the process ``towers`` towers; None: one per device.
+    """Keeps compiled programs on disk, and known defects of the compiler out; gives the process ``towers`` towers.
+
+    Args:
+      towers: None: one per device.
 
     Raises:
       OSError: the folder of compiled programs cannot be used.
     """
     compilation_cache.enable()
+    compilers.set_flags()
     if towers is not None:
         devices.ask(towers)
 
 
 def tell(api: int, version: str | None, towers: int | None) -> None:
     """Enters in the environment, for children, what ``tensorflow`` is, its version, and how many towers there are."""
-    os.environ[_PARENT] = json.dumps({"prefix": sys.prefix, "api": api, "version": version, "towers": towers})
+    flags = [defect.flag for defect in compilers.PRESENT]
+    parent = {"prefix": sys.prefix, "api": api, "version": version, "towers": towers, "flags": flags}
+    os.environ[_PARENT] = json.dumps(parent)
     paths = os.environ.get("PYTHONPATH")
     if paths is None or _FOLDER not in paths.split(os.pathsep):
         os.environ["PYTHONPATH"] = _FOLDER if not paths else f"{_FOLDER}{os.pathsep}{paths}"

@@ -31,7 +31,8 @@ def definition_of(function: FunctionType) -> Definition:
     """
     code = function.__code__
     lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
+    # From 3.13 on Python knows the lines of ``python -c``, under the name that code from ``exec`` has too.
+    if not lines or (code.co_filename == "<string>" and code not in _codes(lines)):
         raise SourceError(f"its source is not available ({code.co_filename})")
     places = _places(code.co_filename, lines).get(code.co_firstlineno, ())
     found = [(node, owner) for node, owner in places if _may_be(node, code)]
@@ -44,6 +45,17 @@ def definition_of(function: FunctionType) -> Definition:
     node = copy.deepcopy(node)
     _Spelled(owner).visit(node)
     return node
+
+
+def _codes(lines: Sequence[str]) -> Iterator[CodeType]:
+    """What the lines are compiled to: the module, and all that is defined in it."""
+    try:
+        codes = [compile("".join(lines), "<string>", "exec", dont_inherit=True)]
+    except SyntaxError:
+        return
+    for code in codes:
+        yield code
+        codes += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
 
 
 def _places(filename: str, lines: list[str]) -> Places:

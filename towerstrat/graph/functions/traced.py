@@ -31,6 +31,7 @@ from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan
 from towerstrat.graph.runtime.program import Program, mapped_axis
 from towerstrat.graph.runtime.runs import Passive, Run, Stage
 from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.platform import compilers
 from towerstrat.platform.deferred import jax_extend
 
 
@@ -358,7 +359,7 @@ class _ForwardStage(DeviceStage):
                 closed = jax_extend.core.ClosedJaxpr(jaxpr, list(residuals))
                 return jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
 
-            program.backward = jax.jit(backward)
+            program.backward = compilers.jit(backward, program.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]
             made = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
             specs.extend([False] * len(made))

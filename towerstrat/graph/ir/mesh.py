@@ -21,6 +21,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.hosts.peers import PEERS
+from towerstrat.platform import compilers
 
 ALL = PartitionSpec()
 """Replicated over the whole mesh."""
@@ -327,7 +328,8 @@ def everywhere(value: Any) -> Any:
 
 @cache
 def _replicated(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
-    return jax.jit(lambda value: value, out_shardings=NamedSharding(mesh, ALL))
+    platform = mesh.devices.flat[0].platform
+    return compilers.jit(lambda value: value, platform, out_shardings=NamedSharding(mesh, ALL))
 
 
 def on_one_device(value: Any) -> Any:

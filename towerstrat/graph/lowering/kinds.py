@@ -20,6 +20,7 @@ from towerstrat.graph.ir.elements import Operation
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.platform import compilers
 
 JOINED = "towerstrat_joined"
 SAME = "towerstrat_same"
@@ -156,7 +157,7 @@ def _join(index: jax.Array, *values: jax.Array) -> jax.Array:
 
 
 _join.__name__ = JOINED
-_joined = jax.jit(_join)
+_joined = compilers.mark(_join)
 
 
 def _identity(value: Array) -> Array:
@@ -164,7 +165,7 @@ def _identity(value: Array) -> Array:
 
 
 _identity.__name__ = SAME
-_same = jax.jit(_identity)
+_same = compilers.mark(_identity)
 
 
 def same(value: Array) -> Array:

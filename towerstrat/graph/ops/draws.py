@@ -16,6 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.platform import compilers
 from towerstrat.platform.deferred import jax_extend
 
 BLOCK_BITS = 14
@@ -42,7 +43,7 @@ def draw(function: Draw, key: Any, shape: tuple[int, ...], dtype: Any, factor: f
     pair = np.asarray(jax.random.key_data(key))
     # Adding -0.0 changes no number, zeros of either sign included.
     arguments = np.asarray(factor, dtype), np.asarray(low if low != 0 else -0.0, dtype)
-    block = _program(function, np.dtype(dtype))
+    block = _program(function, np.dtype(dtype), compilers.default_platform())
     blocks = [block(np.array([*pair, i], np.uint32), *arguments) for i in range(-(-size // BLOCK))]
     values = np.empty(len(blocks) * BLOCK, dtype)
     for i, made in enumerate(blocks):
@@ -51,13 +52,13 @@ def draw(function: Draw, key: Any, shape: tuple[int, ...], dtype: Any, factor: f
 
 
 @functools.cache
-def _program(function: Draw, dtype: np.dtype[Any]) -> Callable[..., jax.Array]:
+def _program(function: Draw, dtype: np.dtype[Any], platform: str) -> Callable[..., jax.Array]:
     """(key of a block, factor, low) -> the block's values. The scale is an argument: all initializers share it."""
 
     def block(data: jax.Array, factor: jax.Array, low: jax.Array) -> jax.Array:
         return function(jax.random.wrap_key_data(data, impl=_blocks()), (BLOCK,), dtype) * factor + low
 
-    return jax.jit(block)
+    return compilers.jit(block, platform)
 
 
 def _block_bits(key: Any, bit_width: int, shape: tuple[int, ...]) -> Any:

@@ -29,6 +29,7 @@ from towerstrat.graph.runtime.passing import PassingStage, passes
 from towerstrat.graph.runtime.program import Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.runtime.runs import Run, Stage, Values
 from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
+from towerstrat.platform import compilers
 from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
 
 
@@ -235,7 +236,8 @@ class DeviceStage:
             counter_key = (key, op, tuple(trips.values()))
             counter = self.counters.get(counter_key)
             if counter is None:
-                jitted = jax.jit(self._counter(op, given, tuple(present), dict(trips)))
+                count = self._counter(op, given, tuple(present), dict(trips))
+                jitted = compilers.jit(count, jax.local_devices()[0].platform)
                 compiled = jitted.lower(state, given.inputs).compile()
                 counter = self.counters.add(counter_key, compiled, compiled_size(compiled))
             for loop, count in zip(loops_in(op), counter(state, given.inputs), strict=True):

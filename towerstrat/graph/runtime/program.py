@@ -24,6 +24,7 @@ from towerstrat.graph.lowering.kinds import ByKind, Kinds
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.switched import switched
 from towerstrat.hosts.progress import COMPILING, PROGRESS
+from towerstrat.platform import compilers
 
 Abstract = Array | jax.ShapeDtypeStruct
 """An array, or what stands for one where a program is only traced."""
@@ -250,7 +251,7 @@ class Program:
                 stored(self.written),
                 place.placed(ALL if place.spans else records),
             )
-        jitted = jax.jit(function, donate_argnums=(0,), **options)
+        jitted = compilers.jit(function, self.platform, donate_argnums=(0,), **options)
         return jitted.lower(donated, kept, inputs)
 
     def _spec(self, kind: str) -> PartitionSpec:

@@ -23,6 +23,7 @@ from towerstrat.graph.lowering.faults import no_fault, record_size
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.refusals import NeedsStatic
 from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
+from towerstrat.platform import compilers
 from towerstrat.platform.data_checks import DATA_CHECKS
 
 SMALL = 4096
@@ -123,7 +124,7 @@ class Execution:
         self.arrays = [i for i, p in enumerate(self.places) if p not in known and p.dtype is not resource]
         self.known = known
         self.function = _function(self, [self.op], self.op.outputs)
-        self.jitted = jax.jit(self.function)
+        self.jitted = compilers.jit(self.function, self.function.platform)
         self.pulls: dict[Any, Pull] = {}
 
     def on_host(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
@@ -189,7 +190,7 @@ class Pull:
         self.host_form = None
         self.first_times = 0
         self.function = _function(self, [t.op for t in self.outputs], self.outputs)
-        self.jitted = jax.jit(self.function)
+        self.jitted = compilers.jit(self.function, self.function.platform)
         self.pulls: dict[Any, Any] = {}
 
     def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Pull | None:
@@ -218,7 +219,7 @@ Executable = Execution | Pull
 def _function(executable: Executable, operations: Sequence[Operation], outputs: Sequence[Tensor]) -> ArrayFunction:
     inputs = [executable.places[i] for i in executable.arrays]
     order = execution_order(operations, executable.graph.root, {*inputs, *executable.known})
-    return ArrayFunction(order, inputs, outputs, executable.known, executable.cells, jax.default_backend())
+    return ArrayFunction(order, inputs, outputs, executable.known, executable.cells, compilers.default_platform())
 
 
 class SingleOperations:

@@ -37,7 +37,10 @@ class _OnDemand:
 def _start() -> None:
     """Leaves the path as it would be without this folder, and runs the ``sitecustomize`` that this one hides."""
     sys.path[:] = [entry for entry in sys.path if Path(entry).resolve() != _FOLDER]
-    if json.loads(os.environ.get("TOWERSTRAT_PARENT", "{}")).get("prefix") == sys.prefix:
+    parent = json.loads(os.environ.get("TOWERSTRAT_PARENT", "{}"))
+    if parent.get("prefix") != sys.prefix:
+        leave_flags(parent)
+    else:
         sys.meta_path.insert(0, _OnDemand)
         spec = importlib.util.spec_from_file_location(_SINCE, _FOLDER.parent / "since" / "__init__.py")
         if spec is not None and spec.loader is not None:
@@ -48,6 +51,12 @@ def _start() -> None:
     if hidden is not None and hidden.loader is not None:
         sys.modules[_NAME] = importlib.util.module_from_spec(hidden)
         hidden.loader.exec_module(sys.modules[_NAME])
+
+
+def leave_flags(parent: dict[str, Any]) -> None:
+    """Takes out of ``XLA_FLAGS`` those that are for the parent's XLA: another one may not know them, and would end."""
+    for flag in parent.get("flags", ()):
+        os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "").replace(flag, "").strip()
 
 
 if __name__ == _NAME:

@@ -199,9 +199,17 @@ class Lowering(Guarded):
         """The tape's entry for an operation, or None where it was not recorded."""
         return next((frame.records[op] for frame in self._frames() if op in frame.records), None)
 
+    def first_order(self, op: Operation) -> int:
+        """A recorded operation's place in the order of evaluation, before parts of that were evaluated again."""
+        return [frame.records[op].order for frame in self._frames() if op in frame.records][-1]
+
     def state_read_by(self, op: Operation) -> dict[Cell, Any]:
         """The state that an operation read when it was evaluated."""
         return next((frame.snapshots[op] for frame in self._frames() if op in frame.snapshots), {})
+
+    def state_around(self) -> Mapping[Cell, Any]:
+        """The state where the operation began that is being differentiated."""
+        return next(frame.state for frame in self._frames() if not frame.differentiated)
 
     def _frames(self) -> Iterator[Lowering]:
         """This evaluation and those below it, each after its part for this one's kind."""

@@ -53,7 +53,6 @@ STRUCTURES = {
     "cond": lambda w, start: tf.cond(w > 0.0, lambda: start * w * w, lambda: start),
     "cond as it is": lambda w, start: tf.cond(w < 0.0, lambda: w, lambda: start) * w * w,
     "case": lambda w, start: tf.case([(w < 0.0, lambda: w)], default=lambda: start * w * w),
-    "custom": own_gradient,
     "while in cond": lambda w, start: tf.cond(w > 0.0, lambda: twice(w, start * 1.0), lambda: start),
     "cond in while": lambda w, start: tf.while_loop(
         lambda i, a: i < 2, lambda i, a: (i + 1, tf.cond(a > 0.0, lambda: a * w, lambda: start)), [0, start]
@@ -83,19 +82,35 @@ def test_initial_values(name):
             np.testing.assert_allclose(session.run(found), [[54.0, 81.0], [36.0, 54.0]], rtol=1e-6)
 
 
-def test_initial_values_from_outside():
-    """What enters is another tensor from outside in each tower."""
+def test_custom_gradients():
+    towers = tf.contrib.distribute.MirroredStrategy(devices=["/cpu:0", "/cpu:1"])
+
+    def tower():
+        w = tf.get_variable("w", initializer=3.0)
+        return tf.gradients(own_gradient(w, w * 2.0), w)[0]
+
+    with tf.Graph().as_default(), towers.scope():
+        found = towers.unwrap(towers.call_for_each_tower(tower))
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            assert session.run(found) == [54.0, 54.0]
+
+
+@pytest.mark.parametrize("loop", [False, True])
+def test_sources_from_outside(loop):
+    """Each tower differentiates by another tensor from outside, which only the second one was found to differ in."""
     towers = tf.contrib.distribute.MirroredStrategy(devices=["/cpu:0", "/cpu:1"])
     with tf.Graph().as_default(), towers.scope():
         outside = [tf.constant(2.0), tf.constant(3.0)]
 
         def tower():
             start = outside[tf.contrib.distribute.get_tower_context().tower_id]
-            return tf.gradients(twice(tf.constant(5.0), start), start)[0]
+            y = twice(tf.constant(5.0), start) if loop else start * start * start
+            return tf.gradients(y, start)[0]
 
         found = towers.unwrap(towers.call_for_each_tower(tower))
         with tf.Session() as session:
-            assert session.run(found) == [25.0, 25.0]
+            assert session.run(found) == ([25.0, 25.0] if loop else [12.0, 27.0])
 
 
 def test_what_is_constant_stays_none():

@@ -206,7 +206,7 @@ def _uses(gradient: Operation, place: int) -> set[Use]:
 
 
 def _is_factor(op: Operation, tensor: Tensor) -> bool:
-    """Whether a gradient is linear in a tensor that it uses at an operation: a cotangent that was given, or a factor."""
+    """Whether a gradient is linear in a tensor that it uses at an operation: a given cotangent, or a factor."""
     return op.type in BILINEAR or op.type == "Gradients"
 
 

@@ -26,7 +26,15 @@ from towerstrat.graph.ir.parts import PartTensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, int32, resource
-from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path, looks_up_rows, used_by
+from towerstrat.graph.lowering.connectivity import (
+    ROWWISE,
+    Captures,
+    Recorded,
+    Rowwise,
+    find_path,
+    looks_up_rows,
+    used_by,
+)
 from towerstrat.graph.lowering.gradient_rules import TracedRule, carries_gradient
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
@@ -271,7 +279,7 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
 
 
 def _with_records_of_region(lowering: Lowering, op: Operation) -> Lowering:
-    """An evaluation with records of what a gradient's paths do outside of its region, where the region is differentiated.
+    """An evaluation with records of what a gradient's paths do outside of its region, where that is differentiated.
 
     The records that were made outside take what they use as constants. In these, each operation is a function of what
     the region captures, so that the derivative of the gradient by that is there too.

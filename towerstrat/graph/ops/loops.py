@@ -385,12 +385,12 @@ def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
         return op
     size = len(body_vars)
     first = [*(op.inputs[i] for i in places), *(op.inputs[size : size + 1] if op.attrs["bounded"] else ())]
+    inputs = [*first, *captures_of((cond, step), but=first)]
     attrs = {
         "bodies": (cond, step),
         "variables": (tuple(cond_vars[i] for i in places), tuple(body_vars[i] for i in places)),
+        "flows": flows_through([op.attrs["flows"][i] for i in (*places, size)], op.inputs, inputs),
     }
-    inputs = [*first, *captures_of((cond, step), but=first)]
-    attrs["flows"] = flows_through([op.attrs["flows"][i] for i in (*places, size)], op.inputs, inputs)
     return narrowed(op, inputs, [op.outputs[i] for i in (*places, size)], attrs)
 
 

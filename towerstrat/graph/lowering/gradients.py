@@ -295,8 +295,13 @@ def _with_records_of_region(lowering: Lowering, op: Operation) -> Lowering:
             again.quiet = True
             again.execute(step)
             record = again.records[step]
-        inner.records[step] = record._replace(order=lowering.first_order(step))
+        inner.records[step] = record._replace(order=_first_order(lowering, step))
     return inner
+
+
+def _first_order(lowering: Lowering, op: Operation) -> int:
+    """A recorded operation's place in the order of evaluation, before parts of that were evaluated again."""
+    return [frame.records[op].order for frame in lowering.frames() if op in frame.records][-1]
 
 
 def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Cell, Any]:
@@ -305,7 +310,8 @@ def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Cel
     Raises:
       UnsupportedError: it is differentiated by a variable that was assigned since.
     """
-    around, state = lowering.state_around(), {}
+    around = next(frame.state for frame in lowering.frames() if not frame.differentiated)
+    state = {}
     for cell, value in lowering.state_read_by(step).items():
         if lowering.state.get(cell) is around.get(cell):
             state[cell] = value

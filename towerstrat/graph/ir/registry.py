@@ -97,6 +97,8 @@ class OpDef:
       backward: the type's own gradient, used instead of ``jax.vjp``: (lowering, operation, output cotangents, gradient
         operation) -> cotangent per input tensor. In tower context the cotangents of a collective whose output is equal
         at all positions are summed over the positions before it is called.
+      sources: (operation, place of an output) -> the tensors that the output depends on differentiably, of a type where
+        these are other ones than the inputs.
       differentiable: False where TensorFlow registers no gradient.
       check: what can be wrong with the values of its inputs.
       random: the kernel draws; the operation has a counter in the session's state and a new key at each execution.
@@ -141,6 +143,7 @@ class OpDef:
     gradient: Function | None = None
     constants: tuple[int, ...] = ()
     backward: Callable[..., Mapping[Tensor, Any]] | None = None
+    sources: Callable[[Operation, int], Sequence[Tensor]] | None = None
     differentiable: bool = True
     check: Check | None = None
     random: bool = False

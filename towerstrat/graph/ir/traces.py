@@ -122,10 +122,19 @@ class Traces:
             join.outputs[0]._consumers.append(op)
             self._note_change(op)
             self._index(op)
+            self._lead_through(join, op, its)
         if position not in join.attrs["joined"]:
             join.attrs["joined"].add(position)
             join._inputs = (*join._inputs[:position], mine, *join._inputs[position + 1 :])
             mine._consumers.append(join)
+
+    def _lead_through(self, join: Operation, op: Operation, its: Tensor) -> None:
+        """Makes the paths of gradients that lead through an operation to an input of it lead through the join there."""
+        for gradient in self._makers:
+            path, active = gradient.attrs.get("path", ()), gradient.attrs.get("active", frozenset())
+            if op in path and its in active and join not in path:
+                gradient.attrs["path"] = (join, *path)
+                gradient.attrs["active"] = active | {join.outputs[0]}
 
     def _joined(self, op: Operation, its: Tensor, mine: Tensor, position: int) -> Operation:
         """An operation that has what ``its`` is at the positions that made ``op``, and ``mine`` or nothing yet here.

@@ -41,6 +41,9 @@ QUOTIENTS = frozenset(["RealDiv", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"])
 ROWWISE = frozenset(["Exit", "Identity", "Merge", "Neg", "ReadVariableOp"])
 """Types through which a cotangent that consists of rows stays such."""
 
+Use = tuple[Operation, Tensor]
+"""An operation, and a tensor whose value its gradient uses; of a given cotangent the gradient operation."""
+
 Recorded = Callable[[Operation], bool]
 """True of the operations that a ``tf.GradientTape`` recorded."""
 
@@ -88,8 +91,9 @@ def _reached(
             if recorded is not None and not recorded(op):
                 continue
             forward.add(op)
+            places = {i for i, t in enumerate(op.inputs) if t is tensor}
             for index, out in enumerate(op.outputs):
-                if carries_gradient(out) and out not in reached and (flows is None or tensor in flows[index]):
+                if carries_gradient(out) and out not in reached and (flows is None or places & flows[index]):
                     same = captures.same(out)
                     reached.update(same)
                     stack += same
@@ -138,9 +142,9 @@ def find_path(
         on_path[op] = None
         if op.type == "Gradients":
             # It walks its own path, all of which has to be evaluated with it.
-            on_path.update((step, None) for step in op.attrs["path"] if step in forward)
+            on_path.update(dict.fromkeys(op.attrs["path"]))
         function = rule_of(op)
-        sources = _used_by(op, tensor.value_index) if op.type == "Gradients" else sources_of(tensor, op)
+        sources = sources_of(tensor, op)
         if function is not None:
             if op not in rules:
                 rules[op] = trace_rule(op, function)
@@ -170,29 +174,47 @@ def _trace_within(body: Block, rules: dict[Operation, TracedRule]) -> None:
             _trace_within(nested, rules)
 
 
-def _used_by(gradient: Operation, place: int) -> list[Tensor]:
+def used_by(gradient: Operation, place: int) -> list[Tensor]:
     """The tensors whose values one output of a gradient operation depends on.
 
     These are cotangents that were given, and what the gradients of operations between its x and the ys use.
     """
+    return list(dict.fromkeys(tensor for _, tensor in _uses(gradient, place)))
+
+
+def _uses(gradient: Operation, place: int) -> set[Use]:
+    """Where one output of a gradient operation uses which value."""
     attrs = gradient.attrs
     kinds = zip(attrs["xs"], attrs["sparse"], strict=True)
     owners = [x for x, index_type in kinds for _ in range(1 if index_type is None else 2)]
     path, active = set(attrs["path"]), attrs["active"]
-    used: dict[Tensor, None] = {}
+    inner = [(t, _uses(op, i)) for op in path if op.type == "Gradients" for i, t in enumerate(op.outputs)]
+    uses: set[Use] = set()
     seen = {owners[place]}
     stack = [owners[place]]
     while stack:
         tensor = stack.pop()
-        used.update(
-            (s, None) for y, s in zip(attrs["ys"], attrs["seeds_given"], strict=True) if y is tensor and s is not None
-        )
+        seeds = zip(attrs["ys"], attrs["seeds_given"], strict=True)
+        uses.update((gradient, seed) for y, seed in seeds if y is tensor and seed is not None)
+        reached = []
         for op in tensor._consumers:
-            if op in path:
-                used.update((t, None) for t in _used_in(op, tensor, attrs["rules"].get(op)))
-                stack += [t for t in op.outputs if t in active and t not in seen]
-                seen.update(op.outputs)
-    return list(used)
+            if op in path and op.type != "Gradients" and not active.isdisjoint(op.outputs):
+                uses.update((op, t) for t in _used_in(op, tensor, attrs["rules"].get(op)))
+                reached += op.outputs
+        for output, its in inner:
+            of_tensor = [use for use in its if use[1] is tensor]
+            if of_tensor and output in active:
+                # What is used once, in a product, is what the derivative by it does not depend on.
+                uses |= its.difference(of_tensor if len(of_tensor) == 1 and _is_factor(*of_tensor[0]) else ())
+                reached.append(output)
+        stack += [t for t in reached if t in active and t not in seen]
+        seen.update(reached)
+    return uses
+
+
+def _is_factor(op: Operation, tensor: Tensor) -> bool:
+    """Whether a gradient is linear in a tensor that it uses at an operation: a given cotangent, or a factor."""
+    return op.type in BILINEAR or op.type == "Gradients"
 
 
 def _used_in(op: Operation, tensor: Tensor, rule: TracedRule | None) -> Iterator[Tensor]:

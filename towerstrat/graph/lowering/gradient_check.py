@@ -193,8 +193,7 @@ def _follow(
     while stack:
         tensor = stack.pop()
         for user in users.get(tensor, ()):
-            carried = user.op.attrs.get("flows")
-            if user not in active or tensor not in active or (carried and tensor not in carried[user.value_index]):
+            if tensor not in active or user not in active or not _carries(user, tensor):
                 missing = (tensor, user)
                 if user in active:  # here the engine, which comes from the other side, left the path
                     _report(source, tensor, user, ys)
@@ -204,6 +203,12 @@ def _follow(
                 stack.append(user)
     if missing is not None:
         _report(source, *missing, ys)
+
+
+def _carries(user: Tensor, tensor: Tensor) -> bool:
+    """Whether the operation of ``user`` says that cotangents flow from there to ``tensor``, if it says anything."""
+    places = user.op.attrs.get("flows")
+    return places is None or any(user.op.inputs[i] is tensor for i in places[user.value_index])
 
 
 def _report(source: Tensor, tensor: Tensor, user: Tensor, ys: Sequence[Tensor]) -> None:

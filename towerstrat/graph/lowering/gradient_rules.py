@@ -152,10 +152,12 @@ def carries_gradient(tensor: Tensor) -> bool:
 
 
 def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
-    """The inputs that one output of an operation depends on; structural operations say which in ``flows``."""
+    """What one output of an operation depends on: inputs, structural operations say in ``flows`` at which places."""
+    if op.definition.sources is not None:
+        return op.definition.sources(op, tensor.value_index)
     flows = op.attrs.get("flows")
     if flows is not None:
-        return tuple(flows[tensor.value_index])
+        return tuple(op.inputs[i] for i in sorted(flows[tensor.value_index]))
     constants = op.definition.constants
     return op.inputs if not constants else tuple(t for i, t in enumerate(op.inputs) if i not in constants)
 

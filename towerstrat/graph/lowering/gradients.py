@@ -15,14 +15,16 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import varies, vary
 from towerstrat.graph.ir.parts import PartTensor
 from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, int32, resource
 from towerstrat.graph.lowering.connectivity import (
     BILINEAR,
@@ -33,9 +35,10 @@ from towerstrat.graph.lowering.connectivity import (
     Rowwise,
     find_path,
     looks_up_rows,
+    used_by,
 )
 from towerstrat.graph.lowering.gradient_check import Dependence, check_paths
-from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.gradient_rules import TracedRule, carries_gradient
 from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.refusals import combines_inside
@@ -151,6 +154,7 @@ def gradients_through(
                 *indices.values(),
                 *(x for x in wanted if x.dtype is not resource),
                 *captured,
+                *_used_from_outside(path, graph.block),
             ],
             {
                 "path": tuple(path),
@@ -189,6 +193,12 @@ def _selected(result: Any, x: Tensor) -> Any:
     if isinstance(result, IndexedSlices):
         return IndexedSlices(select(result.values), select(result.indices), _shape_of(x))
     return select(result)
+
+
+def _used_from_outside(path: Iterable[Operation], block: Block) -> dict[Tensor, None]:
+    """What the paths of a gradient that is taken in a region use before they enter it: the region captures these."""
+    used = (o for o in path if not block.encloses(o.block) and not o.definition.reads_value)
+    return {t: None for o in used for t in o.inputs if carries_gradient(t)}
 
 
 def _as_tensor(value: Any) -> Tensor:
@@ -278,6 +288,7 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
       position: differentiates the ys of this position alone, through what other positions did for them too; None: each
         position its own.
     """
+    lowering = _with_records_of_region(lowering, op)
     sums = Cotangents()
     inside = op.axis is not None
     for y, seed, indices in zip(*(op.attrs[k] for k in ("ys", "seeds_given", "seed_indices")), strict=True):
@@ -294,6 +305,60 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
             if tensor in op.attrs["active"]:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
     return sums
+
+
+def _with_records_of_region(lowering: Lowering, op: Operation) -> Lowering:
+    """An evaluation with records of what a gradient's paths do outside of its region, where that is differentiated.
+
+    The records that were made outside take what they use as constants. In these, each operation is a function of what
+    the region captures, so that the derivative of the gradient by that is there too.
+    """
+    outside = [o for o in op.attrs["path"] if not op.block.encloses(o.block)] if lowering.differentiated else []
+    records = {o: r for o in outside if (r := lowering.record(o)) is not None}
+    if not records:
+        return lowering
+    inner = lowering.fork()
+    for step, record in records.items():
+        if not step.definition.reads_value:  # the cotangent of a read is that of its value, whichever it is
+            again = lowering.fork(state=_state_again(lowering, op, step))
+            again.quiet = True
+            again.execute(step)
+            record = again.records[step]
+        inner.records[step] = record._replace(order=_first_order(lowering, step))
+    return inner
+
+
+def _first_order(lowering: Lowering, op: Operation) -> int:
+    """A recorded operation's place in the order of evaluation, before parts of that were evaluated again."""
+    return [frame.records[op].order for frame in lowering.frames() if op in frame.records][-1]
+
+
+def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Cell, Any]:
+    """The state that an operation outside of a gradient's region has read, as what the region is differentiated by.
+
+    Raises:
+      UnsupportedError: it is differentiated by a variable that was assigned since.
+    """
+    around = next(frame.state for frame in lowering.frames() if not frame.differentiated)
+    state = {}
+    for cell, value in lowering.state_read_by(step).items():
+        if lowering.state.get(cell) is around.get(cell):
+            state[cell] = value
+        elif around.get(cell) is not value or any(cell in o.writes for o in _between(op, step)):
+            raise UnsupportedError(
+                f"The gradient of {op.name} (created at {op.line}), in {op.block.what}, needs the value that variable "
+                f"{cell.name} had when {step.name} (created at {step.line}) ran, and it was assigned since. Assign "
+                "after all gradients are taken."
+            )
+    return state
+
+
+def _between(op: Operation, step: Operation) -> Iterator[Operation]:
+    """What the regions run that an operation is in and one outside of them is not."""
+    block: Block | None = op.block
+    while block is not None and not block.encloses(step.block):
+        yield from block.needed
+        block = block.parent
 
 
 def _step_back(
@@ -550,6 +615,7 @@ define(
     _rule,
     lower=_lower,
     backward=_backward,
+    sources=used_by,
     joint=True,
     varying=_varying,
     hidden=(

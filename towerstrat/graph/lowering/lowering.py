@@ -203,13 +203,13 @@ class Lowering(Guarded):
 
     def record(self, op: Operation) -> Record | None:
         """The tape's entry for an operation, or None where it was not recorded."""
-        return next((frame.records[op] for frame in self._frames() if op in frame.records), None)
+        return next((frame.records[op] for frame in self.frames() if op in frame.records), None)
 
     def state_read_by(self, op: Operation) -> dict[Cell, Any]:
         """The state that an operation read when it was evaluated."""
-        return next((frame.snapshots[op] for frame in self._frames() if op in frame.snapshots), {})
+        return next((frame.snapshots[op] for frame in self.frames() if op in frame.snapshots), {})
 
-    def _frames(self) -> Iterator[Lowering]:
+    def frames(self) -> Iterator[Lowering]:
         """This evaluation and those below it, each after its part for this one's kind."""
         frame: Lowering | None = self
         while frame is not None:
@@ -234,7 +234,7 @@ class Lowering(Guarded):
             return value
         # Equal everywhere, yet evaluated per kind: the first kind's twin serves them all.
         if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
-            owner = next(frame for frame in self._frames() if tensor in frame.values)
+            owner = next(frame for frame in self.frames() if tensor in frame.values)
             return same(owner.parts[0].invariant(tensor))
         if tensor.varies:
             raise not_one_value(tensor, self.axis.name)
@@ -351,7 +351,7 @@ class Lowering(Guarded):
 
     def is_known(self, tensor: Tensor) -> bool:
         """Whether a tensor's value was computed already, in this evaluation or those below it."""
-        return any(tensor in frame.values for frame in self._frames())
+        return any(tensor in frame.values for frame in self.frames())
 
     def _check_ahead(self, operations: Sequence[Operation]) -> None:
         """Checks those of the writes whose inputs are known, but those evaluated once per kind of position."""

@@ -35,6 +35,7 @@ from towerstrat.graph.ops.regions import (
     described,
     entering,
     flows_of,
+    flows_through,
     leaving,
     merged_dims,
     parts_of,
@@ -372,8 +373,9 @@ def _narrow_if(op: Operation, used: Set[Tensor]) -> Operation:
     bodies = [narrowed_block(b, [b.results[i] for i in places]) for b in op.bodies]
     if all(a is b for a, b in zip(bodies, op.bodies, strict=True)):
         return op
-    attrs = {"bodies": builtins.tuple(bodies), "flows": builtins.tuple(op.attrs["flows"][i] for i in places)}
     inputs = [op.inputs[0], *captures_of(bodies, but=op.inputs[:1])]
+    flows = flows_through([op.attrs["flows"][i] for i in places], op.inputs, inputs)
+    attrs = {"bodies": builtins.tuple(bodies), "flows": flows}
     return narrowed(op, inputs, [op.outputs[i] for i in places], attrs)
 
 

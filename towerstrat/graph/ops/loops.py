@@ -22,6 +22,7 @@ from towerstrat.graph.ops.regions import (
     captures_of,
     check_under_varying,
     flows_of,
+    flows_through,
     parts_of,
     rebuilt,
     remark,
@@ -273,23 +274,23 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
     return graph.add("While", inputs, attrs, "While")
 
 
-def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
-    """For each output the inputs that get a cotangent, through any number of iterations.
+def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[int], ...]:
+    """For each output the places of the inputs that get a cotangent, through any number of iterations.
 
     As in the original, that of a loop variable which an output depends on by way of ``stop_gradient`` alone is zeros,
     and not None.
     """
     found = _sources(made, stopped=False)
     for sources, reached in zip(found, _sources(made, stopped=True), strict=True):
-        sources |= {init for init, variable in zip(made.inits, made.body_vars, strict=True) if variable in reached}
-    return (*flows_of(found, inputs), frozenset())
+        sources |= reached.intersection(made.body_vars)
+    return (*flows_of(found, inputs, made.body_vars), frozenset())
 
 
 def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
-    """For each loop variable the tensors that it depends on in the end: a fixpoint over the body."""
+    """For each loop variable those, and the captures, that it depends on in the end: a fixpoint over the body."""
     direct = [differentiable_leaves([result], made.body, stopped) for result in made.body.results]
     place = {t: i for i, t in enumerate(made.body_vars)}
-    found: list[set[Tensor]] = [{init, *d} for init, d in zip(made.inits, direct, strict=True)]
+    found: list[set[Tensor]] = [{variable, *d} for variable, d in zip(made.body_vars, direct, strict=True)]
     changed = True
     while changed:
         changed = False
@@ -385,12 +386,12 @@ def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
         return op
     size = len(body_vars)
     first = [*(op.inputs[i] for i in places), *(op.inputs[size : size + 1] if op.attrs["bounded"] else ())]
+    inputs = [*first, *captures_of((cond, step), but=first)]
     attrs = {
         "bodies": (cond, step),
         "variables": (tuple(cond_vars[i] for i in places), tuple(body_vars[i] for i in places)),
-        "flows": tuple(op.attrs["flows"][i] for i in (*places, size)),
+        "flows": flows_through([op.attrs["flows"][i] for i in (*places, size)], op.inputs, inputs),
     }
-    inputs = [*first, *captures_of((cond, step), but=first)]
     return narrowed(op, inputs, [op.outputs[i] for i in (*places, size)], attrs)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
 import jax
@@ -202,10 +202,29 @@ passing("Merge")
 passing("Exit")
 
 
-def flows_of(results: Sequence[set[Tensor]], inputs: Sequence[Tensor]) -> tuple[frozenset[Tensor], ...]:
-    """For each output the inputs that it depends on, given all tensors that it depends on."""
-    known = set(inputs)
-    return tuple(frozenset(r & known) for r in results)
+def flows_of(
+    results: Iterable[Set[Tensor]], inputs: Sequence[Tensor], variables: Sequence[Tensor] = ()
+) -> tuple[frozenset[int], ...]:
+    """For each output the places of the inputs that it depends on.
+
+    Places, since the operation gets what its position has of an input, which may be another tensor.
+
+    Args:
+      results: for each output all tensors that it depends on.
+      variables: what stands for the first inputs inside of the regions.
+    """
+    places: dict[Tensor, set[int]] = {}
+    for tensors in (inputs, variables):
+        for i, tensor in enumerate(tensors):
+            places.setdefault(tensor, set()).add(i)
+    return tuple(frozenset(i for t in r if t in places for i in places[t]) for r in results)
+
+
+def flows_through(
+    flows: Sequence[frozenset[int]], inputs: Sequence[Tensor], kept: Sequence[Tensor]
+) -> tuple[frozenset[int], ...]:
+    """The flows of an operation that has only some of the inputs left."""
+    return flows_of([{inputs[i] for i in flow} for flow in flows], kept)
 
 
 def bind(tensors: Sequence[Tensor], values: Sequence[Any], given: Mapping[Tensor, Array]) -> dict[Tensor, Any]:

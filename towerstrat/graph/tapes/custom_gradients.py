@@ -202,7 +202,7 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
     """
     attrs: dict[str, Any] = {
         "results": len(results),
-        "flows": (frozenset(sources),) * len(results),
+        "flows": (frozenset(range(len(results), len(results) + len(sources))),) * len(results),
         "_gradient_function": rule,
         "_gradient_places": (len(results), len(results) + len(sources)),
     }

@@ -54,9 +54,8 @@ def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: b
             )
         return map_fn(fn, elems, nest.map_structure(lambda t: convert_to_tensor(t).dtype, result))
     inputs = [*flat, *captures_of([block], but=flat)]
-    of = dict(zip(rows, flat, strict=True))
-    depends = [{of.get(t, t) for t in differentiable_leaves([r], block)} for r in block.results]
-    attrs = {"bodies": (block,), "variables": tuple(rows), "flows": flows_of(depends, inputs)}
+    depends = [differentiable_leaves([r], block) for r in block.results]
+    attrs = {"bodies": (block,), "variables": tuple(rows), "flows": flows_of(depends, inputs, rows)}
     return nest.pack_sequence_as(result, graph.add("VectorizedMap", inputs, attrs, "pfor").outputs)
 
 

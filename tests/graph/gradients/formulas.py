@@ -1,0 +1,129 @@
+"""What a function of structures comes to without structure, by derivatives and by differences, which must agree."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tests.golden.gradient_structures_cases import STRUCTURES
+from tests.graph.gradients import jets
+from tests.graph.gradients.strategies import VARIABLES, X
+
+STEP = 1e-4
+"""Of differences: their error is its square times third derivatives."""
+CLOSE = 1e-5
+"""How far apart derivatives and differences may be, relative to the largest derivative."""
+
+
+class Arithmetic:
+    """The kit of formulas: counts writes, and reads back what was written without a gradient.
+
+    Attributes:
+      frozen: what was read back less ``s``, in order; where it is given, as it is for differences, it stays that.
+    """
+
+    sin = staticmethod(jets.sin)
+    constant = staticmethod(np.asarray)
+
+    def __init__(self, w: Any, s: Any, frozen: Sequence[Any] | None = None):
+        self.w, self.s = w, s
+        self.count = 0
+        self.given = None if frozen is None else iter(frozen)
+        self.frozen: list[Any] = []
+
+    def leaf(self, x: Any) -> Any:
+        self.writes()
+        return self.sin(x) * self.w
+
+    def writes(self) -> None:
+        self.count += 1
+
+    def jacobian(self, f: Callable[[Any], Any], x: Any) -> Any:
+        """The Jacobian, of one evaluation of ``f``."""
+        f(x)
+        count = self.count
+        found = jets.jacobian(f, x)
+        self.count = count
+        return found
+
+    def read_back(self, value: Any) -> Any:
+        self.frozen.append(jets.plain(value) - jets.plain(self.s) if self.given is None else next(self.given))
+        return self.s + self.frozen[-1]
+
+
+@dataclass
+class Wanted:
+    """What a formula says.
+
+    Attributes:
+      towers: of each tower the value, the gradients by x, w and s, and those of the sum of the gradients' squares.
+      writes: how often a tower writes.
+    """
+
+    towers: list[list[np.ndarray[Any, Any]]]
+    writes: int
+
+
+@functools.cache
+def wanted(names: tuple[str, ...], reads_back: bool, towers: int) -> Wanted:
+    """The formula of structures, the first around the others, at the inputs of towers.
+
+    Raises:
+      AssertionError: derivatives and differences are not the same.
+    """
+    found, writes = [], 0
+    for i in range(towers):
+        given = [X * (i + 1), VARIABLES["w"], VARIABLES["s"]][: 3 if reads_back else 2]
+        results, kit = _derivatives(names, given)
+        for got, function in ((results[1], _sum_of), (results[2], _squares_of)):
+            near = _differences(lambda at, of=function: of(names, at, kit.frozen), given)
+            size = max(1.0, float(np.max(np.abs(got))))
+            np.testing.assert_allclose(got, near, rtol=0, atol=CLOSE * size, err_msg=str(names))
+        first, second = (_split(r, given) for r in results[1:])
+        found.append([results[0], *first, *second])
+        writes = kit.count
+    return Wanted(found, writes)
+
+
+def nested(names: Sequence[str], kit: Any) -> Callable[[Any], Any]:
+    """The function of a vector that formulas around one another are."""
+    found = kit.leaf
+    for name in reversed(names):
+        found = functools.partial(STRUCTURES[name].formula, kit, found)
+    return found
+
+
+def _derivatives(names: Sequence[str], given: Sequence[Any], frozen: Any = None) -> tuple[list[Any], Arithmetic]:
+    """The value, the derivatives of its sum, and those of the sum of these derivatives' squares."""
+    x, w, *s = jets.sources(given)
+    kit = Arithmetic(w, *(s or [VARIABLES["s"]]), frozen)
+    y = nested(names, kit)(x)
+    total = y.sum(0)
+    return [y.value, total.first, 2.0 * total.second @ total.first], kit
+
+
+def _sum_of(names: Sequence[str], given: Sequence[Any], frozen: Any) -> float:
+    x, w, *s = given
+    return float(np.sum(nested(names, Arithmetic(w, *(s or [VARIABLES["s"]]), frozen))(x)))
+
+
+def _squares_of(names: Sequence[str], given: Sequence[Any], frozen: Any) -> float:
+    first = _derivatives(names, given, frozen)[0][1]
+    return float(first @ first)
+
+
+def _split(entries: Any, given: Sequence[Any]) -> list[Any]:
+    cuts = np.cumsum([np.size(g) for g in given])[:-1]
+    return [p.reshape(np.shape(g)) for p, g in zip(np.split(entries, cuts), given, strict=True)]
+
+
+def _differences(function: Callable[[Sequence[Any]], float], given: Sequence[Any]) -> list[float]:
+    """Central differences by all entries of arrays."""
+    flat = np.concatenate([np.ravel(g) for g in given])
+    steps = STEP * np.eye(len(flat))
+    at = lambda moved: function(_split(moved, given))  # noqa: E731
+    return [(at(flat + step) - at(flat - step)) / (2 * STEP) for step in steps]

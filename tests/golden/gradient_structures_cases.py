@@ -1,6 +1,6 @@
-"""Structural operations around a function of one vector, and the same formulas without structure. Runs under Python 3.6 too.
+"""Structural operations around a function of a vector, and their formulas. Runs under Python 3.6 too.
 
-A structure is built by ``build(k, f, x)`` from public names, and said again by ``formula(k, f, x)`` in plain arithmetic.
+A structure is built by ``build(k, f, x)`` from public names; ``formula(k, f, x)`` is the same in plain arithmetic.
 ``f`` maps a vector of two numbers to one, and may be a structure itself; ``k`` is a kit: of the library or the original
 on one side (``Kit``), of arrays on the other, with the same readings of ``w`` and the same writes.
 """
@@ -38,7 +38,9 @@ class Kit:
 
     def loop(self, trips, body, first):
         """A loop over a variable, of a number of trips that is known."""
-        return self.tf.while_loop(lambda i, a: i < trips, lambda i, a: (i + 1, body(a)), [self.tf.constant(0), first])[1]
+        return self.tf.while_loop(lambda i, a: i < trips, lambda i, a: (i + 1, body(a)), [self.tf.constant(0), first])[
+            1
+        ]
 
     def loop_while(self, condition, body, first):
         """A loop over a variable that ends when it finds so."""
@@ -402,7 +404,7 @@ class function_in_loop(Structure):
 
 
 class read_after_write(Structure):
-    """A variable that is read after it was written: its gradient is the reading's, nothing flows to what was written."""
+    """A variable that is read after it was written: the reading has a gradient, what was written has none."""
 
     reads_back = True
 
@@ -419,3 +421,27 @@ class read_after_write(Structure):
 
 
 STRUCTURES = {s.__name__: s for s in Structure.__subclasses__()}
+
+
+def function_of(k, nest, side):
+    """The function of a vector that a nest is: ``(structure, nest, ...)``, the inner ones one after the other.
+
+    ``side`` is "build" or "formula".
+    """
+    inner = [function_of(k, part, side) for part in nest[1:]] or [k.leaf]
+
+    def body(x):
+        for f in inner:
+            x = f(x)
+        return x
+
+    return lambda x: getattr(STRUCTURES[nest[0]], side)(k, body, x)
+
+
+def names_in(nest):
+    return [nest[0]] + [name for part in nest[1:] for name in names_in(part)]
+
+
+def reads_back(nest):
+    """Whether it has a gradient by ``s``."""
+    return any(STRUCTURES[name].reads_back for name in names_in(nest))

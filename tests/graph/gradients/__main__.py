@@ -32,7 +32,9 @@ def difference(row: table.Row) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.graph.gradients", description="Rows of the table of gradients.")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.graph.gradients", description="Rows of the table of gradients."
+    )
     parser.add_argument("rows", nargs="+", help="pairs, triples, nested, or names of rows")
     parser.add_argument("--times", action="store_true", help="the CPU seconds of each row")
     arguments = parser.parse_args()

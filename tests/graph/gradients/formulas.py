@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from tests.golden.gradient_structures_cases import STRUCTURES
+from tests.golden.gradient_structures_cases import function_of, reads_back
 from tests.graph.gradients import jets
 from tests.graph.gradients.strategies import VARIABLES, X
 
+Nest = tuple[Any, ...]
+"""``(structure, nest, ...)``: the structure around the others, one after the other."""
 STEP = 1e-4
 """Of differences: their error is its square times third derivatives."""
 CLOSE = 1e-5
@@ -69,50 +71,42 @@ class Wanted:
 
 
 @functools.cache
-def wanted(names: tuple[str, ...], reads_back: bool, towers: int) -> Wanted:
-    """The formula of structures, the first around the others, at the inputs of towers.
+def wanted(nest: Nest, towers: int, x: tuple[float, ...] = tuple(X)) -> Wanted:
+    """The formula of a nest of structures, on towers of which the first has the input ``x``.
 
     Raises:
       AssertionError: derivatives and differences are not the same.
     """
     found, writes = [], 0
     for i in range(towers):
-        given = [X * (i + 1), VARIABLES["w"], VARIABLES["s"]][: 3 if reads_back else 2]
-        results, kit = _derivatives(names, given)
+        given = [np.array(x) * (i + 1), VARIABLES["w"], VARIABLES["s"]][: 3 if reads_back(nest) else 2]
+        results, kit = _derivatives(nest, given)
         for got, function in ((results[1], _sum_of), (results[2], _squares_of)):
-            near = _differences(lambda at, of=function: of(names, at, kit.frozen), given)
+            near = _differences(functools.partial(function, nest, kit.frozen), given)
             size = max(1.0, float(np.max(np.abs(got))))
-            np.testing.assert_allclose(got, near, rtol=0, atol=CLOSE * size, err_msg=str(names))
+            np.testing.assert_allclose(got, near, rtol=0, atol=CLOSE * size, err_msg=str(nest))
         first, second = (_split(r, given) for r in results[1:])
         found.append([results[0], *first, *second])
         writes = kit.count
     return Wanted(found, writes)
 
 
-def nested(names: Sequence[str], kit: Any) -> Callable[[Any], Any]:
-    """The function of a vector that formulas around one another are."""
-    found = kit.leaf
-    for name in reversed(names):
-        found = functools.partial(STRUCTURES[name].formula, kit, found)
-    return found
-
-
-def _derivatives(names: Sequence[str], given: Sequence[Any], frozen: Any = None) -> tuple[list[Any], Arithmetic]:
+def _derivatives(nest: Nest, given: Sequence[Any], frozen: Any = None) -> tuple[list[Any], Arithmetic]:
     """The value, the derivatives of its sum, and those of the sum of these derivatives' squares."""
     x, w, *s = jets.sources(given)
     kit = Arithmetic(w, *(s or [VARIABLES["s"]]), frozen)
-    y = nested(names, kit)(x)
+    y = function_of(kit, nest, "formula")(x)
     total = y.sum(0)
     return [y.value, total.first, 2.0 * total.second @ total.first], kit
 
 
-def _sum_of(names: Sequence[str], given: Sequence[Any], frozen: Any) -> float:
+def _sum_of(nest: Nest, frozen: Any, given: Sequence[Any]) -> float:
     x, w, *s = given
-    return float(np.sum(nested(names, Arithmetic(w, *(s or [VARIABLES["s"]]), frozen))(x)))
+    return float(np.sum(function_of(Arithmetic(w, *(s or [VARIABLES["s"]]), frozen), nest, "formula")(x)))
 
 
-def _squares_of(names: Sequence[str], given: Sequence[Any], frozen: Any) -> float:
-    first = _derivatives(names, given, frozen)[0][1]
+def _squares_of(nest: Nest, frozen: Any, given: Sequence[Any]) -> float:
+    first = _derivatives(nest, given, frozen)[0][1]
     return float(first @ first)
 
 

@@ -1,7 +1,7 @@
 """Where a program runs: on one device, or on towers of each strategy. All have one form.
 
-A program is a function ``(x, w, s, count) -> tensors`` of one tower: its input, a variable that towers share, and two of
-its own. ``Place.towers`` gives each tower ``x`` times its number from 1 on.
+A program is a function ``(x, w, s, count) -> tensors`` of one tower: its input, a variable that towers share, and two
+of its own. ``Place.run`` gives each tower ``x`` times its number from 1 on.
 """
 
 from __future__ import annotations
@@ -134,9 +134,9 @@ class Contrib(Place):
         number = tf.contrib.distribute.get_tower_context().tower_id
         return list(program(x * (tf.cast(number, tf.float64) + 1.0), **self.variables))
 
-    def steps(self, program: Program, number: int) -> tuple[Any, list[list[Any]]]:
+    def steps(self, program: Program, x: Sequence[float], number: int) -> tuple[Any, list[list[Any]]]:
         """The operation that runs steps, and what each tower gives in the last."""
-        dataset = tf.data.Dataset.from_tensors(X).repeat()
+        dataset = tf.data.Dataset.from_tensors(np.array(x)).repeat()
         iterator = self.distribution.distribute_dataset(lambda: dataset).make_one_shot_iterator()
         connected: list[bool] = []
 
@@ -149,7 +149,9 @@ class Contrib(Place):
             return tf.group(*[t for f in found if f is not None for t in self.distribution.unwrap(f)])
 
         context = self.distribution.run_steps_on_dataset(step, iterator, number)
-        parts = [self.distribution.unwrap(context.last_step_outputs[str(i)]) if c else None for i, c in enumerate(connected)]
+        parts = [
+            self.distribution.unwrap(context.last_step_outputs[str(i)]) if c else None for i, c in enumerate(connected)
+        ]
         return context.run_op, transposed(parts, self.count)
 
 

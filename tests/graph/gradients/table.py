@@ -6,17 +6,16 @@ A row is a program: a structure around another, differentiated once or twice, in
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tests.golden.gradient_structures_cases import STRUCTURES
+from tests.golden.gradient_structures_cases import STRUCTURES, reads_back
 from tests.graph.gradients.covering import Part, Row, covering
-from tests.graph.gradients.formulas import wanted
+from tests.graph.gradients.formulas import Wanted, wanted
 from tests.graph.gradients.strategies import STRATEGIES
-from tests.graph.gradients.ways import WAYS, Task
+from tests.graph.gradients.ways import WAYS, Found, Task
 
 FACTORS: dict[str, tuple[str, ...]] = {
     "outer": tuple(name for name in STRUCTURES if name != "plain"),
@@ -30,8 +29,8 @@ FACTORS: dict[str, tuple[str, ...]] = {
     "towers": ("1", "2"),
     "writes": ("none", "counted"),
 }  # fmt: skip
-"""Values by factor. The inner structures have an operation of their own each: the others are made of these, and are inside
-of one another in ``NESTED``."""
+"""Values by factor. The inner structures have an operation of their own each; the others are made of these, and are
+inside of all in ``nested``."""
 NAMES = tuple(FACTORS)
 SPACED = {value for values in FACTORS.values() for value in values if " " in value}
 ROUNDING = 1e-12
@@ -112,23 +111,19 @@ def named(name: str) -> Row:
 def check(row: Row) -> None:
     """Runs the program of a row. Raises AssertionError where it differs from the formula, in values or in writes."""
     outer, inner, strategy, way, order, towers, writes = row
-    names = (outer, inner)
-    reads_back = any(STRUCTURES[name].reads_back for name in names)
+    task = Task((outer, (inner,)), 1 if order == "first" else 2, writes == "counted")
+    compare(task, WAYS[way](task, strategy, int(towers)), wanted(task.nest, int(towers)))
 
-    def function(kit: Any, x: Any) -> Any:
-        return STRUCTURES[outer].build(kit, lambda a: STRUCTURES[inner].build(kit, kit.leaf, a), x)
 
-    task = Task(function, 1 if order == "first" else 2, reads_back, writes == "counted")
-    found = WAYS[way](task, strategy, int(towers))
-    formula = wanted(names, reads_back, int(towers))
-    labels = ["y", *(f"d{y}/d{x}" for y in ("y", "squares") for x in ("x", "w", "s")[: 3 if reads_back else 2])]
+def compare(task: Task, found: Found, formula: Wanted) -> None:
+    """Raises AssertionError where a program differs from its formula."""
+    sources = ("x", "w", "s")[: 3 if reads_back(task.nest) else 2]
+    labels = ["y", *(f"d{y}/d{x}" for y in ("y", "squares") for x in sources)]
     for tower, (values, right) in enumerate(zip(found.towers, formula.towers, strict=True)):
+        size = max(1.0, *(float(np.max(np.abs(number))) for number in right))
         for label, value, number in zip(labels, values, right, strict=False):
             what = f"{label} on tower {tower}"
             assert value is not None, f"{what} is None, not {number}"
-            np.testing.assert_allclose(value, number, rtol=0, atol=ROUNDING * _size(right), err_msg=what)
-    assert found.writes == (formula.writes * int(towers) * found.runs if task.writes else 0), "how often it wrote"
-
-
-def _size(values: Sequence[Any]) -> float:
-    return max(1.0, *(float(np.max(np.abs(v))) for v in values))
+            np.testing.assert_allclose(value, number, rtol=0, atol=ROUNDING * size, err_msg=what)
+    writes = formula.writes * len(found.towers) * found.runs if task.writes else 0
+    assert found.writes == writes, f"it wrote {found.writes} times, not {writes}"

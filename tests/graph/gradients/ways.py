@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
-from tests.golden.gradient_structures_cases import Kit
+from tests.golden.gradient_structures_cases import Kit, function_of, reads_back
+from tests.graph.gradients.formulas import Nest
 from tests.graph.gradients.strategies import STRATEGIES, Contrib, Place, X
 from towerstrat.graph.eager.mode import eager_mode
 
@@ -23,16 +22,16 @@ class Task:
     """What is computed of a function of a vector: its value, gradients, gradients of the sum of their squares.
 
     Attributes:
-      function: (kit, x) -> a vector.
+      nest: the function.
       order: 1 or 2.
-      reads_back: whether there is a gradient by ``s``.
       writes: whether writes are counted.
+      x: the first tower's input.
     """
 
-    function: Callable[[Kit, Any], Any]
+    nest: Nest
     order: int
-    reads_back: bool
     writes: bool
+    x: tuple[float, ...] = tuple(X)
 
 
 @dataclass
@@ -43,21 +42,23 @@ class Found:
       towers: of each tower the value, and what was asked for of gradients.
       writes: how often all towers wrote.
       runs: how many steps that were.
+      graph: what was built for a session.
     """
 
     towers: list[list[Any]]
     writes: float
     runs: int = 1
+    graph: Any = None
 
 
 def in_graph(task: Task, strategy: str, towers: int) -> Found:
     """By a session, with ``tf.gradients``."""
     place = STRATEGIES[strategy][0](towers)
-    with tf.Graph().as_default(), place.scope():
+    with tf.Graph().as_default() as graph, place.scope():
         place.make_variables()
         x, flag = tf.placeholder(tf.float64, [2]), tf.placeholder(tf.bool, [])
         found = place.run(lambda x, **variables: _by_gradients(_kit(place, task, flag, **variables), task, x), x)
-        return _of_session(found, place, {x: X, flag: True})
+        return _of_session(graph, found, place, {x: task.x, flag: True})
 
 
 def in_function(task: Task, strategy: str, towers: int) -> Found:
@@ -66,34 +67,36 @@ def in_function(task: Task, strategy: str, towers: int) -> Found:
     with eager_mode(), place.scope():
         place.make_variables()
         step = tf2.function(lambda x, flag: place.run(_taped(place, task, flag), x), autograph=False)
-        return _of_values(step(tf2.constant(X), tf2.constant(True)), place)
+        return _of_values(step(tf2.constant(task.x, tf2.float64), tf2.constant(True)), place)
 
 
 def in_function_in_graph(task: Task, strategy: str, towers: int) -> Found:
     """In a function that each tower calls, in a graph, with tapes."""
     place = STRATEGIES[strategy][0](towers)
-    with tf.Graph().as_default(), place.scope():
+    with tf.Graph().as_default() as graph, place.scope():
         place.make_variables()
         x, flag = tf.placeholder(tf.float64, [2]), tf.placeholder(tf.bool, [])
 
         def called(x: Any, **variables: Any) -> Any:
             return place.function(lambda x, flag: _taped(place, task, flag)(x, **variables))(x, flag)
 
-        return _of_session(place.run(called, x), place, {x: X, flag: True})
+        return _of_session(graph, place.run(called, x), place, {x: task.x, flag: True})
 
 
 def in_steps(task: Task, strategy: str, towers: int) -> Found:
     """In the steps of ``run_steps_on_dataset``, with ``tf.gradients``."""
     place = STRATEGIES[strategy][0](towers)
     assert isinstance(place, Contrib)
-    with tf.Graph().as_default(), place.scope():
+    with tf.Graph().as_default() as graph, place.scope():
         place.make_variables()
         flag = tf.placeholder(tf.bool, [])
-        run, found = place.steps(lambda x, **variables: _by_gradients(_kit(place, task, flag, **variables), task, x), STEPS)
+        run, found = place.steps(
+            lambda x, **variables: _by_gradients(_kit(place, task, flag, **variables), task, x), task.x, STEPS
+        )
         with tf.Session() as session:
             session.run(tf.global_variables_initializer())
             values = _fetched(session, [*found, [run]], {flag: True})
-            return Found(values[:-1], float(session.run(place.total())), STEPS)
+            return Found(values[:-1], float(session.run(place.total())), STEPS, graph)
 
 
 def eagerly(task: Task, strategy: str, towers: int) -> Found:
@@ -101,7 +104,7 @@ def eagerly(task: Task, strategy: str, towers: int) -> Found:
     place = STRATEGIES[strategy][1](towers)
     with eager_mode(), place.scope():
         place.make_variables()
-        return _of_values(place.run(_taped(place, task, tf.constant(True)), tf.constant(X)), place)
+        return _of_values(place.run(_taped(place, task, tf.constant(True)), tf.constant(task.x, tf.float64)), place)
 
 
 WAYS: dict[str, Callable[[Task, str, int], Found]] = {
@@ -122,7 +125,7 @@ def _kit(place: Place, task: Task, flag: Any, w: Any, s: Any, count: Any) -> Kit
 
 
 def _sources(kit: Kit, task: Task, x: Any) -> list[Any]:
-    return [x, kit.w, kit.s] if task.reads_back else [x, kit.w]
+    return [x, kit.w, kit.s] if reads_back(task.nest) else [x, kit.w]
 
 
 def _squares(gradients: Sequence[Any]) -> Any:
@@ -131,7 +134,7 @@ def _squares(gradients: Sequence[Any]) -> Any:
 
 def _by_gradients(kit: Kit, task: Task, x: Any) -> list[Any]:
     sources = _sources(kit, task, x)
-    y = task.function(kit, x)
+    y = function_of(kit, task.nest, "build")(x)
     found = [y, *tf.gradients(y, sources)]
     return found if task.order == 1 else found + tf.gradients(_squares(found[1:]), sources)
 
@@ -155,17 +158,17 @@ def _by_tape(kit: Kit, task: Task, x: Any) -> list[Any]:
     sources = _sources(kit, task, x)
     with kit.tf.GradientTape() as tape:
         tape.watch(sources)
-        y = task.function(kit, x)
+        y = function_of(kit, task.nest, "build")(x)
     return [y, *tape.gradient(y, sources)]
 
 
 # ---- results ---------------------------------------------------------------------------------------------------
 
 
-def _of_session(found: Sequence[Sequence[Any]], place: Place, feeds: Any) -> Found:
+def _of_session(graph: Any, found: Sequence[Sequence[Any]], place: Place, feeds: Any) -> Found:
     with tf.Session() as session:
         session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
-        return Found(_fetched(session, found, feeds), float(session.run(place.total())))
+        return Found(_fetched(session, found, feeds), float(session.run(place.total())), graph=graph)
 
 
 def _fetched(session: Any, found: Sequence[Sequence[Any]], feeds: Any) -> list[list[Any]]:

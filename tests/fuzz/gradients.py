@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from random import Random
 
+import numpy as np
+
 from tests.fuzz.difference import Difference
 from tests.golden.gradient_structures_cases import STRUCTURES, names_in
 from tests.graph.gradients import table
-from tests.graph.gradients.formulas import Nest, Wanted, wanted
+from tests.graph.gradients.formulas import Nest, Wanted, formula
 from tests.graph.gradients.ways import WAYS, Task
 
 DEPTH = 3
@@ -24,14 +26,15 @@ def program(seed: int) -> Difference | None:
     """The difference of the program of a seed from its formula; None where there is none."""
     random = Random(f"gradients {seed}")
     strategy, way, order, towers, writes = _place(random)
-    task, formula = _task(random, order, int(towers), writes == "counted")
+    task, wanted = _task(random, order, int(towers), writes == "counted")
     text = (
-        "from tests.graph.gradients.table import compare, wanted\nfrom tests.graph.gradients.ways import WAYS, Task\n\n"
+        "from tests.graph.gradients.formulas import formula\nfrom tests.graph.gradients.table import compare\n"
+        "from tests.graph.gradients.ways import WAYS, Task\n\n"
         f"task = {task}\n"
-        f"compare(task, WAYS[{way!r}](task, {strategy!r}, {towers}), wanted(task.nest, {towers}, task.x))"
+        f"compare(task, WAYS[{way!r}](task, {strategy!r}, {towers}), formula(task.nest, {towers}, task.x))"
     )
     try:
-        table.compare(task, WAYS[way](task, strategy, int(towers)), formula)
+        table.compare(task, WAYS[way](task, strategy, int(towers)), wanted)
     except AssertionError as error:
         return Difference(" ".join(str(error).split())[:400], text)
     except Exception as error:
@@ -52,9 +55,9 @@ def _task(random: Random, order: str, towers: int, writes: bool) -> tuple[Task, 
         nest, x = _nest(random, DEPTH), (random.randint(-8, 8) / 8, random.randint(-8, 8) / 8)
         if len(names_in(nest)) > 4:
             continue
-        formula = wanted.__wrapped__(nest, towers, x)
-        if formula.writes <= MOST and all(abs(v).max() < LARGEST for tower in formula.towers for v in tower):
-            return Task(nest, 1 if order == "first" else 2, writes, x), formula
+        wanted = formula(nest, towers, x)
+        if wanted.writes <= MOST and all(np.max(np.abs(v)) < LARGEST for tower in wanted.towers for v in tower):
+            return Task(nest, 1 if order == "first" else 2, writes, x), wanted
 
 
 def _nest(random: Random, depth: int) -> Nest:

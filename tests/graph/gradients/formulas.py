@@ -71,24 +71,36 @@ class Wanted:
 
 
 @functools.cache
-def wanted(nest: Nest, towers: int, x: tuple[float, ...] = tuple(X)) -> Wanted:
-    """The formula of a nest of structures, on towers of which the first has the input ``x``.
+def wanted(nest: Nest, towers: int) -> Wanted:
+    """``formula`` at the inputs of the table, found by differences too.
 
     Raises:
       AssertionError: derivatives and differences are not the same.
     """
-    found, writes = [], 0
     for i in range(towers):
-        given = [np.array(x) * (i + 1), VARIABLES["w"], VARIABLES["s"]][: 3 if reads_back(nest) else 2]
+        given = _given(nest, X * (i + 1))
         results, kit = _derivatives(nest, given)
         for got, function in ((results[1], _sum_of), (results[2], _squares_of)):
             near = _differences(functools.partial(function, nest, kit.frozen), given)
             size = max(1.0, float(np.max(np.abs(got))))
             np.testing.assert_allclose(got, near, rtol=0, atol=CLOSE * size, err_msg=str(nest))
-        first, second = (_split(r, given) for r in results[1:])
-        found.append([results[0], *first, *second])
+    return formula(nest, towers, tuple(X))
+
+
+def formula(nest: Nest, towers: int, x: tuple[float, ...]) -> Wanted:
+    """The formula of a nest of structures, on towers of which the first has the input ``x``."""
+    found, writes = [], 0
+    for i in range(towers):
+        given = _given(nest, np.array(x) * (i + 1))
+        (value, *derivatives), kit = _derivatives(nest, given)
+        found.append([value, *(part for entries in derivatives for part in _split(entries, given))])
         writes = kit.count
     return Wanted(found, writes)
+
+
+def _given(nest: Nest, x: Any) -> list[Any]:
+    """What is differentiated by."""
+    return [x, VARIABLES["w"], VARIABLES["s"]][: 3 if reads_back(nest) else 2]
 
 
 def _derivatives(nest: Nest, given: Sequence[Any], frozen: Any = None) -> tuple[list[Any], Arithmetic]:

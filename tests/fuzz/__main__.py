@@ -16,13 +16,14 @@ import argparse
 import sys
 from collections.abc import Callable
 
-from tests.fuzz import functions, operations, towers
+from tests.fuzz import functions, gradients, operations, towers
 from tests.fuzz.difference import Difference
 
 KINDS: dict[str, Callable[[int], Difference | None]] = {
     "operations": operations.program,
     "towers": towers.program,
     "functions": functions.program,
+    "gradients": gradients.program,
 }
 """What is made of a seed, by kind: a program that is run in all its ways; the first difference, or None."""
 

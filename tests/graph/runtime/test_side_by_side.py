@@ -449,3 +449,31 @@ def test_towers_stay_apart_where_devices_share_cores(monkeypatch, switch):
     runs(PROGRAMS["adam"], 2)
     assert switch.copies
     assert not any(switch.copies)
+
+
+@pytest.mark.parametrize("structure", ["loop", "branch"])
+def test_gradients_through_what_writes_are_those_of_each_tower(switch, structure):
+    """A loop or branch that writes is done once for each tower: the tower's gradient leads through it all the same."""
+
+    def gradients():
+        with tf.Graph().as_default(), tf.Session() as session:
+            w, fed, found = tf.Variable(0.5, use_resource=True), tf.placeholder(tf.float32, []), []
+            for k in range(2):
+                count = tf.Variable(0.0, use_resource=True)
+                with tf.device(f"/gpu:{k}"):
+                    x = fed * (k + 1.0)
+
+                    def written(a, x=x, count=count):
+                        with tf.control_dependencies([count.assign_add(1.0)]):
+                            return tf.identity(a) * x * w
+
+                    if structure == "loop":
+                        y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, written(a)), [0, x])[1]
+                    else:
+                        y = tf.cond(x > 0.0, lambda written=written, x=x: written(x), lambda x=x: x)
+                    found.append(tf.gradients(y, [x, w]))
+            session.run(tf.global_variables_initializer())
+            return session.run(found, {fed: 3.0})
+
+    wanted = {"loop": lambda x, w: [3 * x**2 * w**2, 2 * x**3 * w], "branch": lambda x, w: [2 * x * w, x**2]}
+    np.testing.assert_allclose(gradients(), [wanted[structure](x, 0.5) for x in (3.0, 6.0)])

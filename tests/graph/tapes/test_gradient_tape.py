@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 
 
@@ -288,3 +289,22 @@ def test_a_tape_lets_go():
     del y, tape
     gc.collect()
     assert inner() is None
+
+
+def test_a_function_in_a_graph_watches_what_it_uses_from_outside():
+    with tf.Graph().as_default():
+        x = tf.constant([1.0, 2.0])
+        v = tf1.get_variable("v", initializer=3.0, trainable=False, use_resource=True)
+
+        @tf.function
+        def gradients():
+            with tf.GradientTape() as tape:
+                tape.watch([x, v])
+                y = x * x * v
+            return tape.gradient(y, [x, v])
+
+        by_x, by_v = gradients()
+        with tf1.Session() as session:
+            session.run(tf1.global_variables_initializer())
+            np.testing.assert_array_equal(session.run(by_x), [6.0, 12.0])
+            assert session.run(by_v) == 5.0

@@ -9,7 +9,7 @@ once, and finds each tower's values.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import jax
 
@@ -191,6 +191,8 @@ def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
         [op for op in by_device[device] if op not in tainted and contested.isdisjoint(op.reads) and _can_join(op)]
         for device in devices
     ]
+    if any(_leaves(op, set(tower)) for tower in towers for op in tower if op.type == "Gradients"):
+        return None
     types = [Counter(op.type for op in tower) for tower in towers]
     common = sum(min(t[type] for t in types) for type in types[0])
     return towers if common and common >= _ALIKE * min(len(tower) for tower in towers) else None
@@ -201,6 +203,12 @@ def _can_join(op: Operation) -> bool:
     definition = op.definition
     plain = not (definition.given or definition.host or definition.dynamic or of_strings(op) or has_effect(op))
     return plain and not any(t.dtype in (resource, variant) for t in op.outputs)
+
+
+def _leaves(gradient: Operation, tower: Set[Operation]) -> bool:
+    """Whether a gradient's paths leave the tower before they end: there an operation that is done once has a part."""
+    outside = (step for step in gradient.attrs["path"] if step not in tower)
+    return any(t.op in tower for step in outside for t in step.inputs)
 
 
 def _after_writes(order: Sequence[Operation]) -> set[Operation]:

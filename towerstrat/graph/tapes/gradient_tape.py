@@ -244,7 +244,7 @@ class GradientTape:
         graph = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.own(_tensor_or_handle(s)) for s in sources]
-        watched = [graph.own(t) for t in self._watched if t._graph is graph or isinstance(t, EagerTensor)]
+        watched = [graph.own(t) for t in self._watched if isinstance(t, EagerTensor) or _encloses(t._graph, graph)]
         if self._watch_accessed_variables:
             watched += [h for h, v in graph.variables_read(self._has) if v.trainable]
         followed = reached_from(watched, self._has)
@@ -426,6 +426,14 @@ class _Sums:
         """The sum: IndexedSlices where nothing else was added, or a tensor, or None."""
         rows = self.rows(place)
         return self.total(place) if rows is None else rows
+
+
+def _encloses(outer: Graph, graph: Graph) -> bool:
+    """Whether a graph is another one, or one in which that function is traced."""
+    around: Graph | None = graph
+    while around is not None and around is not outer:
+        around = getattr(around, "outer", None)
+    return around is not None
 
 
 def _tensor_or_handle(value: Any) -> Tensor:

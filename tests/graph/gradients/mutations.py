@@ -1,0 +1,185 @@
+"""``python -m tests.graph.gradients.mutations [--only WORD] [TEST ...]``: which tests notice a gradient that is lost.
+
+Each mutation takes a repair out, or drops one flow of cotangents, in a copy of the tree, one at a time; the tests,
+files or rooms, run there until their first failure. Prints for each mutation which noticed it; the exit status is 1
+where none did. By default the tests are those of gradients.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+
+ROOT = pathlib.Path(__file__).parents[3]
+TESTS = (
+    "tests/graph/gradients/test_table.py",
+    "tests/fuzz/test_gradients.py",
+    "tests/graph/ops/test_gradients_in_loops.py",
+    "tests/graph/ops/test_control_flow.py",
+    "tests/graph/lowering",
+    "tests/graph/tapes",
+    "tests/graph/test_three_ways.py",
+    "tests/towers/mirrored",
+)
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A change of one line or a few.
+
+    Attributes:
+      what: what is lost.
+      file: below the package.
+      text, instead: what stands there once, and what takes its place.
+    """
+
+    what: str
+    file: str
+    text: str
+    instead: str
+
+
+REPAIRS = (
+    Mutation(
+        "initial values of loops in towers", "graph/ops/loops.py",
+        "return (*flows_of(found, inputs, made.body_vars), frozenset())",
+        "return (*flows_of(found, inputs, () if made.graph.trace else made.body_vars), frozenset())",
+    ),
+    Mutation(
+        "rows of vectorized_map in towers", "graph/tapes/vectorized.py",
+        "flows_of(depends, inputs, rows)", "flows_of(depends, inputs, () if graph.trace else rows)",
+    ),
+    Mutation(
+        "paths through what towers were later found to differ in", "graph/ir/traces.py",
+        "            self._lead_through(join, op, its)\n", "",
+    ),
+    Mutation(
+        "what a gradient in a region uses of outside: the gradient of a Jacobian", "graph/lowering/gradients.py",
+        "lowering = _with_records_of_region(lowering, op)", "lowering.fork()",
+    ),
+    Mutation(
+        "reads after writes in a region", "graph/lowering/lowering.py",
+        "if variable is None or value is variable:", "if True:",
+    ),
+    Mutation(
+        "what a gradient function uses, in a gradient of the gradient", "graph/lowering/gradients.py",
+        'kept = {o for o in path if o.definition.reads_value or o in op.attrs["rules"]}',
+        "kept = {o for o in path if o.definition.reads_value}",
+    ),
+    Mutation(
+        "gradients of gradients by the formula of a type", "graph/lowering/formulas.py",
+        "result = function(*arrays)", "result = value(*arrays)",
+    ),
+    Mutation(
+        "the last evaluation of a condition that writes", "graph/ops/loop_lowering.py",
+        "if self.cond_acts:  # Where", "if False:  # Where",
+    ),
+)  # fmt: skip
+FLOWS = (
+    Mutation(
+        "the second operand of an operation", "graph/lowering/tape.py",
+        "dict(zip(record.sources, record.pull(filled), strict=True))",
+        "dict(list(zip(record.sources, record.pull(filled), strict=True))[:1])",
+    ),
+    Mutation(
+        "the third use of a tensor", "graph/lowering/tape.py",
+        "for other in arrays[1:]:", "for other in arrays[1:2]:",
+    ),
+    Mutation(
+        "tensors that a loop captures", "graph/ops/loops.py",
+        "(*flows_of(found, inputs,", "(*flows_of([f.intersection(made.body_vars) for f in found], inputs,",
+    ),
+    Mutation(
+        "variables that loops and branches read", "graph/lowering/lowering.py",
+        "sources = [t for t in dict.fromkeys(op.inputs) if t in self.active]",
+        "sources = [t for t in self.active.intersection(op.inputs) if not (op.bodies and t.dtype is resource)]",
+    ),
+    Mutation(
+        "what the second branch depends on alone", "graph/ops/control_flow.py",
+        "differentiable_leaves([a], true) | differentiable_leaves([b], false)", "differentiable_leaves([a], true)",
+    ),
+    Mutation(
+        "the cotangent of the first branch", "graph/ops/control_flow.py",
+        "values = [_filled(v, t) for v, t in",
+        "values = [_filled(v if which or isinstance(v, Unwritten) else jax.lax.stop_gradient(v), t) for v, t in",
+    ),
+    Mutation(
+        "rows of a TensorArray that a loop reads", "graph/ops/loop_lowering.py",
+        "rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)",
+        "rows = tuple(lax.stop_gradient(walk.taken(self._rows(walk.op.inputs[0]), count)) for walk in self.reads)",
+    ),
+    Mutation(
+        "rows of a TensorArray that a loop writes", "graph/ops/loop_lowering.py",
+        "self.inits[i] = walk.put(self.inits[i], elements, count)",
+        "self.inits[i] = walk.put(self.inits[i], lax.stop_gradient(elements), count)",
+    ),
+    Mutation(
+        "what enters a loop whose length is found", "graph/ops/loop_lowering.py",
+        "lax.scan(masked, (alive, self.start()),", "lax.scan(masked, (alive, lax.stop_gradient(self.start())),",
+    ),
+    Mutation(
+        "tensors that a vectorized function captures", "graph/tapes/vectorized.py",
+        "depends = [differentiable_leaves([r], block) for r in block.results]",
+        "depends = [differentiable_leaves([r], block).intersection(rows) for r in block.results]",
+    ),
+    Mutation(
+        "rows of a table in IndexedSlices", "graph/lowering/gradients.py",
+        "return {op.inputs[0]: Rows(jnp.reshape(cotangent,", "return {op.inputs[0]: Rows(0 * jnp.reshape(cotangent,",
+    ),
+    Mutation(
+        "what towers share, in a gradient over all of them", "graph/lowering/gradients.py",
+        "return vary((yield whole), lowering.axis)", "return vary(whole, lowering.axis)",
+    ),
+)  # fmt: skip
+
+
+def noticed(mutation: Mutation, tests: list[str]) -> dict[str, str]:
+    """The tests that fail with a mutation: what was run -> the first test that failed."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder)
+        for name in ("towerstrat", "tests", "benchmarks", "pyproject.toml"):
+            source = ROOT / name
+            shutil.copytree(source, copy / name) if source.is_dir() else shutil.copy(source, copy / name)
+        changed = copy / "towerstrat" / mutation.file
+        text = changed.read_text()
+        if text.count(mutation.text) != 1:
+            raise ValueError(f"{mutation.file} has {text.count(mutation.text)} times what {mutation.what!r} changes.")
+        changed.write_text(text.replace(mutation.text, mutation.instead))
+        return {test: name for test in tests if (name := _first_failure(copy, test))}
+
+
+def _first_failure(copy: pathlib.Path, test: str) -> str:
+    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-x", "-q", test]
+    environment = {**os.environ, "PYTHONPATH": str(copy), "JAX_PLATFORMS": "cpu"}
+    ran = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
+    if ran.returncode == 0:
+        return ""
+    found = re.search(r"^(?:FAILED|ERROR) \S*::(.*?)(?: - .*)?$", ran.stdout, re.MULTILINE)
+    return found.group(1) if found else f"exit status {ran.returncode}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.graph.gradients.mutations", description="Lost gradients.")
+    parser.add_argument("--only", default="", help="the mutations of which this is said")
+    parser.add_argument("tests", nargs="*", default=TESTS, help="files or rooms of tests")
+    arguments = parser.parse_args()
+    unseen = 0
+    for kind, mutations in (("repair", REPAIRS), ("flow", FLOWS)):
+        for mutation in (m for m in mutations if arguments.only in m.what):
+            found = noticed(mutation, list(arguments.tests))
+            unseen += not found
+            print(f"{kind}: {mutation.what}: {'noticed by' if found else 'NOT NOTICED'}", flush=True)
+            for test, first in found.items():
+                print(f"    {test}: {first}", flush=True)
+    return 1 if unseen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

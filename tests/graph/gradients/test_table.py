@@ -1,0 +1,75 @@
+"""Gradients through structural operations, on every strategy and in every way, against formulas without structure."""
+
+import pytest
+
+from tests.golden.gradient_structures_cases import STRUCTURES
+from tests.graph.gradients import table
+from tests.graph.gradients.__main__ import difference
+from tests.graph.gradients.covering import combinations, covered
+from tests.graph.gradients.ways import Task, in_graph, in_steps
+from tests.graph.three_ways import within
+from towerstrat.graph.ir import registry
+
+FACTORS = list(table.FACTORS.values())
+
+
+@pytest.mark.parametrize("row", table.pairs(), ids=table.name_of)
+def test_pairs_of_values(row):
+    table.check(row)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("outer", table.FACTORS["outer"])
+def test_triples_of_values(outer):
+    _none_differs([row for row in table.triples() if row[0] == outer])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("outer", table.FACTORS["outer"])
+def test_all_structures_around_all(outer):
+    _none_differs([row for row in table.nested() if row[0] == outer])
+
+
+def _none_differs(rows):
+    found = {table.name_of(row): difference(row) for row in rows}
+    assert not {name: problem for name, problem in found.items() if problem}
+
+
+def counts(rows, strength):
+    """How many combinations of values the rows have, of how many there are."""
+    every = set(combinations(FACTORS, strength, table.allowed))
+    return len(every & {c for row in rows for c in covered(row, strength)}), len(every)
+
+
+def test_the_table_has_all_pairs_and_says_what_there_is_not():
+    found, every = counts(table.pairs(), 2)
+    assert found == every > 800
+    assert len(table.pairs()) <= 200
+    left_out = set(combinations(FACTORS, 2, lambda part: True)) - set(combinations(FACTORS, 2, table.allowed))
+    assert len(left_out) == 9
+    for rule in table.RULES:
+        assert any(rule.excludes({**dict.fromkeys(table.NAMES, ""), **_named(c)}) for c in left_out), rule.reason
+    for combination in left_out:
+        assert any(rule.excludes({**dict.fromkeys(table.NAMES, ""), **_named(combination)}) for rule in table.RULES)
+
+
+def _named(combination):
+    return {table.NAMES[place]: value for place, value in combination}
+
+
+@pytest.mark.long
+def test_the_table_has_all_triples():
+    found, every = counts(table.pairs() + table.triples(), 3)
+    assert found == every > 6000
+
+
+def test_an_operation_type_with_bodies_is_in_a_row():
+    """Those that hold regions, or are executed or narrowed as what has regions is."""
+    definitions = map(registry.lookup, registry.types())
+    with_bodies = {d.type for d in definitions if "bodies" in d.hidden or d.unroll or d.narrow}
+    built = set()
+    for name in STRUCTURES:
+        task = Task((name,), 1, writes=False)
+        way, strategy = (in_steps, "contrib TPU") if name == "plain" else (in_graph, "none")
+        built |= {op.type for op in within(way(task, strategy, 1).graph.root) if op.bodies}
+    assert with_bodies == built, "a type with bodies needs a structure of tests/golden/gradient_structures_cases.py"

@@ -84,7 +84,7 @@ FLOWS = {
 def test_a_flow_that_a_structure_does_not_have(graph, name, monkeypatch):
     """The engine believes what a structural operation says of itself; the walk does not."""
     build, module = FLOWS[name]
-    monkeypatch.setattr(module, "flows_of", lambda results, inputs: tuple(frozenset() for _ in results))
+    monkeypatch.setattr(module, "flows_of", lambda results, *_: tuple(frozenset() for _ in results))
     w = tf.get_variable("w", initializer=2.0, use_resource=True)
     y = build(w, tf.constant(3.0)) * w
     with pytest.raises(InternalError, match=r"(?s)with respect to w:0 .*test_gradient_check\.py.*please report it"):
@@ -94,7 +94,7 @@ def test_a_flow_that_a_structure_does_not_have(graph, name, monkeypatch):
 def test_a_flow_in_a_function(monkeypatch):
     with eager_mode():
         w = tf2.Variable(2.0)
-        monkeypatch.setattr(control_flow, "flows_of", lambda results, inputs: tuple(frozenset() for _ in results))
+        monkeypatch.setattr(control_flow, "flows_of", lambda results, *_: tuple(frozenset() for _ in results))
 
         @tf2.function
         def step(x):
@@ -124,7 +124,7 @@ def test_a_path_that_the_engine_does_not_find(graph, build, monkeypatch):
 def test_a_warning_on_request(graph, monkeypatch, caplog):
     """With ``TOWERSTRAT_GRADIENT_CHECK=warn`` a program goes on without what is missing."""
     monkeypatch.setenv("TOWERSTRAT_GRADIENT_CHECK", "warn")
-    monkeypatch.setattr(control_flow, "flows_of", lambda results, inputs: tuple(frozenset() for _ in results))
+    monkeypatch.setattr(control_flow, "flows_of", lambda results, *_: tuple(frozenset() for _ in results))
     w = tf.get_variable("w", initializer=2.0, use_resource=True)
     y = tf.cond(tf.constant(True), lambda: w * 3.0, lambda: w) + w
     with caplog.at_level(logging.WARNING, "tensorflow"):

@@ -7,7 +7,7 @@ the ``Gradients`` operation keeps them, the lowering records a ``jax.vjp`` of ea
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import jax

@@ -13,7 +13,7 @@ from tests.data.test_properties import source
 from tests.spread import spread
 from towerstrat.checkpoints.states import decoded, encoded
 from towerstrat.data.dataset_v1 import DatasetV1
-from towerstrat.data.pipeline import Pull
+from towerstrat.data.pipeline import Part, Pull
 from towerstrat.data.rows import Order
 from towerstrat.data.share import Share
 from towerstrat.data.state import Stateful, taken_again
@@ -219,3 +219,15 @@ def test_every_part_of_a_pipeline_has_a_state():
     assert len(found) > 30
     for kind in found:
         assert kind.changing is not None or kind.state is not Stateful.state, kind
+
+
+def test_every_part_has_a_name_in_states_that_is_its_own():
+    parts, kinds = [Part], {}
+    while parts:
+        parts += (below := parts.pop().__subclasses__())
+        for part in below:
+            if "kind" in vars(part):
+                assert kinds.setdefault(part.kind, part) is part
+            else:
+                assert part.__subclasses__(), f"{part} needs a kind"
+    assert len(kinds) > 50

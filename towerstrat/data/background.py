@@ -141,6 +141,8 @@ class PrefetchedPull(Pull):
 class Prefetch(Node):
     """The same elements, up to ``size`` of them taken ahead."""
 
+    kind = "Prefetch"
+
     sure = True
 
     def __init__(self, child: Node, size: Any):

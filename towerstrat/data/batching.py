@@ -47,7 +47,7 @@ def _batches(total: int, size: Any, drop_remainder: bool) -> int:
 class RowBatches(Pull):
     """Batches of the rows of a table: one gather each."""
 
-    changing = ("order", "_ahead")
+    changing = {"order": "order", "_ahead": "_ahead"}
 
     def __init__(self, rows: Rows, size: int, drop_remainder: bool):
         self.rows = rows
@@ -101,7 +101,7 @@ class RowBatches(Pull):
 class Batches(Pull):
     """Batches of elements that come one by one."""
 
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], size: int, drop_remainder: bool, structure: Structure):
         self.source = source
@@ -209,6 +209,8 @@ def stack(column: Sequence[Array]) -> Array:
 class Batch(Node):
     """``size`` elements at a time; the last batch is smaller, or left out."""
 
+    kind = "Batch"
+
     def __init__(self, child: Node, size: Any, drop_remainder: bool):
         if any(child.structure.nested):
             raise TypeError(
@@ -289,6 +291,8 @@ class PaddedBatch(Node):
       fillings: for each component the value to fill with.
     """
 
+    kind = "PaddedBatch"
+
     def __init__(self, child: Node, size: Any, shapes: Sequence[Any], fillings: Sequence[Any], drop_remainder: bool):
         self.children = (child,)
         self.size = size
@@ -361,6 +365,8 @@ class SparseBatches(Batches):
 class SparseBatch(Node):
     """``size`` arrays at a time, as one sparse tensor ``[size, *wanted]``; unknown sizes are the largest of a batch."""
 
+    kind = "SparseBatch"
+
     def __init__(self, child: Node, size: Any, wanted: TensorShape):
         self.children = (child,)
         self.size = size
@@ -380,7 +386,7 @@ class SparseBatch(Node):
 class RaggedElements(Pull):
     """Elements whose arrays of unknown sizes are ragged tensors."""
 
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], before: Structure, after: Structure):
         self.source = source
@@ -404,6 +410,8 @@ def _pairs(before: Structure, after: Structure) -> list[tuple[Structure, Structu
 class ToRagged(Node):
     """The same elements; a tensor of which a size is not known is a ragged tensor up to its last such dimension."""
 
+    kind = "ToRagged"
+
     def __init__(self, child: Node, splits_dtype: DType):
         self.children = (child,)
         self.splits_dtype = splits_dtype
@@ -425,7 +433,7 @@ class ToRagged(Node):
 
 
 class UnbatchedPull(Pull):
-    changing = ("source", "current", "position")
+    changing = {"source": "source", "current": "current", "position": "position"}
 
     def __init__(self, source: Iterator[Element], structure: Structure):
         self.source = source
@@ -449,6 +457,8 @@ class UnbatchedPull(Pull):
 
 class Unbatch(Node):
     """The rows of each element, one by one."""
+
+    kind = "Unbatch"
 
     def __init__(self, child: Node):
         self.children = (child,)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,6 +24,8 @@ class Computed(Node):
     Args:
       value: a nest of tensors of a graph's root.
     """
+
+    kind = "Computed"
 
     def __init__(self, value: Any):
         self.structure = Structure.of_tensors(value)
@@ -51,7 +53,7 @@ class Computed(Node):
 class _Runs(Pull):
     """It has no state of its own: what it takes from has one, in the session."""
 
-    changing = ()
+    changing: ClassVar[Mapping[str, str] | None] = {}
 
     def __init__(self, node: Computed, opening: Opening):
         self._node = node

@@ -48,6 +48,7 @@ class Recipe(Part):
       tensors: the graph tensors whose values they need.
     """
 
+    kind = "Recipe"
     functions: Sequence[Function] = ()
     tensors: Sequence[Tensor] = ()
 
@@ -108,6 +109,8 @@ def _over(node: Node, child: Node) -> Node:
 class WithPlaces(OfFunction):
     """The elements with the number of draws that a function has made before each, as a last component."""
 
+    kind = "WithPlaces"
+
     def __init__(self, child: Node, function: Function):
         before = child.structure
         structure = Structure((None,) * (len(before.dtypes) + 1), [*before.dtypes, int64], [*before.dims, ()])
@@ -133,7 +136,7 @@ class WithPlaces(OfFunction):
 
 
 class _PlacesPull(Pull):
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], clock: Callable[[int], int]):
         self.source = source
@@ -150,6 +153,8 @@ class _PlacesPull(Pull):
 
 class SideBySide(Recipe):
     """Recipes for the parts of elements that were put side by side."""
+
+    kind = "SideBySide"
 
     def __init__(self, parts: Sequence[Recipe]):
         super().__init__(sum(part.width for part in parts))
@@ -174,6 +179,8 @@ class Chain(Recipe):
       before: what is applied before them.
       first: the first map.
     """
+
+    kind = "Chain"
 
     def __init__(self, before: Recipe, first: Map):
         super().__init__(before.width)

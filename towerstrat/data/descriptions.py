@@ -20,8 +20,8 @@ def graph_def(node: Node) -> messages.GraphDef:
     names: dict[Node, str] = {}
     for part in [node, *(part for part in node.walk() if part is not node)]:
         if isinstance(part, Node) and part not in names:
-            names[part] = f"{type(part).__name__}Dataset_{len(names)}"
-            described.node.add(name=names[part], op=f"{type(part).__name__}Dataset")
+            names[part] = f"{part.kind}Dataset_{len(names)}"
+            described.node.add(name=names[part], op=f"{part.kind}Dataset")
     for part, entry in zip(names, described.node, strict=True):
         entry.input.extend(names[child] for child in part.children)
     return described

@@ -148,7 +148,7 @@ def elements_in(path: str, structure: Structure, compression: str = "") -> Itera
 class FilePull(Pull):
     """The elements in files, one file after the other."""
 
-    changing = ("taken",)
+    changing = {"taken": "taken"}
 
     def __init__(self, paths: Sequence[str], structure: Structure, compression: str):
         self.paths = paths
@@ -173,6 +173,8 @@ class FilePull(Pull):
 
 class ElementFile(Node):
     """The elements in files."""
+
+    kind = "ElementFile"
 
     def __init__(self, paths: Sequence[str], structure: Structure, compression: str = ""):
         self.paths = tuple(paths)
@@ -218,6 +220,8 @@ class FileCache(Node):
       path: of the file, a string or a tensor.
     """
 
+    kind = "FileCache"
+
     def __init__(self, child: Node, path: Any, compression: str = ""):
         self.children = (child,)
         self.path = path
@@ -242,6 +246,8 @@ class FileCache(Node):
 
 class Snapshot(FileCache):
     """As ``FileCache``, with a file of its own in a folder for each pipeline: what it consists of names the file."""
+
+    kind = "Snapshot"
 
     def _file(self, opening: Opening) -> str:
         return os.path.join(super()._file(opening), f"{whole_checksum(self.children[0], opening):08x}.elements")

@@ -11,16 +11,21 @@ import numpy as np
 from towerstrat.data.computed import Computed
 from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Array, Opening, Part, Seeds
+from towerstrat.data.share import Share
 from towerstrat.data.structure import Structure
 from towerstrat.data.variants import Bound
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.elements import Operation, Tensor, dependencies
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.types import DType
 from towerstrat.platform.plain import State
 
 _ROWS = 16
 """Rows of an array that are looked at."""
 _SHOWN = 80
 """Characters of the description of a pipeline's part that messages show."""
+_NAMES: dict[Any, str] = {DType: "DType", Share: "Share", TensorShape: "TensorShape"}
+"""Own classes of values that pipelines hold -> what they are called in saved states."""
 
 
 class _Look(NamedTuple):
@@ -55,7 +60,7 @@ def fingerprint(opening: Opening) -> State:
     at is not there: Python iterables and files are described by what they are, not by what is in them.
     """
     node = opening.node.meaning or opening.node
-    kinds = [type(part).__name__ for part in node.walk()]
+    kinds = [part.kind for part in node.walk()]
     return {"kinds": kinds, "checksum": _checksum(node, opening, _ROWS)}
 
 
@@ -100,7 +105,7 @@ def _described(value: Any, look: _Look) -> Any:
     if isinstance(value, Bound):
         return _described(value.node, _Look(value.values, look.rows))
     if isinstance(value, Part):
-        return [type(value).__name__, *(_described(v, look) for v in vars(value).values())]
+        return [value.kind, *(_described(v, look) for v in vars(value).values())]
     if isinstance(value, Seeds):
         return [value.graph_seed, _described(value.seed, look)]
     if isinstance(value, Structure):
@@ -117,7 +122,7 @@ def _described(value: Any, look: _Look) -> Any:
         return [_described(v, look) for v in value]
     if value is None or isinstance(value, bool | int | float | str | bytes | np.generic):
         return value
-    return getattr(value, "__qualname__", type(value).__qualname__)
+    return getattr(value, "__qualname__", None) or _NAMES.get(type(value), type(value).__qualname__)
 
 
 def _origin(tensor: Tensor, look: _Look) -> Any:

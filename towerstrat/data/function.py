@@ -88,6 +88,8 @@ class Function(Part):
       TypeError: the result is no structure of tensors. UnsupportedError: the function writes a variable.
     """
 
+    kind = "Function"
+
     whole: Function | None = None
 
     def __init__(

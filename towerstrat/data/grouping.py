@@ -50,7 +50,7 @@ class Reducer:
 class ReducedPull(Pull):
     """Reduces all elements by their keys; the results come out in the order of the keys."""
 
-    changing = ("source", "states", "ended")
+    changing = {"source": "source", "states": "states", "ended": "ended"}
 
     def __init__(self, source: Iterator[Element], key: Bound, init: Bound, reduce: Bound, finalize: Bound):
         self.source = source
@@ -72,6 +72,8 @@ class ReducedPull(Pull):
 
 class GroupByReducer(Node):
     """One element for each key."""
+
+    kind = "GroupByReducer"
 
     def __init__(self, child: Node, key: Function, init: Function, reduce: Function, finalize: Function):
         self.children = (child,)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from itertools import islice
@@ -53,7 +53,7 @@ class MappedPull(Pull):
     ahead, in order, each with the place of its draws: the elements do not depend on when they are made.
     """
 
-    changing = ("source", "taken", "waiting", "made")
+    changing = {"source": "source", "taken": "taken", "waiting": "waiting", "made": "made"}
 
     def __init__(
         self, source: Iterator[Element], function: Function | Leading, opening: Opening, ahead: int, enough: int
@@ -193,6 +193,8 @@ class _Threads:
 class Map(OfFunction):
     """``function`` of each element; ``ahead`` elements are taken at a time (-1: as many as pay)."""
 
+    kind = "Map"
+
     def __init__(self, child: Node, function: Function, structure: Structure, ahead: Any = 1):
         super().__init__(child, function, structure)
         self.ahead = ahead
@@ -246,7 +248,7 @@ class Map(OfFunction):
 
 
 class FilteredPull(Pull):
-    changing: ClassVar[tuple[str, ...] | None] = ("source",)
+    changing: ClassVar[Mapping[str, str] | None] = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], predicate: Bound):
         self.source = source
@@ -262,12 +264,14 @@ class FilteredPull(Pull):
 class Filter(OfFunction):
     """The elements for which the predicate is true."""
 
+    kind = "Filter"
+
     def open(self, opening: Opening) -> Iterator[Element]:
         return FilteredPull(self.child.open(opening), self.function.bind(opening))
 
 
 class TakenWhilePull(FilteredPull):
-    changing = ("source", "ended")
+    changing = {"source": "source", "ended": "ended"}
     ended = False
 
     def __next__(self) -> Element:
@@ -282,6 +286,8 @@ class TakenWhilePull(FilteredPull):
 
 class TakeWhile(OfFunction):
     """The elements before the first for which the predicate is false."""
+
+    kind = "TakeWhile"
 
     def open(self, opening: Opening) -> Iterator[Element]:
         return TakenWhilePull(self.child.open(opening), self.function.bind(opening))
@@ -308,7 +314,14 @@ class InnerDataset:
 class InterleavedPull(Pull):
     """Goes round ``cycle`` open datasets, ``block`` elements from each at a time."""
 
-    changing = ("source", "slots", "place", "taken", "open_count", "ended")
+    changing = {
+        "source": "source",
+        "slots": "slots",
+        "place": "place",
+        "taken": "taken",
+        "open_count": "open_count",
+        "ended": "ended",
+    }
 
     def __init__(self, source: Iterator[Element], open_inner: InnerDataset, cycle: int, block: int):
         self.source = source
@@ -356,6 +369,8 @@ class InterleavedPull(Pull):
 class Interleave(OfFunction):
     """The elements of the datasets that a function makes, several of them open at a time."""
 
+    kind = "Interleave"
+
     def __init__(self, child: Node, function: Function, inner: Node, cycle: Any, block: Any, tensors: Sequence[Any]):
         super().__init__(child, function, inner.structure)
         self.inner = inner
@@ -373,7 +388,7 @@ class Interleave(OfFunction):
 
 
 class ScannedPull(Pull):
-    changing = ("source", "carry")
+    changing = {"source": "source", "carry": "carry"}
 
     def __init__(self, source: Iterator[Element], function: Bound, carry: Element):
         self.source = source
@@ -391,6 +406,8 @@ class ScannedPull(Pull):
 class Scan(OfFunction):
     """``function(state, element) -> (state, output)`` along the elements."""
 
+    kind = "Scan"
+
     def __init__(self, child: Node, function: Function, structure: Structure, initial: Sequence[Any]):
         super().__init__(child, function, structure)
         self.initial = initial
@@ -407,6 +424,8 @@ class Scan(OfFunction):
 class Elements(Node):
     """Elements that were collected; the dataset that a window's function receives."""
 
+    kind = "Elements"
+
     def __init__(self, structure: Structure):
         self.structure = structure
 
@@ -417,7 +436,7 @@ class Elements(Node):
 class WindowedPull(Pull):
     """Collects elements by key; a full window becomes a dataset, whose elements come out."""
 
-    changing = ("source", "groups", "current", "ended")
+    changing = {"source": "source", "groups": "groups", "current": "current", "ended": "ended"}
 
     def __init__(self, source: Iterator[Element], key: Bound, size: Bound | int, reduce: InnerDataset):
         self.source = source
@@ -469,6 +488,8 @@ class WindowedPull(Pull):
 class GroupByWindow(OfFunction):
     """Windows of consecutive elements of one key, each reduced by a function to a dataset."""
 
+    kind = "GroupByWindow"
+
     def __init__(self, child: Node, key: Function, reduce: Function, inner: Node, size: Function | int):
         super().__init__(child, reduce, inner.structure)
         self.key = key
@@ -486,7 +507,7 @@ class GroupByWindow(OfFunction):
 class BucketedPull(Pull):
     """Batches of elements of similar length; what is left at the end comes out by bucket."""
 
-    changing = ("source", "groups")
+    changing = {"source": "source", "groups": "groups"}
 
     def __init__(self, source: Iterator[Element], length: Bound, node: Buckets, opening: Opening):
         self.source = source
@@ -528,6 +549,8 @@ class Buckets(OfFunction):
       forbidden: the bucket whose elements are an error, or None.
     """
 
+    kind = "Buckets"
+
     def __init__(
         self, child: Node, length: Function, boundaries: Sequence[int], sizes: Sequence[int], windows: Sequence[Node],
         forbidden: int | None,
@@ -553,7 +576,7 @@ class ChosenPull(Pull):
       choices: what ``choose`` takes its choices from.
     """
 
-    changing = ("parts", "choices", "alive")
+    changing = {"parts": "parts", "choices": "choices", "alive": "alive"}
 
     def __init__(
         self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int], choices: object, stop: bool
@@ -580,6 +603,8 @@ class ChosenPull(Pull):
 class ChooseFrom(Node):
     """Elements of several datasets, in the order that a dataset of their numbers tells."""
 
+    kind = "ChooseFrom"
+
     def __init__(self, parts: Sequence[Node], choices: Node, stop: bool):
         self.stop = stop
         self.children = (*parts, choices)
@@ -603,6 +628,8 @@ class ChooseFrom(Node):
 
 class SampleFrom(Node):
     """Elements of several datasets, each drawn at random."""
+
+    kind = "SampleFrom"
 
     def __init__(self, parts: Sequence[Node], weights: Sequence[float], seeds: Any, stop: bool, again: bool):
         self.stop = stop

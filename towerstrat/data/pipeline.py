@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -211,7 +211,15 @@ UNKNOWN = -2
 
 
 class Part:
-    """A node of a pipeline, or a function of one."""
+    """A node of a pipeline, or a function of one.
+
+    What it was given are its attributes, in the order in which they are set: saved states have a checksum of these.
+
+    Attributes:
+      kind: the name of the class in saved states, which stays when the class gets another one.
+    """
+
+    kind: ClassVar[str]
 
     def walk(self) -> Iterator[Part]:
         """This and all that it consists of, in the same order in every run of a program."""

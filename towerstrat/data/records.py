@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,19 @@ from towerstrat.platform.records import Block, blocks
 Records = Iterator[tuple[bytes, int]]
 """The records of a file, each with the position after it."""
 Blocks = Iterator[Block]
+_Read = TypeVar("_Read", bound=Callable[..., Blocks])
+
+
+def reads_blocks(name: str) -> Callable[[_Read], _Read]:
+    """A function that reads the blocks of a file is called ``name`` in saved states, whatever its own name is."""
+
+    def named(read: _Read) -> _Read:
+        read.__qualname__ = name
+        return read
+
+    return named
+
+
 """The records of a file, as many at a time as are read together."""
 _BYTES = 1 << 16
 
@@ -53,6 +66,7 @@ def in_blocks(records: Records) -> Blocks:
             return
 
 
+@reads_blocks("lines")
 def lines(name: str, position: int, compression: str) -> Blocks:
     """The lines of a file from a position on, without their ends, and without any carriage return."""
     return in_blocks(_lines(name, position, compression))
@@ -65,12 +79,14 @@ def _lines(name: str, position: int, compression: str) -> Records:
             yield line.rstrip(b"\n").replace(b"\r", b""), position
 
 
+@reads_blocks("framed")
 def framed(name: str, position: int, compression: str) -> Blocks:
     """The records of a TFRecord file from a position on. Raises DataLossError where they are damaged."""
     with opened(name, compression, position) as file:
         yield from blocks(file, name, position)
 
 
+@reads_blocks("fixed")
 def fixed(name: str, position: int, length: int, header: int, footer: int) -> Blocks:
     """The records of one length between a header and a footer, from a position on."""
     return in_blocks(_fixed(name, position, length, header, footer))
@@ -104,7 +120,7 @@ def scalar_string(value: bytes) -> np.ndarray[Any, Any]:
 class RecordsPull(Pull):
     """The records of one file after the other."""
 
-    changing = ("names", "name", "position")
+    changing = {"names": "names", "name": "name", "position": "position"}
 
     def __init__(self, names: Iterator[Element], read: Callable[[str, int], Blocks]):
         self.names = names
@@ -183,6 +199,8 @@ class Files(Node):
       arguments: numbers or strings, or tensors of them.
     """
 
+    kind = "Files"
+
     def __init__(self, names: Node, read: Callable[..., Blocks], arguments: Sequence[Any]):
         self.children = (names,)
         self.read = read
@@ -201,6 +219,8 @@ class Matching(Node):
     Args:
       patterns: strings, or one tensor of them.
     """
+
+    kind = "Matching"
 
     def __init__(self, patterns: Any):
         self.patterns = patterns

@@ -95,6 +95,8 @@ def saved(node: Node, path: Any, compression: Any, shard_func: Callable[..., Any
 class ShardDatasets(Node):
     """A dataset for each file of elements in a folder."""
 
+    kind = "ShardDatasets"
+
     def __init__(self, paths: Sequence[str], structure: Structure, compression: str, dataset: Any):
         self.parts = [ElementFile([path], structure, compression) for path in paths]
         self.structure = Structure(None, [variant], [()], [Nested(structure, dataset)])

@@ -68,7 +68,7 @@ class Columns:
 class ShuffledPull(Pull):
     """Draws from a buffer of the next ``size`` elements."""
 
-    changing = ("source", "draws", "buffer", "ended", "waiting")
+    changing = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended", "waiting": "waiting"}
 
     def __init__(self, source: Iterator[Element], size: int, draws: Draws):
         self.source = source

@@ -71,7 +71,7 @@ def described(value: Any, drop_first: bool) -> Structure:
 class RowPull(Pull):
     """The rows of a pass over a table, one by one."""
 
-    changing = ("order", "numbers")
+    changing = {"order": "order", "numbers": "numbers"}
 
     def __init__(self, rows: Rows):
         self.rows = rows
@@ -98,7 +98,7 @@ class RowPull(Pull):
 class Listed(Pull):
     """Elements that are there."""
 
-    changing = ("position",)
+    changing = {"position": "position"}
 
     def __init__(self, elements: Sequence[Element]):
         self.elements = elements
@@ -113,6 +113,8 @@ class Listed(Pull):
 
 class Whole(Node):
     """One element: the components themselves."""
+
+    kind = "Whole"
 
     sure = True
 
@@ -130,6 +132,8 @@ class Whole(Node):
 
 class Slices(Node):
     """The rows of the components."""
+
+    kind = "Slices"
 
     sure = True
 
@@ -166,7 +170,7 @@ class Slices(Node):
 
 
 class RangePull(Pull):
-    changing = ("value",)
+    changing = {"value": "value"}
 
     def __init__(self, start: int, stop: int | None, step: int, kind: np.dtype[Any]):
         self.value = start
@@ -184,6 +188,8 @@ class RangePull(Pull):
 
 class CompositeSlices(Node):
     """The rows of components, sparse and ragged tensors among them."""
+
+    kind = "CompositeSlices"
 
     def __init__(self, value: Any):
         self.components = flatten(value)
@@ -203,6 +209,8 @@ class CompositeSlices(Node):
 class SparseTriples(CompositeSlices):
     """The rows of a sparse tensor, each as a tuple of three dense components."""
 
+    kind = "SparseTriples"
+
     def __init__(self, value: Any):
         super().__init__(value)
         self.structure = Structure((None, None, None), self.structure.dtypes, self.structure.dims)
@@ -215,6 +223,8 @@ def slices(value: Any) -> Node:
 
 class Range(Node):
     """``start, start + step, ...`` up to before ``stop`` (None: endless)."""
+
+    kind = "Range"
 
     sure = True
 
@@ -263,6 +273,8 @@ class RandomPull(Pull):
 
 class Random(Node):
     """Random integers below 2**32, without end."""
+
+    kind = "Random"
 
     def __init__(self, seeds: Seeds, again: bool = False):
         self.seeds = seeds
@@ -362,6 +374,8 @@ class CheckedPull(Pull):
 class Generated(Node):
     """What ``generator(*args)`` yields; called anew for each pass."""
 
+    kind = "Generated"
+
     def __init__(self, generator: Callable[..., Iterable[Any]], structure: Structure, args: Sequence[Any]):
         self.generator = generator
         self.structure = structure
@@ -399,6 +413,8 @@ class Iterated(Node):
       make: gives a fresh iterator, or None where there is only one.
       first: an iterator that was begun, and what it yielded.
     """
+
+    kind = "Iterated"
 
     def __init__(
         self, make: Callable[[], Iterator[Any]] | None, begun: Iterator[Any], first: Any, structure: Structure

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from typing import Any, ClassVar
 
@@ -27,21 +27,22 @@ class Stateful:
     made as this one was, and resumes its state, goes on as this one would.
 
     Attributes:
-      changing: the attributes that make up the state: values, stateful objects, lists of these. None: it has none.
+      changing: name in a state -> the attribute that is there: values, stateful objects, lists of these; None: it has
+        no state. The names are in files, and stay as they are when an attribute gets another one.
     """
 
-    changing: ClassVar[tuple[str, ...] | None] = None
+    changing: ClassVar[Mapping[str, str] | None] = None
 
     def state(self) -> State:
         """The state now: the caller may keep it while this object goes on. Raises Stateless where there is none."""
         if self.changing is None:
             raise Stateless(type(self).__name__)
-        return {name: state_of(getattr(self, name)) for name in self.changing}
+        return {key: state_of(getattr(self, name)) for key, name in self.changing.items()}
 
     def resume(self, state: State) -> None:
         """Goes to a state that an object made like this one gave."""
-        for name in self.changing or ():
-            setattr(self, name, self.resumed(name, state[name]))
+        for key, name in (self.changing or {}).items():
+            setattr(self, name, self.resumed(name, state[key]))
 
     def resumed(self, name: str, state: State) -> Any:
         """The value of an attribute, from its state."""

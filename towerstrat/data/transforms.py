@@ -68,7 +68,7 @@ class Reordering(Node):
 
 
 class LimitedPull(Pull):
-    changing = ("source", "skip", "left")
+    changing = {"source": "source", "skip": "skip", "left": "left"}
 
     def __init__(self, source: Iterator[Element], skip: int, limit: int | None):
         self.source = source
@@ -99,6 +99,8 @@ class LimitedPull(Pull):
 class Take(Reordering):
     """The first ``count`` elements; all of them where it is negative."""
 
+    kind = "Take"
+
     def __init__(self, child: Node, count: Any):
         super().__init__(child)
         self.count = count
@@ -124,6 +126,8 @@ class Take(Reordering):
 class Skip(Reordering):
     """All but the first ``count`` elements; none where it is negative."""
 
+    kind = "Skip"
+
     def __init__(self, child: Node, count: Any):
         super().__init__(child)
         self.count = count
@@ -147,7 +151,7 @@ class Skip(Reordering):
 
 
 class ShardedPull(Pull):
-    changing = ("source", "position")
+    changing = {"source": "source", "position": "position"}
 
     def __init__(self, source: Iterator[Element], number: int, index: int):
         self.source = source
@@ -166,6 +170,8 @@ class ShardedPull(Pull):
 
 class Shard(Reordering):
     """Every ``number``-th element, starting at ``index``."""
+
+    kind = "Shard"
 
     def __init__(self, child: Node, number: Any, index: Any):
         super().__init__(child)
@@ -198,7 +204,7 @@ class Shard(Reordering):
 
 
 class RepeatedPull(Pull):
-    changing = ("left", "current", "seen_in_pass")
+    changing = {"left": "left", "current": "current", "seen_in_pass": "seen_in_pass"}
 
     def __init__(self, child: Node, opening: Opening, count: int):
         self.child = child
@@ -234,6 +240,8 @@ class RepeatedPull(Pull):
 
 class Repeat(Reordering):
     """``count`` passes one after the other; endless where it is negative."""
+
+    kind = "Repeat"
 
     def __init__(self, child: Node, count: Any):
         super().__init__(child)
@@ -271,6 +279,8 @@ class Repeat(Reordering):
 
 class Shuffle(Reordering):
     """A random order: each element is drawn from the next ``size`` that were not drawn yet."""
+
+    kind = "Shuffle"
 
     def __init__(self, child: Node, size: Any, seeds: Seeds, reshuffle: bool):
         super().__init__(child)
@@ -322,7 +332,7 @@ def side_by_side(parts: Sequence[Rows]) -> tuple[RowFunction, ...]:
 
 
 class ZippedPull(Pull):
-    changing = ("sources",)
+    changing = {"sources": "sources"}
 
     def __init__(self, sources: Sequence[Iterator[Element]]):
         self.sources = sources
@@ -333,6 +343,8 @@ class ZippedPull(Pull):
 
 class Zip(Node):
     """One element of each, side by side; ends with the shortest."""
+
+    kind = "Zip"
 
     def __init__(self, parts: Any):
         self.children = tuple(nest.flatten(parts))
@@ -357,7 +369,7 @@ class Zip(Node):
 
 
 class ConcatenatedPull(Pull):
-    changing = ("place", "current")
+    changing = {"place": "place", "current": "current"}
 
     def __init__(self, nodes: Sequence[Node], opening: Opening):
         self.nodes = nodes
@@ -383,6 +395,8 @@ class ConcatenatedPull(Pull):
 class Concatenate(Node):
     """All elements of one, then all of the other."""
 
+    kind = "Concatenate"
+
     def __init__(self, first: Node, second: Node):
         self.children = (first, second)
         self.structure = first.structure.relaxed(second.structure)
@@ -397,6 +411,8 @@ class Concatenate(Node):
 class Cache(Reordering):
     """Remembers the elements of the first complete pass, in memory."""
 
+    kind = "Cache"
+
     def rows(self, opening: Opening) -> Rows | None:
         rows = self.child.rows(opening)
         return rows if rows is not None and rows.plain is not None and not rows.functions else None
@@ -407,7 +423,7 @@ class Cache(Reordering):
 
 
 class IgnoringErrors(Pull):
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], log: bool):
         self.source = source
@@ -427,6 +443,8 @@ class IgnoringErrors(Pull):
 class IgnoreErrors(Node):
     """The elements that could be computed."""
 
+    kind = "IgnoreErrors"
+
     def __init__(self, child: Node, log: bool = False):
         self.children = (child,)
         self.structure = child.structure
@@ -437,7 +455,7 @@ class IgnoreErrors(Node):
 
 
 class UniquePull(Pull):
-    changing = ("source", "seen")
+    changing = {"source": "source", "seen": "seen"}
 
     def __init__(self, source: Iterator[Element]):
         self.source = source
@@ -455,6 +473,8 @@ class UniquePull(Pull):
 class Unique(Node):
     """The first of equal elements (single components that are scalars)."""
 
+    kind = "Unique"
+
     def __init__(self, child: Node):
         self.children = (child,)
         self.structure = child.structure
@@ -464,7 +484,7 @@ class Unique(Node):
 
 
 class EnsuredPull(Pull):
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], shapes: Sequence[TensorShape], structure: Structure):
         self.source = source
@@ -484,6 +504,8 @@ class EnsuredPull(Pull):
 class Ensured(Node):
     """The same elements, made sure to be of given shapes."""
 
+    kind = "Ensured"
+
     def __init__(self, child: Node, dims: Sequence[Dims]):
         self.children = (child,)
         self.shapes = [TensorShape(d).merge_with(c) for d, c in zip(dims, child.structure.dims, strict=True)]
@@ -497,7 +519,7 @@ class Ensured(Node):
 
 
 class CountedPull(Pull):
-    changing = ("source", "seen")
+    changing = {"source": "source", "seen": "seen"}
 
     def __init__(self, source: Iterator[Element], count: int):
         self.source = source
@@ -523,6 +545,8 @@ class CountedPull(Pull):
 class Counted(Node):
     """The same elements, made sure to be so many."""
 
+    kind = "Counted"
+
     def __init__(self, child: Node, count: int):
         self.children = (child,)
         self.structure = child.structure
@@ -537,6 +561,8 @@ class Counted(Node):
 
 class WithOptions(Reordering):
     """The same elements; keeps what ``with_options`` was given."""
+
+    kind = "WithOptions"
 
     def __init__(self, child: Node, options: Options):
         super().__init__(child)

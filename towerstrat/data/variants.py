@@ -51,6 +51,8 @@ class Bound:
 class VariantNode(Node):
     """The pipeline behind a variant tensor, known only when it is opened (TensorFlow's ``_VariantDataset``)."""
 
+    kind = "VariantNode"
+
     def __init__(self, handle: Tensor, structure: Structure):
         self.handle = handle
         self.tensors = (handle,)

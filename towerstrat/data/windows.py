@@ -23,6 +23,8 @@ from towerstrat.graph.ir.types import variant
 class Collected(Node):
     """Elements that are there."""
 
+    kind = "Collected"
+
     def __init__(self, structure: Structure, elements: Sequence[Element]):
         self.structure = structure
         self.elements = elements
@@ -37,7 +39,7 @@ class Collected(Node):
 class SlidingPull(Pull):
     """Windows of ``size`` elements, ``stride`` apart, that begin ``shift`` elements after each other."""
 
-    changing = ("source", "waiting")
+    changing = {"source": "source", "waiting": "waiting"}
 
     def __init__(self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, structure: Structure):
         self.source = source
@@ -81,6 +83,8 @@ class Window(Node):
       ValueError: ``size``, ``shift`` or ``stride`` is not above 0.
     """
 
+    kind = "Window"
+
     def __init__(self, child: Node, size: Any, shift: Any, stride: Any, drop: Any, dataset: Any):
         self.children = (child,)
         self.given = {"size": size, "shift": shift, "stride": stride}
@@ -113,7 +117,7 @@ class Window(Node):
 class SlidingBatches(Batches):
     """Batches of the elements of sliding windows."""
 
-    changing = ("windows",)
+    changing = {"windows": "windows"}
 
     def __init__(self, windows: SlidingPull, structure: Structure):
         super().__init__(iter(()), 0, True, structure)
@@ -135,6 +139,8 @@ class SlidingBatch(Node):
     Args:
       shift: how far a window begins after the one before. stride: how far apart its elements are.
     """
+
+    kind = "SlidingBatch"
 
     def __init__(self, child: Node, size: Any, shift: Any, stride: Any):
         self.children = (child,)

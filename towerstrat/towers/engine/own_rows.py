@@ -126,6 +126,8 @@ class OwnRows(Node):
       share: the positions, and those of this process.
     """
 
+    kind = "OwnRows"
+
     def __init__(self, plan: _Plan, batch: Batch, structure: Structure, share: Share):
         self.children = (plan.child,)
         self.recipe = plan.recipe
@@ -163,7 +165,7 @@ class OwnRows(Node):
 class _Elements(Stateful):
     """Elements that come in blocks, or one by one, so many at a time."""
 
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element]):
         self.source = source
@@ -180,7 +182,7 @@ class _Elements(Stateful):
 class _TableRows(Stateful):
     """The same of a pass over a table."""
 
-    changing = ("order",)
+    changing = {"order": "order"}
 
     def __init__(self, rows: Rows):
         self.rows = rows
@@ -192,7 +194,7 @@ class _TableRows(Stateful):
 
 
 class _OwnRowsPull(Pull):
-    changing = ("source", "taken")
+    changing = {"source": "source", "taken": "taken"}
 
     def __init__(
         self,

@@ -33,6 +33,8 @@ class Split(Node):
       structure: of one replica's part.
     """
 
+    kind = "Split"
+
     sure = True
 
     def __init__(self, child: Node, share: Share):
@@ -68,7 +70,7 @@ def _share(dims: Any, replicas: int) -> Any:
 
 
 class _Splits(Pull):
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], share: Share):
         self.source = source
@@ -121,6 +123,8 @@ class Shares(Node):
       replicas: how many there are.
     """
 
+    kind = "Shares"
+
     sure = True
 
     def __init__(self, child: Node, replicas: int):
@@ -137,7 +141,7 @@ class Shares(Node):
 
 
 class _Shares(Pull):
-    changing = ("source", "left")
+    changing = {"source": "source", "left": "left"}
 
     def __init__(self, source: Iterator[Element], replicas: int):
         self.source = source
@@ -165,6 +169,8 @@ class Dealt(Node):
     Raises:
       ValueError: pipelines whose elements differ in structure, type or static shape.
     """
+
+    kind = "Dealt"
 
     sure = True
 
@@ -212,7 +218,7 @@ class Dealt(Node):
 
 
 class _Deals(Pull):
-    changing = ("sources", "taken")
+    changing = {"sources": "sources", "taken": "taken"}
 
     def __init__(self, sources: Sequence[Iterator[Element]], share: Share, whole: bool):
         self.sources: list[Iterator[Element] | None] = list(sources)

@@ -121,6 +121,8 @@ class _Observed(Node):
 class Aggregated(_Observed):
     """What is observed below goes to an aggregator."""
 
+    kind = "Aggregated"
+
     def __init__(self, child: Node, aggregator: StatsAggregator):
         super().__init__(child)
         self.aggregator = aggregator
@@ -133,7 +135,7 @@ class Aggregated(_Observed):
 class MeasuredPull(Pull):
     """Adds a number for each element that is taken: ``measure(element, seconds)``."""
 
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], add: Callable[[float], None], measure: Callable[..., float]):
         self.source = source
@@ -149,6 +151,8 @@ class MeasuredPull(Pull):
 
 class Measured(_Observed):
     """A number of each element goes to the aggregator of the pass, where there is one."""
+
+    kind = "Measured"
 
     def __init__(self, child: Node, tag: str, measure: Callable[..., float]):
         super().__init__(child)

@@ -31,6 +31,8 @@ class SplitAlong(Node):
       dimensions: of the components.
     """
 
+    kind = "SplitAlong"
+
     def __init__(self, child: Node, share: Share, dimensions: Sequence[int]):
         self.children = (child,)
         self.share: Share = share
@@ -67,6 +69,8 @@ class Joined(Node):
       dimensions: of the components, along which their parts follow each other; None: the first.
     """
 
+    kind = "Joined"
+
     sure = True
 
     def __init__(self, child: Node, count: int, dimensions: Sequence[int] | None):
@@ -92,7 +96,7 @@ class Joined(Node):
 
 
 class _Joins(Pull):
-    changing = ("source", "taken")
+    changing = {"source": "source", "taken": "taken"}
 
     def __init__(self, node: Joined, source: Iterator[Element]):
         self.node = node
@@ -112,6 +116,8 @@ class _Joins(Pull):
 
 class Broadcast(Node):
     """Each element as a whole for every tower."""
+
+    kind = "Broadcast"
 
     def __init__(self, child: Node, share: Share):
         self.children = (child,)
@@ -137,6 +143,8 @@ class Marked(Node):
       share: the towers, and those of this process; None: one tower, whose elements are no parts.
       size: how many rows a tower's part of each component gets; None: those that it has.
     """
+
+    kind = "Marked"
 
     def __init__(self, child: Node, share: Share | None, size: int | None):
         self.children = (child,)
@@ -192,7 +200,7 @@ def _counts(part: Any) -> list[int]:
 class _Mapped(Pull):
     """Elements of another pull, each passed through a function of the element alone."""
 
-    changing = ("source",)
+    changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], function: Callable[[Element], Element]):
         self.source = source

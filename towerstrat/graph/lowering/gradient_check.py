@@ -112,6 +112,8 @@ class Dependence:
         """What one output of a gradient depends on: cotangents given, and the values that gradients on its way use."""
         owners = [x for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True) for _ in range(1 + bool(rows))]
         path, active, rules = set(op.attrs["path"]), op.attrs["active"], op.attrs["rules"]
+        if any(step.type == "Gradients" for step in path):
+            return  # which values a second gradient uses is a matter of third derivatives: nothing is claimed
         seeds: dict[Tensor, list[Tensor]] = {}
         for y, seed in zip(op.attrs["ys"], op.attrs["seeds_given"], strict=True):
             if seed is not None:

@@ -22,7 +22,7 @@ WRONG = 3
 class Blocks(Pull):
     """Elements of so many values each, and their numbers; ``at_once`` of one size and more may come together."""
 
-    changing = ("place",)
+    changing = {"place": "place"}
 
     def __init__(self, sizes, at_once=1):
         self.sizes = sizes
@@ -51,6 +51,7 @@ class Blocks(Pull):
 class Numbered(Node):
     """``Blocks`` as a pipeline."""
 
+    kind = "Numbered"
     structure = Structure((None, None), [int64, string], [(None,), ()])
 
     def __init__(self, sizes, at_once):

@@ -62,7 +62,7 @@ def test_where_threefry_is_not_partitionable_the_whole_is_drawn():
 
 
 def test_stateless_draws_of_all_shapes_share_a_program():
-    block = draws._program(random._uniform, np.dtype(np.float32))
+    block = draws._program(random._uniform, np.dtype(np.float32), jax.default_backend())
     with mode.eager_mode():
         eagerly = [random.stateless_random_uniform(shape, [3, 5]).numpy() for shape in ([7, 3], [2, 11], [20_000])]
         compiled = traced(lambda: random.stateless_random_uniform([20_000], [3, 5]))().numpy()

@@ -339,7 +339,7 @@ def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Cel
     Raises:
       UnsupportedError: it is differentiated by a variable that was assigned since.
     """
-    around = next(frame.state for frame in lowering.frames() if not frame.differentiated)
+    around: Mapping[Cell, Any] = next((f.state for f in lowering.frames() if step in f.snapshots), {})
     state = {}
     for cell, value in lowering.state_read_by(step).items():
         if lowering.state.get(cell) is around.get(cell):

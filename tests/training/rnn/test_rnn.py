@@ -136,7 +136,7 @@ def test_wrong_lengths_are_an_error_when_they_are_used():
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         with pytest.raises(
-            tf.errors.InvalidArgumentError, match="Incompatible shapes|Expected (shape for Tensor|a condition of shape)"
+            tf.errors.InvalidArgumentError, match="Incompatible shapes|a condition of shape"
         ):
             sess.run(output, {lengths: [1, 2]})
 

@@ -135,9 +135,7 @@ def test_wrong_lengths_are_an_error_when_they_are_used():
     output, _ = tf.nn.dynamic_rnn(rnn_cell.GRUCell(3), x, sequence_length=lengths, dtype=tf.float32)
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
-        with pytest.raises(
-            tf.errors.InvalidArgumentError, match="Incompatible shapes|a condition of shape"
-        ):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Incompatible shapes|a condition of shape"):
             sess.run(output, {lengths: [1, 2]})
 
 

@@ -45,7 +45,7 @@ _CONVOLUTIONS = {
         Convolution2DTranspose=Conv2DTranspose Convolution3DTranspose=Conv3DTranspose"""),
 }
 _GRAPHS = {
-    **named("graph.ir.convert", "is_dense_tensor_like register_dense_tensor_like_type"),
+    **named("graph.ir.tensor_conversion", "is_dense_tensor_like register_dense_tensor_like_type"),
     **named("graph.ir.default_graph", "_get_graph_from_inputs=graph_of"),
     **named("compat.utilities.collection_protos", """
         get_collection_proto_type get_from_proto_function get_to_proto_function register_proto_function"""),
@@ -111,8 +111,11 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "core.framework.types_pb2": ("", _DATA_TYPES),
     "python.client.device_lib": ("", named("platform.local", "list_local_devices")),
     **UTILITIES,
-    "python.client.session": ("", named("graph.runtime.conversions", "register_session_run_conversion_functions")),
-    "python.client.timeline": ("", named("graph.runtime.timeline", "Timeline")),
+    "python.client.session": (
+        "",
+        named("graph.runtime.sessions.fetch_conversions", "register_session_run_conversion_functions"),
+    ),
+    "python.client.timeline": ("", named("graph.runtime.sessions.timeline", "Timeline")),
     "python.distribute.cluster_resolver": ("tf.distribute.cluster_resolver", {}),
     "python.distribute.cluster_resolver.tpu_cluster_resolver": (_TPU, {}),
     "python.eager.backprop": ("tf.contrib.eager tf", _BACKPROP),
@@ -132,7 +135,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.ops.candidate_sampling_ops": (_OPS, {}),
     "python.ops.control_flow_ops": (
         "",
-        named("graph.ops.control_flow", "with_dependencies")
+        named("graph.ops.control.branches", "with_dependencies")
         | named("compat.keras.context", "get_enclosing_xla_context"),
     ),
     "python.ops.math_ops": (_OPS, {}),

@@ -6,9 +6,9 @@ from towerstrat.compat.names.named import Named, named
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.pywrap_tfe": ("", named("compat.keras.context", "TF_ListPluggablePhysicalDevices")),
-    "python.data.util.structure": ("", named("graph.ir.specs", "NoneTensorSpec type_spec_from_value")),
-    "python.framework.tensor": ("tf", named("graph.ir.elements", "Tensor") | named("graph.ir.specs", "TensorSpec")),
-    "python.framework.type_spec": ("", named("graph.ir.specs", "TypeSpec type_spec_from_value")),
+    "python.data.util.structure": ("", named("graph.ir.type_specs", "NoneTensorSpec type_spec_from_value")),
+    "python.framework.tensor": ("tf", named("graph.ir.graph_elements", "Tensor") | named("graph.ir.type_specs", "TensorSpec")),
+    "python.framework.type_spec": ("", named("graph.ir.type_specs", "TypeSpec type_spec_from_value")),
     "python.distribute.input_lib": (
         "", named("towers.distribute.dataset", "DistributedDataset")
         | named("data.descriptions", "_get_dataset_attributes=batching")),

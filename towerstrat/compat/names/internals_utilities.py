@@ -47,7 +47,7 @@ UTILITIES: dict[str, tuple[str, dict[str, Named]]] = {
                 """ObjectIdentityDictionary ObjectIdentitySet ObjectIdentityWeakKeyDictionary
                 ObjectIdentityWeakSet""",
             ),
-            **named("graph.ir.elements", "Reference"),
+            **named("graph.ir.graph_elements", "Reference"),
         },
     ),
     "python.util.tf_contextlib": ("", named("compat.utilities.decorators", "contextmanager")),

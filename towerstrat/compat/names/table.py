@@ -90,7 +90,14 @@ def _renamed(areas: dict[str, str], source: dict[str, Any]) -> dict[str, Any]:
 
 # ---- functions know their public names ------------------------------------------------------------------------------
 
-_ROOMS = ("graph.ops.", "graph.ir.convert", "compat.v1names.", "compat.v2names.", "towers.ops.", "training.ranks")
+_ROOMS = (
+    "graph.ops.",
+    "graph.ir.tensor_conversion",
+    "compat.v1names.",
+    "compat.v2names.",
+    "towers.ops.",
+    "training.ranks",
+)
 """Where functions of tensors are."""
 _FIRST = (
     "debugging",

@@ -88,7 +88,7 @@ ROWS: Rows = (
     ("graph.tapes.py_function", {
         "tf.contrib.eager": "py_func=py_function",
     }),
-    ("graph.ir.specs", {
+    ("graph.ir.type_specs", {
         "tf.contrib.eager": "TensorSpec",
     }),
     ("compat.v1names.benchmark", {
@@ -169,18 +169,18 @@ ROWS: Rows = (
             PermissionDeniedError ResourceExhaustedError UnauthenticatedError UnavailableError UnimplementedError
             UnknownError""",
     }),
-    ("graph.ir.convert", {
+    ("graph.ir.tensor_conversion", {
         "tf": "constant convert_to_tensor placeholder placeholder_with_default register_tensor_conversion_function",
         "tf.contrib.framework": "is_tensor",
     }),
-    ("graph.ir.core", {
+    ("graph.ir.graph", {
         "tf": "Graph get_default_graph reset_default_graph",
     }),
     ("graph.tapes.custom_gradients", {
         "tf": "NoGradient NotDifferentiable RegisterGradient custom_gradient hessians",
         "tf.contrib.eager": "custom_gradient",
     }),
-    ("graph.ir.elements", {
+    ("graph.ir.graph_elements", {
         "tf": "Operation Tensor",
     }),
     ("graph.lowering.gradients", {
@@ -217,11 +217,11 @@ ROWS: Rows = (
             flatten_with_joined_string_paths get_traverse_shallow_structure is_sequence map_structure
             map_structure_up_to map_structure_with_paths pack_sequence_as yield_flat_paths""",
     }),
-    ("graph.ops.activations", {
+    ("graph.ops.nn.activations", {
         "tf.math tf.nn": "log_softmax softmax softplus softsign",
         "tf.nn": "crelu elu leaky_relu relu relu6 selu swish",
     }),
-    ("graph.ops.array", {
+    ("graph.ops.array.arrays", {
         "tf": """
             broadcast_dynamic_shape broadcast_static_shape broadcast_to concat ensure_shape expand_dims fill
             guarantee_const identity identity_n lin_space linspace matrix_transpose ones ones_like parallel_stack
@@ -230,7 +230,7 @@ ROWS: Rows = (
         "tf tf.manip": "reshape reverse roll tile",
         "tf.linalg": "transpose=matrix_transpose",
     }),
-    ("graph.ops.assertions", {
+    ("graph.ops.control.assertions", {
         "tf tf.contrib.framework tf.debugging": "assert_same_float_dtype assert_scalar",
         "tf tf.debugging": """
             assert_equal assert_greater assert_greater_equal assert_integer assert_less assert_less_equal
@@ -238,60 +238,60 @@ ROWS: Rows = (
             assert_proper_iterable assert_rank assert_rank_at_least assert_rank_in assert_type is_non_decreasing
             is_numeric_tensor is_strictly_increasing""",
     }),
-    ("graph.ops.checks", {
+    ("graph.ops.host.runtime_checks", {
         "tf": "add_check_numerics_ops verify_tensor_all_finite",
         "tf tf.debugging": "Assert check_numerics",
         "tf.debugging": "assert_all_finite=verify_tensor_all_finite",
     }),
-    ("graph.ops.clip", {
+    ("graph.ops.nn.clipping", {
         "tf": "clip_by_average_norm clip_by_global_norm clip_by_norm clip_by_value",
         "tf tf.linalg": "global_norm",
     }),
-    ("graph.ops.control_flow", {
+    ("graph.ops.control.branches", {
         "tf": "case cond group no_op tuple",
     }),
-    ("graph.ops.convolution", {
+    ("graph.ops.nn.convolution", {
         "tf.nn": """
             atrous_conv2d atrous_conv2d_transpose conv1d conv2d conv2d_backprop_filter conv2d_backprop_input
             conv2d_transpose conv3d conv3d_backprop_filter_v2 conv3d_transpose convolution depthwise_conv2d
             depthwise_conv2d_native depthwise_conv2d_native_backprop_filter depthwise_conv2d_native_backprop_input
             separable_conv2d""",
     }),
-    ("graph.ops.cross_entropy", {
+    ("graph.ops.nn.cross_entropy", {
         "tf.nn": """
             log_poisson_loss sigmoid_cross_entropy_with_logits softmax_cross_entropy_with_logits
             softmax_cross_entropy_with_logits_v2 sparse_softmax_cross_entropy_with_logits
             weighted_cross_entropy_with_logits""",
     }),
-    ("graph.ops.einsum", {"tf tf.linalg": "einsum"}),
-    ("graph.ops.embedding", {
+    ("graph.ops.linalg.einsum", {"tf tf.linalg": "einsum"}),
+    ("graph.ops.nn.embedding", {
         "tf.nn": "embedding_lookup embedding_lookup_sparse",
     }),
     ("graph.functions.map_fn", {
         "tf": "foldl foldr map_fn scan",
     }),
-    ("graph.ops.host", {
+    ("graph.ops.host.python_calls", {
         "tf": "Print py_func",
     }),
-    ("graph.ops.counting", {
+    ("graph.ops.indexing.histograms", {
         "tf": "confusion_matrix histogram_fixed_width histogram_fixed_width_bins searchsorted unravel_index",
         "tf tf.math": "bincount",
     }),
-    ("graph.ops.indexing", {
+    ("graph.ops.indexing.gather_scatter", {
         "tf": """
             batch_gather boolean_mask dynamic_partition dynamic_stitch gather meshgrid one_hot sequence_mask setdiff1d
             unique unique_with_counts""",
         "tf tf.manip": "gather_nd scatter_nd",
         "tf tf.math": "invert_permutation",
     }),
-    ("graph.ops.linalg", {
+    ("graph.ops.linalg.products", {
         "tf": "sparse_matmul",
         "tf tf.linalg": "matmul tensordot",
     }),
-    ("graph.ops.loops", {
+    ("graph.ops.control.while_loop", {
         "tf": "while_loop",
     }),
-    ("graph.ops.math", {
+    ("graph.ops.math.arithmetic", {
         "tf": """
             div div_no_nan floor_div floormod mod realdiv to_bfloat16 to_complex128 to_complex64 to_double to_float
             to_int32 to_int64 truncatediv truncatemod""",
@@ -307,7 +307,7 @@ ROWS: Rows = (
         "tf.bitwise": "bitwise_and bitwise_or bitwise_xor invert left_shift right_shift",
         "tf.math": "bessel_i0 bessel_i0e bessel_i1 bessel_i1e polyval xdivy xlogy",
     }),
-    ("graph.ops.matrices", {
+    ("graph.ops.linalg.decompositions", {
         "tf": """
             matrix_band_part matrix_determinant matrix_diag matrix_diag_part matrix_inverse matrix_set_diag
             matrix_solve matrix_solve_ls matrix_triangular_solve self_adjoint_eig self_adjoint_eigvals""",
@@ -319,23 +319,23 @@ ROWS: Rows = (
             lstsq=matrix_solve_ls set_diag=matrix_set_diag solve=matrix_solve
             triangular_solve=matrix_triangular_solve""",
     }),
-    ("graph.ops.nn", {
+    ("graph.ops.nn.misc", {
         "tf.math tf.nn": "in_top_k top_k",
         "tf.nn": "bias_add dropout relu_layer xw_plus_b",
     }),
-    ("graph.ops.normalization", {
+    ("graph.ops.nn.normalization", {
         "tf.linalg tf.math tf.nn": "l2_normalize",
         "tf.math tf.nn": "zero_fraction",
         "tf.nn": """
             batch_norm_with_global_normalization batch_normalization fused_batch_norm l2_loss moments
             normalize_moments sufficient_statistics weighted_moments""",
     }),
-    ("graph.ops.pooling", {
+    ("graph.ops.nn.pooling", {
         "tf.nn": """
             avg_pool avg_pool3d dilation2d local_response_normalization lrn=local_response_normalization max_pool
             max_pool3d max_pool_with_argmax pool""",
     }),
-    ("graph.ops.random", {
+    ("graph.ops.random.stateful", {
         "tf": "random_crop random_gamma random_normal random_poisson random_shuffle random_uniform",
         "tf tf.random": "get_seed multinomial set_random_seed truncated_normal",
         "tf.image": "random_crop",
@@ -343,13 +343,13 @@ ROWS: Rows = (
             gamma=random_gamma normal=random_normal poisson=random_poisson shuffle=random_shuffle
             uniform=random_uniform""",
     }),
-    ("graph.ops.reductions", {
+    ("graph.ops.math.reductions", {
         "tf": "arg_max arg_min",
         "tf tf.math": """
             argmax argmin count_nonzero cumprod cumsum reduce_all reduce_any reduce_logsumexp reduce_max
             reduce_mean reduce_min reduce_prod reduce_sum""",
     }),
-    ("graph.ops.segments", {
+    ("graph.ops.indexing.segments", {
         "tf": "sparse_segment_mean sparse_segment_sqrt_n sparse_segment_sum",
         "tf tf.math": """
             accumulate_n add_n segment_max segment_mean segment_min segment_prod segment_sum unsorted_segment_max
@@ -358,19 +358,19 @@ ROWS: Rows = (
         "tf.sparse": """
             segment_mean=sparse_segment_mean segment_sqrt_n=sparse_segment_sqrt_n segment_sum=sparse_segment_sum""",
     }),
-    ("graph.ops.slicing", {
+    ("graph.ops.indexing.slicing", {
         "tf": "newaxis strided_slice",
     }),
-    ("graph.ops.spatial", {
+    ("graph.ops.array.padding", {
         "tf": "batch_to_space bitcast pad required_space_to_batch_paddings reverse_sequence",
         "tf tf.manip": "batch_to_space_nd space_to_batch_nd",
         "tf tf.nn": "depth_to_space space_to_batch space_to_depth",
     }),
-    ("graph.ops.spectral", {
+    ("graph.ops.math.fourier", {
         "tf tf.spectral": "fft fft2d fft3d ifft ifft2d ifft3d",
         "tf.spectral": "dct idct irfft irfft2d irfft3d rfft rfft2d rfft3d",
     }),
-    ("graph.ops.tensor_array", {
+    ("graph.ops.control.tensor_array", {
         "tf": "TensorArray",
     }),
     ("graph.variables.partitioned", {
@@ -381,13 +381,13 @@ ROWS: Rows = (
             add_to_collection add_to_collections colocate_with container control_dependencies device get_collection
             get_collection_ref init_scope name_scope op_scope""",
     }),
-    ("graph.runtime.session", {
+    ("graph.runtime.sessions.session", {
         "tf": "InteractiveSession Session",
     }),
     ("graph.ir.shapes", {
         "tf": "Dimension TensorShape",
     }),
-    ("graph.ir.stacks", {
+    ("graph.ir.context_stacks", {
         "tf": "get_default_session",
     }),
     ("graph.ir.types", {

@@ -24,8 +24,8 @@ ROWS: Rows = (
 LATER_ROWS: Rows = (
     ("compat.v1names.autograph", {"tf.autograph": "to_code to_graph"}),
     ("data.options", {"tf.data.experimental": "MapVectorizationOptions"}),
-    ("graph.ops.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
-    ("graph.ops.counting", {"tf.math": "confusion_matrix"}),
+    ("graph.ops.nn.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
+    ("graph.ops.indexing.histograms", {"tf.math": "confusion_matrix"}),
     ("towers.distribute.cross_device", {
         "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps MultiWorkerAllReduce",
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
@@ -43,7 +43,7 @@ LATER_ROWS: Rows = (
             get_cross_replica_context get_replica_context get_strategy has_strategy in_cross_replica_context
             require_replica_context""",
     }),
-    ("graph.ops.pooling", {"tf.nn": "avg_pool2d=avg_pool"}),
+    ("graph.ops.nn.pooling", {"tf.nn": "avg_pool2d=avg_pool"}),
     ("training.schedules", {"tf.train": "piecewise_constant_decay=piecewise_constant"}),
 )  # fmt: skip
 """Names that 1.13 to 1.15 added to what 1.12 has."""

@@ -21,7 +21,7 @@ ROWS: Rows = (
             adjust_saturation grayscale_to_rgb hsv_to_rgb per_image_standardization rgb_to_grayscale rgb_to_hsv
             rgb_to_yiq rgb_to_yuv yiq_to_rgb yuv_to_rgb""",
     }),
-    ("graph.ops.images.conversion", {
+    ("graph.ops.images.dtype_conversion", {
         "tf.image": "convert_image_dtype",
     }),
     ("graph.ops.images.cropping", {
@@ -34,14 +34,14 @@ ROWS: Rows = (
     ("graph.ops.images.matching", {
         "tf.contrib.image": "connected_components",
     }),
-    ("graph.ops.images.measures", {
+    ("graph.ops.images.quality_metrics", {
         "tf.image": "image_gradients psnr sobel_edges ssim ssim_multiscale total_variation",
     }),
     ("graph.ops.images.patches", {
         "tf tf.image": "extract_image_patches",
         "tf.image": "extract_glimpse",
     }),
-    ("graph.ops.images.random_adjustments", {
+    ("graph.ops.images.augmentation", {
         "tf.image": "random_brightness random_contrast random_hue random_jpeg_quality random_saturation",
     }),
     ("graph.ops.images.resizing", {
@@ -49,7 +49,7 @@ ROWS: Rows = (
             ResizeMethod=ResizeMethodV1 resize_area resize_bicubic resize_bilinear
             resize_image_with_pad=resize_image_with_pad_v1 resize_images resize_nearest_neighbor""",
     }),
-    ("graph.ops.images.transforms", {
+    ("graph.ops.images.projective_transforms", {
         "tf.contrib.image": """
             angles_to_projective_transforms compose_transforms flat_transforms_to_matrices matrices_to_flat_transforms
             rotate transform translate translations_to_projective_transforms""",

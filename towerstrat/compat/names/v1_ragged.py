@@ -5,7 +5,7 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
-    ("graph.ops.ragged.functions", {
+    ("graph.ops.ragged.constructors", {
         "tf.ragged": """
             boolean_mask constant map_flat_values range=ragged_range row_splits_to_segment_ids
             segment_ids_to_row_splits stack""",
@@ -13,7 +13,7 @@ ROWS: Rows = (
     ("graph.ops.ragged.ragged_tensor", {
         "tf": "RaggedTensor RaggedTensorSpec",
     }),
-    ("graph.ops.ragged.text", {
+    ("graph.ops.ragged.string_rows", {
         "tf.strings": "bytes_split ngrams",
     }),
     ("graph.ops.ragged.unicode", {
@@ -26,7 +26,7 @@ ROWS: Rows = (
 
 LATER_ROWS: Rows = (
     *ROWS,
-    ("graph.ops.ragged.functions", {
+    ("graph.ops.ragged.constructors", {
         "tf.ragged": "constant_value placeholder=ragged_placeholder",
     }),
     ("graph.ops.ragged.value", {

@@ -11,7 +11,7 @@ ROWS: Rows = (
     ("platform.messages", {
         "tf.train": "BytesList Example Feature FeatureList FeatureLists Features FloatList Int64List SequenceExample",
     }),
-    ("graph.ops.files", {
+    ("graph.ops.text.files", {
         "tf tf.io": "read_file write_file",
     }),
     ("data.features", {

@@ -19,23 +19,23 @@ ROWS: Rows = (
             reduce_max=sparse_reduce_max reduce_max_sparse=sparse_reduce_max_sparse reduce_sum=sparse_reduce_sum
             reduce_sum_sparse=sparse_reduce_sum_sparse softmax=sparse_softmax""",
     }),
-    ("graph.ops.sparse.cross", {
+    ("graph.ops.sparse.crosses", {
         "tf.sparse": "cross=sparse_cross cross_hashed=sparse_cross_hashed",
     }),
-    ("graph.ops.sparse.dense", {
+    ("graph.ops.sparse.dense_conversion", {
         "tf": "sparse_placeholder sparse_tensor_to_dense",
         "tf.sparse": "placeholder=sparse_placeholder to_dense=sparse_tensor_to_dense",
     }),
     ("graph.ops.sparse.embedding", {
         "tf.nn": "safe_embedding_lookup_sparse",
     }),
-    ("graph.ops.sparse.order", {
+    ("graph.ops.sparse.ordering", {
         "tf": "sparse_reorder sparse_reset_shape sparse_reshape sparse_transpose",
         "tf.sparse": """
             expand_dims=sparse_expand_dims reorder=sparse_reorder reset_shape=sparse_reset_shape
             reshape=sparse_reshape transpose=sparse_transpose""",
     }),
-    ("graph.ops.sparse.parts", {
+    ("graph.ops.sparse.concat_split", {
         "tf": """
             sparse_concat sparse_fill_empty_rows sparse_mask sparse_merge sparse_retain sparse_slice sparse_split
             sparse_to_indicator""",

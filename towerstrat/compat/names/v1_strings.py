@@ -5,23 +5,23 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
-    ("graph.ops.files", {
+    ("graph.ops.text.files", {
         "tf tf.io": "matching_files",
     }),
-    ("graph.ops.lookup", {
+    ("graph.ops.tables.table_classes", {
         "tf": "initialize_all_tables",
         "tf tf.initializers": "tables_initializer",
         "tf.contrib.lookup": """
             HashTable InitializableLookupTableBase KeyValueTensorInitializer LookupInterface TableInitializerBase
             TextFileIdTableInitializer TextFileIndex TextFileInitializer TextFileStringTableInitializer""",
     }),
-    ("graph.ops.mutable_tables", {
+    ("graph.ops.tables.mutable_tables", {
         "tf.contrib.lookup": "MutableDenseHashTable MutableHashTable",
     }),
-    ("graph.ops.ragged.scripts", {
+    ("graph.ops.ragged.unicode_scripts", {
         "tf.strings": "unicode_script",
     }),
-    ("graph.ops.strings", {
+    ("graph.ops.text.strings", {
         "tf": """
             as_string string_join string_split string_strip string_to_hash_bucket string_to_hash_bucket_fast
             string_to_hash_bucket_strong string_to_number""",
@@ -32,7 +32,7 @@ ROWS: Rows = (
             strip=string_strip to_hash_bucket=string_to_hash_bucket to_hash_bucket_fast=string_to_hash_bucket_fast
             to_hash_bucket_strong=string_to_hash_bucket_strong to_number=string_to_number""",
     }),
-    ("graph.ops.vocabulary", {
+    ("graph.ops.tables.vocabulary_tables", {
         "tf.contrib.lookup": """
             FastHashSpec HasherSpec IdTableWithHashBuckets StrongHashSpec index_table_from_file
             index_table_from_tensor index_to_string index_to_string_table_from_file

@@ -216,13 +216,13 @@ ROWS: Rows = (
     ("data.readers", {
         "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
     }),
-    ("graph.ir.convert", {
+    ("graph.ir.tensor_conversion", {
         "tf": "is_tensor",
     }),
-    ("graph.ir.specs", {
+    ("graph.ir.type_specs", {
         "tf": "IndexedSlicesSpec TensorSpec TypeSpec type_spec_from_value",
     }),
-    ("graph.ir.structures", {
+    ("graph.ir.nest_v2", {
         "tf.nest": "assert_same_structure flatten is_nested map_structure pack_sequence_as",
     }),
     ("graph.autograph.api", {
@@ -238,7 +238,7 @@ ROWS: Rows = (
     ("graph.tapes.vectorized", {
         "tf": "vectorized_map",
     }),
-    ("graph.ops.control_flow", {
+    ("graph.ops.control.branches", {
         "tf": "switch_case",
     }),
     ("graph.tapes.gradient_tape", {
@@ -257,64 +257,64 @@ ROWS: Rows = (
     ("graph.variables.variables", {
         "tf": "Variable=VariableV2",
     }),
-    ("graph.ops.activations", {
+    ("graph.ops.nn.activations", {
         "tf.nn": "gelu silu swish=silu",
     }),
-    ("graph.ops.array", {
+    ("graph.ops.array.arrays", {
         "tf": "repeat where=where_v2",
     }),
-    ("graph.ops.host", {
+    ("graph.ops.host.python_calls", {
         "tf": "numpy_function print=print_v2",
     }),
     ("graph.tapes.py_function", {
         "tf": "py_function",
     }),
-    ("graph.ops.clip", {
+    ("graph.ops.nn.clipping", {
         "tf": """
             clip_by_global_norm=clip_by_global_norm_v2 clip_by_norm=clip_by_norm_v2
             clip_by_value=clip_by_value_v2""",
     }),
-    ("graph.ops.indexing", {
+    ("graph.ops.indexing.gather_scatter", {
         "tf": """
             gather=gather_v2 gather_nd=gather_nd_v2 tensor_scatter_nd_add tensor_scatter_nd_sub
             tensor_scatter_nd_update""",
     }),
-    ("graph.ops.linalg", {
+    ("graph.ops.linalg.products", {
         "tf.linalg": "matvec",
     }),
-    ("graph.ops.math", {
+    ("graph.ops.math.arithmetic", {
         "tf.math": "erfcinv erfinv multiply_no_nan ndtri reciprocal_no_nan xlog1py",
     }),
-    ("graph.ops.matrices", {
+    ("graph.ops.linalg.decompositions", {
         "tf.linalg": "normalize",
     }),
-    ("graph.ops.pooling", {
+    ("graph.ops.nn.pooling", {
         "tf.nn": "avg_pool=avg_pool_v2 max_pool=max_pool_v2",
     }),
-    ("graph.ops.random", {
+    ("graph.ops.random.stateful", {
         "tf.image": "random_crop",
         "tf.random": "categorical set_seed=set_random_seed",
     }),
-    ("graph.ops.reductions", {
+    ("graph.ops.math.reductions", {
         "tf.math": "cumulative_logsumexp reduce_euclidean_norm reduce_std reduce_variance",
     }),
-    ("graph.ops.sorting", {
+    ("graph.ops.indexing.sorting", {
         "tf": "argsort sort",
     }),
-    ("graph.ops.lookup", {
+    ("graph.ops.tables.table_classes", {
         "tf.lookup": "StaticHashTable TextFileIndex TextFileInitializer",
     }),
-    ("graph.ops.ragged.text", {
+    ("graph.ops.ragged.string_rows", {
         "tf.strings": "split=string_split",
     }),
-    ("graph.ops.strings", {
+    ("graph.ops.text.strings", {
         "tf.io": "decode_raw=decode_raw_v2",
         "tf.strings": "lower=string_lower unsorted_segment_join upper=string_upper",
     }),
-    ("graph.ops.vocabulary", {
+    ("graph.ops.tables.vocabulary_tables", {
         "tf.lookup": "StaticVocabularyTable",
     }),
-    ("graph.ops.stateless_random", {
+    ("graph.ops.random.stateless", {
         "tf.random": """
             fold_in split stateless_binomial stateless_categorical stateless_gamma stateless_normal
             stateless_parameterized_truncated_normal stateless_poisson stateless_truncated_normal stateless_uniform""",

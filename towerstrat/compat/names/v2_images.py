@@ -28,7 +28,7 @@ ROWS: Rows = (
             grayscale_to_rgb hsv_to_rgb per_image_standardization rgb_to_grayscale rgb_to_hsv rgb_to_yiq rgb_to_yuv
             yiq_to_rgb yuv_to_rgb""",
     }),
-    ("graph.ops.images.conversion", {
+    ("graph.ops.images.dtype_conversion", {
         "tf.image": "convert_image_dtype",
     }),
     ("graph.ops.images.cropping", {
@@ -44,10 +44,10 @@ ROWS: Rows = (
             flip_left_right flip_up_down random_flip_left_right random_flip_up_down rot90
             stateless_random_flip_left_right stateless_random_flip_up_down transpose""",
     }),
-    ("graph.ops.images.measures", {
+    ("graph.ops.images.quality_metrics", {
         "tf.image": "image_gradients psnr sobel_edges ssim ssim_multiscale total_variation",
     }),
-    ("graph.ops.images.random_adjustments", {
+    ("graph.ops.images.augmentation", {
         "tf.image": """
             random_brightness random_contrast random_hue random_jpeg_quality random_saturation
             stateless_random_brightness stateless_random_contrast stateless_random_hue stateless_random_jpeg_quality

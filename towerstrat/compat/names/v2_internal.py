@@ -20,7 +20,7 @@ ROWS: Rows = (
             ResourceSparseApplyAdagradV2 ResourceSparseApplyCenteredRMSProp ResourceSparseApplyFtrl
             ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum ResourceSparseApplyRMSProp""",
     }),
-    ("graph.ops.images.transforms", {"tf.raw_ops": "ImageProjectiveTransformV3=image_projective_transform"}),
+    ("graph.ops.images.projective_transforms", {"tf.raw_ops": "ImageProjectiveTransformV3=image_projective_transform"}),
     ("compat.v2names.operators", {"tf.__operators__": "add eq getitem ne ragged_getitem"}),
     ("compat.v2names.tools", {f"{_I}.types": "Tensor=DenseTensor"}),
     ("compat.utilities.decorators", {f"{_I}.decorator": "TFDecorator make_decorator unwrap"}),

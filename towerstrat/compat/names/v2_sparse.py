@@ -20,15 +20,15 @@ ROWS: Rows = (
     ("graph.ops.sparse.arithmetic", {
         "tf.sparse": "map_values",
     }),
-    ("graph.ops.ragged.arranging", {
+    ("graph.ops.ragged.crosses", {
         "tf": "ragged_fill_empty_rows ragged_fill_empty_rows_grad",
         "tf.ragged": "cross cross_hashed stack_dynamic_partitions",
     }),
-    ("graph.ops.ragged.counts", {
+    ("graph.ops.ragged.bincount", {
         "tf.math": "bincount",
         "tf.sparse": "bincount=sparse_bincount",
     }),
-    ("graph.ops.sparse.parts", {
+    ("graph.ops.sparse.concat_split", {
         "tf.sparse": "from_dense",
     }),
 )  # fmt: skip

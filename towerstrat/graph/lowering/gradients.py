@@ -16,21 +16,19 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import varies, vary
-from towerstrat.graph.ir.parts import PartTensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.shard_operations import PartTensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, int32, resource
-from towerstrat.graph.lowering.connectivity import ROWWISE, Captures, Recorded, Rowwise, find_path, looks_up_rows
-from towerstrat.graph.lowering.gradient_rules import (
-    TracedRule,
-)
-from towerstrat.graph.lowering.kinds import ByKind
+from towerstrat.graph.lowering.gradient_paths import ROWWISE, Captures, Recorded, Rowwise, find_path, looks_up_rows
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.refusals import combines_inside
+from towerstrat.graph.lowering.lowering_errors import combines_inside
+from towerstrat.graph.lowering.python_gradients import TracedRule
+from towerstrat.graph.lowering.shard_classes import ByKind
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
 
 

@@ -11,7 +11,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.framework.type_spec": ("", named("graph.ir.type_specs", "TypeSpec type_spec_from_value")),
     "python.distribute.input_lib": (
         "", named("towers.distribute.dataset", "DistributedDataset")
-        | named("data.descriptions", "_get_dataset_attributes=batching")),
+        | named("data.api.graph_defs", "_get_dataset_attributes=batching")),
     "python.ops.ragged.ragged_map_ops": ("", named("compat.v2names.flow", "map_fn")),
     "python.ops.ragged.ragged_util": ("", named("compat.keras.raggeds", "assert_splits_match")),
     "python.saved_model.save": ("", named("compat.keras.refused", "save_and_return_nodes")),

@@ -14,7 +14,7 @@ _TPU = {
     **named("towers.shards.inference", "rewrite_for_inference validate_inference_rewrite_for_variables"),
 }
 _OWN: dict[str, dict[str, Named]] = {
-    "datasets": named("data.streaming_files", "StreamingFilesDataset"),
+    "datasets": named("data.readers.streaming_datasets", "StreamingFilesDataset"),
     "tpu": _TPU,
     "tpu_function": _FUNCTION,
     "training_loop": named("towers.shards.training_loop", "repeat while_loop"),

@@ -121,12 +121,12 @@ ROWS: Rows = (
             text_wrap UnparsedFlagAccessError UnrecognizedFlagError ValidationError validator
             WhitespaceSeparatedListParser""",
     }),
-    ("data.dataset_v1", {
+    ("data.api.dataset_v1", {
         "tf.data": """
             Dataset=DatasetV1 get_output_classes get_output_shapes get_output_types make_initializable_iterator
             make_one_shot_iterator""",
     }),
-    ("data.experimental", {
+    ("data.api.transforms_v1", {
         "tf.contrib.data": """
             AUTOTUNE assert_element_shape batch_and_drop_remainder padded_batch_and_drop_remainder
             sliding_window_batch sloppy_interleave""",
@@ -136,27 +136,27 @@ ROWS: Rows = (
             parallel_interleave prefetch_to_device rejection_resample sample_from_datasets scan shuffle_and_repeat
             unbatch unique""",
     }),
-    ("data.iterators", {
+    ("data.iterators.session_iterators", {
         "tf.data": "Iterator",
     }),
-    ("data.options", {
+    ("data.elements.options", {
         "tf.data": "Options=OptionsV1",
     }),
-    ("data.queue_input", {
+    ("data.queues.input_producers", {
         "tf.io": "match_filenames_once",
         "tf.train": """
             batch batch_join input_producer limit_epochs match_filenames_once maybe_batch maybe_batch_join
             maybe_shuffle_batch maybe_shuffle_batch_join range_input_producer shuffle_batch shuffle_batch_join
             slice_input_producer string_input_producer""",
     }),
-    ("data.queue_runner", {
+    ("data.queues.queue_runner", {
         "tf.train tf.train.queue_runner": "QueueRunner add_queue_runner start_queue_runners",
     }),
-    ("data.queues", {
+    ("data.queues.queues", {
         "tf tf.queue": "FIFOQueue",
         "tf tf.io tf.queue": "PaddingFIFOQueue PriorityQueue QueueBase RandomShuffleQueue",
     }),
-    ("data.readers", {
+    ("data.readers.text_and_record_datasets", {
         "tf.data": """
             FixedLengthRecordDataset=FixedLengthRecordDatasetV1 TFRecordDataset=TFRecordDatasetV1
             TextLineDataset=TextLineDatasetV1""",

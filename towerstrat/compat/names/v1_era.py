@@ -23,7 +23,7 @@ ROWS: Rows = (
 
 LATER_ROWS: Rows = (
     ("compat.v1names.autograph", {"tf.autograph": "to_code to_graph"}),
-    ("data.options", {"tf.data.experimental": "MapVectorizationOptions"}),
+    ("data.elements.options", {"tf.data.experimental": "MapVectorizationOptions"}),
     ("graph.ops.nn.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.indexing.histograms", {"tf.math": "confusion_matrix"}),
     ("towers.distribute.cross_device", {

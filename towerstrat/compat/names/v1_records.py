@@ -14,60 +14,60 @@ ROWS: Rows = (
     ("graph.ops.text.files", {
         "tf tf.io": "read_file write_file",
     }),
-    ("data.features", {
+    ("data.parsing.feature_specs", {
         "tf tf.io": "FixedLenFeature FixedLenSequenceFeature SparseFeature VarLenFeature",
     }),
-    ("data.examples", {
+    ("data.parsing.examples", {
         "tf tf.io": "parse_example parse_single_example",
     }),
-    ("data.sequence_examples", {
+    ("data.parsing.sequence_examples", {
         "tf tf.io": "parse_single_sequence_example",
         "tf.io": "parse_sequence_example",
     }),
-    ("data.csv_fields", {
+    ("data.parsing.csv_fields", {
         "tf tf.io": "decode_csv",
     }),
-    ("data.csv_datasets", {
+    ("data.readers.csv_datasets", {
         "tf.contrib.data tf.data.experimental": "CsvDataset=CsvDatasetV1 make_csv_dataset=make_csv_dataset_v1",
     }),
-    ("data.example_datasets", {
+    ("data.readers.example_datasets", {
         "tf.contrib.data tf.data.experimental": """
             make_batched_features_dataset=make_batched_features_dataset_v1
             parse_example_dataset=parse_example_dataset_v1""",
         "tf.contrib.data": "read_batch_features",
     }),
-    ("data.accumulators", {
+    ("data.queues.conditional_accumulators", {
         "tf": "ConditionalAccumulator ConditionalAccumulatorBase SparseConditionalAccumulator",
         "tf.sparse": "SparseConditionalAccumulator",
     }),
-    ("data.grouping", {
+    ("data.api.group_by_reducer", {
         "tf.contrib.data": "reduce_dataset",
         "tf.contrib.data tf.data.experimental": "Reducer group_by_reducer",
     }),
-    ("data.lmdb_files", {
+    ("data.readers.lmdb_datasets", {
         "tf.contrib.data": "LMDBDataset",
     }),
-    ("data.experimental_v2", {
+    ("data.api.transforms_v2", {
         "tf.contrib.data": "get_next_as_optional",
     }),
-    ("data.optional", {
+    ("data.elements.optional", {
         "tf.contrib.data": "Optional",
     }),
-    ("data.file_readers", {
+    ("data.queues.file_readers", {
         "tf": """
             FixedLengthRecordReader IdentityReader LMDBReader ReaderBase TFRecordReader TextLineReader
             WholeFileReader""",
     }),
-    ("data.sql", {
+    ("data.readers.sql_datasets", {
         "tf.contrib.data tf.data.experimental": "SqlDataset=SqlDatasetV1",
     }),
-    ("data.writing", {
+    ("data.api.tfrecord_writing", {
         "tf.contrib.data tf.data.experimental": "TFRecordWriter",
     }),
-    ("data.sparse_strings", {
+    ("data.elements.sparse_protos", {
         "tf tf.io": "deserialize_many_sparse serialize_many_sparse serialize_sparse",
     }),
-    ("data.serialized", {
+    ("data.parsing.serialization", {
         "tf tf.io": "decode_compressed decode_json_example parse_tensor",
         "tf": "serialize_tensor",
     }),

@@ -189,31 +189,31 @@ ROWS: Rows = (
         "tf.compat": "as_str_any dimension_at_index dimension_value",
         "tf.test": "is_built_with_gpu_support",
     }),
-    ("data.dataset", {
+    ("data.api.dataset", {
         "tf.data": "Dataset DatasetSpec",
         "tf.data tf.data.experimental": "AUTOTUNE INFINITE_CARDINALITY UNKNOWN_CARDINALITY",
     }),
-    ("data.experimental_v2", {
+    ("data.api.transforms_v2", {
         "tf.data.experimental": """
             Counter RandomDataset assert_cardinality at bucket_by_sequence_length cardinality choose_from_datasets
             from_list from_variant get_next_as_optional get_structure ignore_errors load
             pad_to_cardinality sample_from_datasets save SHARD_HINT snapshot take_while to_variant""",
     }),
-    ("data.optional", {
+    ("data.elements.optional", {
         "tf": "OptionalSpec",
         "tf.data.experimental tf.experimental": "Optional",
     }),
-    ("data.options", {
+    ("data.elements.options", {
         "tf.data": "Options",
         "tf.data tf.data.experimental": "ThreadingOptions",
         "tf.data.experimental": """
             AutoShardPolicy AutotuneAlgorithm AutotuneOptions DistributeOptions ExternalStatePolicy
             OptimizationOptions""",
     }),
-    ("data.owned_iterator", {
+    ("data.iterators.python_iterators", {
         "tf.data": "Iterator=IteratorBase IteratorSpec NumpyIterator",
     }),
-    ("data.readers", {
+    ("data.readers.text_and_record_datasets", {
         "tf.data": "FixedLengthRecordDataset TFRecordDataset TextLineDataset",
     }),
     ("graph.ir.tensor_conversion", {

@@ -9,36 +9,36 @@ ROWS: Rows = (
         "tf.data.experimental": "CheckpointInputPipelineHook make_saveable_from_iterator",
         "tf.io": "decode_csv parse_example parse_single_example",
     }),
-    ("data.csv_datasets", {
+    ("data.readers.csv_datasets", {
         "tf.data.experimental": "CsvDataset make_csv_dataset",
     }),
-    ("data.experimental", {
+    ("data.api.transforms_v1", {
         "tf.data.experimental": "dense_to_ragged_batch rejection_resample",
     }),
-    ("data.grouping", {
+    ("data.api.group_by_reducer", {
         "tf.data.experimental": "Reducer group_by_reducer",
     }),
-    ("data.lookup_datasets", {
+    ("data.api.dataset_tables", {
         "tf.data.experimental": "DatasetInitializer index_table_from_dataset table_from_dataset",
     }),
-    ("data.example_datasets", {
+    ("data.readers.example_datasets", {
         "tf.data.experimental": "make_batched_features_dataset parse_example_dataset",
     }),
-    ("data.ragged_features", {
+    ("data.parsing.ragged_features", {
         "tf.io": "RaggedFeature",
     }),
-    ("data.sql", {
+    ("data.readers.sql_datasets", {
         "tf.data.experimental": "SqlDataset",
     }),
-    ("data.writing", {
+    ("data.api.tfrecord_writing", {
         "tf.data.experimental": "TFRecordWriter",
     }),
-    ("data.sparse_strings", {
+    ("data.elements.sparse_protos", {
         "tf.io": """
             deserialize_many_sparse serialize_many_sparse=serialize_many_sparse_v2
             serialize_sparse=serialize_sparse_v2""",
     }),
-    ("data.serialized", {
+    ("data.parsing.serialization", {
         "tf.io": "serialize_tensor",
     }),
 )  # fmt: skip

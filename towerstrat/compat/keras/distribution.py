@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from towerstrat.towers.distribute.current import get_replica_context, get_strategy, has_strategy
+from towerstrat.towers.distribute.current_strategy import get_replica_context, get_strategy, has_strategy
 
 
 class ShardedVariable:

@@ -31,10 +31,10 @@ _NEST = named("graph.ir.nest", """
     flatten_with_joined_string_paths get_traverse_shallow_structure is_sequence map_structure map_structure_up_to
     map_structure_with_paths pack_sequence_as yield_flat_paths""")
 _VALUES = {
-    **named("towers.engine.values", """
+    **named("towers.engine.distributed_values", """
         DistributedValues MapOutput Mirrored PerDevice regroup select_device select_device_mirrored value_container"""),
-    **named("towers.contrib.variables", "AggregatingVariable DistributedVariable MirroredVariable TowerLocalVariable"),
-    **named("towers.contrib.inputs", "PerDeviceDataIterator PerDeviceDataset"),
+    **named("towers.contrib.strategy_variables", "AggregatingVariable DistributedVariable MirroredVariable TowerLocalVariable"),
+    **named("towers.contrib.per_device_dataset", "PerDeviceDataIterator PerDeviceDataset"),
     **named("towers.contrib.step_context", "MultiStepContext"),
 }
 _CONVOLUTIONS = {
@@ -153,7 +153,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.ops.weights_broadcast_ops": ("", named("training.ranks", "broadcast_weights")),
     "python.platform.flags": ("tf.flags", {}),
     "python.platform.test": ("tf.test", {}),
-    "python.training.distribute": (_DISTRIBUTE, named("towers.engine.contexts", "get_update_device")),
+    "python.training.distribute": (_DISTRIBUTE, named("towers.engine.tower_contexts", "get_update_device")),
     "python.training.distribution_strategy_context": (_DISTRIBUTE, {}),
     "python.training.moving_averages": (
         "",

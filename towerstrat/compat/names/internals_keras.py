@@ -10,7 +10,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.framework.tensor": ("tf", named("graph.ir.graph_elements", "Tensor") | named("graph.ir.type_specs", "TensorSpec")),
     "python.framework.type_spec": ("", named("graph.ir.type_specs", "TypeSpec type_spec_from_value")),
     "python.distribute.input_lib": (
-        "", named("towers.distribute.dataset", "DistributedDataset")
+        "", named("towers.distribute.distributed_dataset", "DistributedDataset")
         | named("data.api.graph_defs", "_get_dataset_attributes=batching")),
     "python.ops.ragged.ragged_map_ops": ("", named("compat.v2names.flow", "map_fn")),
     "python.ops.ragged.ragged_util": ("", named("compat.keras.raggeds", "assert_splits_match")),

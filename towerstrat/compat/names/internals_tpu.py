@@ -5,13 +5,13 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Named, named
 
 _FUNCTION = named(
-    "towers.shards.context",
+    "towers.shards.tpu_context",
     """
     TpuContext check_function_argument_count get_tpu_context on_device_training_loop tpu_shard_context""",
 )
 _TPU = {
-    **named("towers.shards.surrounding", "core outside_compilation under_tpu_inference_context"),
-    **named("towers.shards.inference", "rewrite_for_inference validate_inference_rewrite_for_variables"),
+    **named("towers.shards.shard_scope", "core outside_compilation under_tpu_inference_context"),
+    **named("towers.shards.inference_rewrite", "rewrite_for_inference validate_inference_rewrite_for_variables"),
 }
 _OWN: dict[str, dict[str, Named]] = {
     "datasets": named("data.readers.streaming_datasets", "StreamingFilesDataset"),

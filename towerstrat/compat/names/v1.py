@@ -428,35 +428,35 @@ ROWS: Rows = (
     ("towers.cluster.device_assignment", {
         "tf.contrib.tpu": "DeviceAssignment device_assignment",
     }),
-    ("towers.cluster.resolvers", {
+    ("towers.cluster.cluster_resolvers", {
         "tf.contrib.cluster_resolver": "ClusterResolver SimpleClusterResolver UnionClusterResolver",
     }),
     ("towers.cluster.server", {
         "tf.train": "Server",
     }),
-    ("towers.cluster.spec", {
+    ("towers.cluster.cluster_spec", {
         "tf.train": "ClusterSpec",
     }),
     ("towers.cluster.topology", {
         "tf.contrib.tpu": "Topology",
     }),
-    ("towers.cluster.tpu", {
+    ("towers.cluster.tpu_system", {
         "tf.contrib.cluster_resolver": "TPUClusterResolver=ContribTPUClusterResolver",
     }),
-    ("towers.engine.contexts", {
+    ("towers.engine.tower_contexts", {
         "tf.contrib.distribute": """
             TowerContext UpdateContext get_loss_reduction has_distribution_strategy require_tower_context""",
     }),
-    ("towers.contrib.contexts", {
+    ("towers.contrib.current_strategy", {
         "tf.contrib.distribute": "get_cross_tower_context get_distribution_strategy get_tower_context",
     }),
-    ("towers.contrib.steps", {
+    ("towers.contrib.step_objects", {
         "tf.contrib.distribute": "Monitor StandardInputStep StandardSingleLossStep Step",
     }),
-    ("towers.contrib.strategy", {
+    ("towers.contrib.distribution_strategy", {
         "tf.contrib.distribute": "DistributionStrategy",
     }),
-    ("towers.era.strategies", {
+    ("towers.contrib_late.strategies", {
         "tf.contrib.distribute": """
             CollectiveAllReduceStrategy MirroredStrategy OneDeviceStrategy ParameterServerStrategy TPUStrategy""",
     }),
@@ -470,19 +470,19 @@ LATER_ROWS: Rows = (
     *v1_ragged.LATER_ROWS,
     *v1_saving.LATER_ROWS,
     *v1_summaries.LATER_ROWS,
-    ("towers.distribute.extended", {
+    ("towers.distribute.strategy_extended", {
         "tf.distribute": "StrategyExtended=StrategyExtendedV1",
     }),
-    ("towers.distribute.mirrored", {
+    ("towers.distribute.mirrored_strategy", {
         "tf.distribute": "MirroredStrategy=MirroredStrategyV1",
     }),
-    ("towers.distribute.one_device", {
+    ("towers.distribute.one_device_strategy", {
         "tf.distribute": "OneDeviceStrategy=OneDeviceStrategyV1",
     }),
     ("towers.distribute.strategy", {
         "tf.distribute": "Strategy=StrategyV1",
     }),
-    ("towers.distribute.tpu", {
+    ("towers.distribute.tpu_strategy", {
         "tf.distribute.experimental": "TPUStrategy=TPUStrategyV1",
     }),
     ("towers.distribute.reduce_op", {

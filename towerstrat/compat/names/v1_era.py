@@ -15,7 +15,7 @@ ROWS: Rows = (
     ("compat.wheel.sysconfig", {
         "tf.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD get_compile_flags get_include get_lib get_link_flags",
     }),
-    ("towers.engine.cross_tower", {
+    ("towers.engine.cross_tower_ops", {
         "tf.contrib.distribute": "AllReduceCrossTowerOps CrossTowerOps ReductionToOneDeviceCrossTowerOps",
     }),
 )  # fmt: skip
@@ -26,19 +26,19 @@ LATER_ROWS: Rows = (
     ("data.elements.options", {"tf.data.experimental": "MapVectorizationOptions"}),
     ("graph.ops.nn.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.indexing.histograms", {"tf.math": "confusion_matrix"}),
-    ("towers.distribute.cross_device", {
+    ("towers.distribute.cross_device_ops", {
         "tf.contrib.distribute": "AllReduceCrossDeviceOps CrossDeviceOps MultiWorkerAllReduce",
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
-    ("towers.distribute.central_storage", {
+    ("towers.distribute.central_storage_strategy", {
         "tf.distribute.experimental": """
             CentralStorageStrategy=CentralStorageStrategyV1 ParameterServerStrategy=ParameterServerStrategyV1""",
     }),
-    ("towers.distribute.multi_worker", {
+    ("towers.distribute.multi_worker_strategy", {
         "tf.distribute.experimental": "MultiWorkerMirroredStrategy=MultiWorkerMirroredStrategyV1",
     }),
-    ("towers.distribute.contexts", {"tf.contrib.distribute": "ReplicaContext"}),
-    ("towers.distribute.current", {
+    ("towers.distribute.replica_context", {"tf.contrib.distribute": "ReplicaContext"}),
+    ("towers.distribute.current_strategy", {
         "tf.contrib.distribute": """
             get_cross_replica_context get_replica_context get_strategy has_strategy in_cross_replica_context
             require_replica_context""",

@@ -11,7 +11,7 @@ ROWS: Rows = (
     ("compat.v1names.tpu", {"tf.contrib.tpu": "initialize_system shutdown_system"}),
     ("towers.shards.collectives", {"tf.contrib.tpu": "cross_replica_sum"}),
     ("towers.shards.replication", {"tf.contrib.tpu": "batch_parallel replicate rewrite shard"}),
-    ("towers.shards.surrounding", {"tf.contrib.tpu": "outside_compilation"}),
+    ("towers.shards.shard_scope", {"tf.contrib.tpu": "outside_compilation"}),
     ("towers.shards.training_loop", {"tf.contrib.tpu": "repeat while_loop"}),
     ("training.optimizers.cross_shard", {"tf.contrib.tpu": "CrossShardOptimizer"}),
 )
@@ -22,7 +22,7 @@ LATER_ROWS: Rows = (
     ("compat.v1names.tpu", {"tf.tpu": "initialize_system shutdown_system"}),
     ("towers.shards.collectives", {"tf.tpu": "cross_replica_sum"}),
     ("towers.shards.replication", {"tf.tpu": "batch_parallel replicate rewrite shard"}),
-    ("towers.shards.surrounding", {"tf.contrib.tpu": "core", "tf.tpu": "core outside_compilation"}),
+    ("towers.shards.shard_scope", {"tf.contrib.tpu": "core", "tf.tpu": "core outside_compilation"}),
     ("training.optimizers.cross_shard", {"tf.tpu": "CrossShardOptimizer"}),
 )
 """Names that 1.13 to 1.15 added to what 1.12 has."""

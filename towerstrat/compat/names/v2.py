@@ -352,48 +352,48 @@ ROWS: Rows = (
     ("towers.cluster.device_assignment", {
         "tf.tpu.experimental": "DeviceAssignment DeviceOrderMode",
     }),
-    ("towers.cluster.resolvers", {
+    ("towers.cluster.cluster_resolvers", {
         "tf.distribute.cluster_resolver": """
             ClusterResolver SimpleClusterResolver TFConfigClusterResolver UnionResolver=UnionClusterResolver""",
     }),
     ("towers.cluster.topology", {
         "tf.tpu.experimental": "Topology",
     }),
-    ("towers.cluster.tpu", {
+    ("towers.cluster.tpu_system", {
         "tf.distribute.cluster_resolver": "TPUClusterResolver",
         "tf.tpu.experimental": "TPUSystemMetadata initialize_tpu_system shutdown_tpu_system",
     }),
-    ("towers.distribute.contexts", {
+    ("towers.distribute.replica_context", {
         "tf.distribute": "ReplicaContext",
     }),
-    ("towers.distribute.current", {
+    ("towers.distribute.current_strategy", {
         "tf.distribute": """
             experimental_set_strategy get_replica_context get_strategy has_strategy in_cross_replica_context""",
     }),
-    ("towers.distribute.dataset", {
+    ("towers.distribute.distributed_dataset", {
         "tf.distribute": "DistributedDataset DistributedIterator",
     }),
-    ("towers.distribute.extended", {
+    ("towers.distribute.strategy_extended", {
         "tf.distribute": "StrategyExtended",
     }),
-    ("towers.distribute.input", {
+    ("towers.distribute.input_distribution", {
         "tf.distribute": "InputContext InputOptions InputReplicationMode",
         "tf.distribute.experimental": "ValueContext",
     }),
-    ("towers.distribute.central_storage", {
+    ("towers.distribute.central_storage_strategy", {
         "tf.distribute.experimental": "CentralStorageStrategy",
     }),
-    ("towers.distribute.multi_worker", {
+    ("towers.distribute.multi_worker_strategy", {
         "tf.distribute": "MultiWorkerMirroredStrategy",
         "tf.distribute.experimental": "MultiWorkerMirroredStrategy=ExperimentalMultiWorkerMirroredStrategy",
     }),
-    ("towers.distribute.mirrored", {
+    ("towers.distribute.mirrored_strategy", {
         "tf.distribute": "MirroredStrategy",
     }),
-    ("towers.distribute.one_device", {
+    ("towers.distribute.one_device_strategy", {
         "tf.distribute": "OneDeviceStrategy",
     }),
-    ("towers.distribute.options", {
+    ("towers.distribute.communication_options", {
         "tf.distribute": "RunOptions",
         "tf.distribute.experimental": """
             CollectiveCommunication=CommunicationImplementation CollectiveHints CommunicationImplementation
@@ -405,14 +405,14 @@ ROWS: Rows = (
     ("towers.distribute.strategy", {
         "tf.distribute": "Strategy",
     }),
-    ("towers.distribute.tpu", {
+    ("towers.distribute.tpu_strategy", {
         "tf.distribute": "TPUStrategy",
         "tf.distribute.experimental": "TPUStrategy=ExperimentalTPUStrategy",
     }),
-    ("towers.distribute.cross_device", {
+    ("towers.distribute.cross_device_ops", {
         "tf.distribute": "CrossDeviceOps HierarchicalCopyAllReduce NcclAllReduce ReductionToOneDevice",
     }),
-    ("towers.engine.values", {
+    ("towers.engine.distributed_values", {
         "tf.distribute": "DistributedValues",
     }),
     ("training.averages", {

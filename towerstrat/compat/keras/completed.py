@@ -7,7 +7,7 @@ from types import ModuleType
 
 from towerstrat.compat.keras import earlier, executions, layers, older_files, shared_files, stopping
 from towerstrat.compat.keras.operators import overload
-from towerstrat.training.layers.base import COUNTS
+from towerstrat.models.layers.layer import COUNTS
 
 
 def _operators(module: ModuleType) -> None:

@@ -38,10 +38,10 @@ _VALUES = {
     **named("towers.contrib.step_context", "MultiStepContext"),
 }
 _CONVOLUTIONS = {
-    **named("training.layers.convolutional", """
+    **named("models.layers.convolution", """
         Convolution1D=Conv1D Convolution2D=Conv2D Convolution3D=Conv3D SeparableConvolution1D=SeparableConv1D
         SeparableConvolution2D=SeparableConv2D"""),
-    **named("training.layers.transposed", """
+    **named("models.layers.transposed_convolution", """
         Convolution2DTranspose=Conv2DTranspose Convolution3DTranspose=Conv3DTranspose"""),
 }
 _GRAPHS = {
@@ -143,14 +143,14 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.ops.nn_ops": ("tf.nn tf", {}),
     "python.ops.resource_variable_ops": ("", named("graph.variables.variables", "ResourceVariable=Variable")),
     "python.ops.rnn_cell": ("tf.nn.rnn_cell", {}),
-    "python.ops.rnn_cell_impl": ("tf.nn.rnn_cell", named("training.rnn.cells", "LayerRNNCell assert_like_rnncell")),
+    "python.ops.rnn_cell_impl": ("tf.nn.rnn_cell", named("models.rnn.cells", "LayerRNNCell assert_like_rnncell")),
     "python.ops.standard_ops": (_OPS, {}),
     "python.ops.state_ops": (_OPS, {}),
     "python.ops.string_ops": (_OPS, {}),
     "python.ops.template": ("", named("graph.scopes.template", "EagerTemplate Template")),
     "python.ops.variable_scope": (_OPS, named("graph.variables.variables", "variable=Variable")),
     "python.ops.variables": (_OPS, named("graph.variables.partitioned", "PartitionedVariable")),
-    "python.ops.weights_broadcast_ops": ("", named("training.ranks", "broadcast_weights")),
+    "python.ops.weights_broadcast_ops": ("", named("models.shape_matching", "broadcast_weights")),
     "python.platform.flags": ("tf.flags", {}),
     "python.platform.test": ("tf.test", {}),
     "python.training.distribute": (_DISTRIBUTE, named("towers.engine.tower_contexts", "get_update_device")),

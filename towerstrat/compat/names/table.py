@@ -96,7 +96,7 @@ _ROOMS = (
     "compat.v1names.",
     "compat.v2names.",
     "towers.ops.",
-    "training.ranks",
+    "models.shape_matching",
 )
 """Where functions of tensors are."""
 _FIRST = (

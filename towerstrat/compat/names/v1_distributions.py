@@ -6,13 +6,13 @@ from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
     (
-        "training.distributions.base",
+        "models.distributions.distribution",
         {"tf.distributions": "Distribution FULLY_REPARAMETERIZED NOT_REPARAMETERIZED ReparameterizationType"},
     ),
-    ("training.distributions.discrete", {"tf.distributions": "Bernoulli Categorical"}),
-    ("training.distributions.divergence", {"tf.distributions": "RegisterKL kl_divergence"}),
-    ("training.distributions.interval", {"tf.distributions": "Beta Uniform"}),
-    ("training.distributions.positive", {"tf.distributions": "Exponential Gamma"}),
-    ("training.distributions.real", {"tf.distributions": "Laplace Normal StudentT"}),
-    ("training.distributions.vectors", {"tf.distributions": "Dirichlet DirichletMultinomial Multinomial"}),
+    ("models.distributions.discrete", {"tf.distributions": "Bernoulli Categorical"}),
+    ("models.distributions.kl_divergence", {"tf.distributions": "RegisterKL kl_divergence"}),
+    ("models.distributions.bounded", {"tf.distributions": "Beta Uniform"}),
+    ("models.distributions.positive_support", {"tf.distributions": "Exponential Gamma"}),
+    ("models.distributions.real_line", {"tf.distributions": "Laplace Normal StudentT"}),
+    ("models.distributions.multivariate", {"tf.distributions": "Dirichlet DirichletMultinomial Multinomial"}),
 )

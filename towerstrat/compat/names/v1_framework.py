@@ -24,7 +24,7 @@ ROWS: Rows = (
     ("training.hparams", {
         "tf.contrib.training": "HParams parse_values",
     }),
-    ("training.model_variables", {
+    ("models.variable_collections", {
         "tf.contrib.framework": "global_variable",
         "tf.contrib.framework tf.contrib.slim": """
             VariableDeviceChooser add_model_variable assign_from_values assign_from_values_fn filter_variables

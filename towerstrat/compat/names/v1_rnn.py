@@ -5,22 +5,22 @@ from __future__ import annotations
 from towerstrat.compat.names.named import Rows
 
 ROWS: Rows = (
-    ("training.rnn.cells", {
+    ("models.rnn.cells", {
         "tf.nn.rnn_cell tf.contrib.rnn": "BasicLSTMCell BasicRNNCell GRUCell LSTMCell LSTMStateTuple RNNCell",
         "tf.contrib.rnn": "LayerRNNCell",
     }),
-    ("training.rnn.wrappers", {
+    ("models.rnn.cell_wrappers", {
         "tf.nn.rnn_cell tf.contrib.rnn": "DeviceWrapper DropoutWrapper MultiRNNCell ResidualWrapper",
     }),
-    ("training.rnn.contrib", {
+    ("models.rnn.contrib_cells", {
         "tf.contrib.rnn": """
             EmbeddingWrapper GRUBlockCell GRUBlockCellV2 InputProjectionWrapper LSTMBlockCell LayerNormBasicLSTMCell
             OutputProjectionWrapper UGRNNCell stack_bidirectional_dynamic_rnn""",
     }),
-    ("training.rnn.dynamic", {
+    ("models.rnn.dynamic_rnn", {
         "tf.nn": "bidirectional_dynamic_rnn dynamic_rnn raw_rnn",
     }),
-    ("training.rnn.static", {
+    ("models.rnn.static_rnn", {
         "tf.nn tf.contrib.rnn": "static_bidirectional_rnn static_rnn static_state_saving_rnn",
     }),
 )  # fmt: skip

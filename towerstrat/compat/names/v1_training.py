@@ -25,48 +25,48 @@ ROWS: Rows = (
         "tf.train": "global_step",
         "tf.contrib.slim": "assert_global_step create_global_step get_global_step get_or_create_global_step",
     }),
-    ("training.layers.base", {
+    ("models.layers.layer", {
         "tf.layers": "InputSpec Layer",
     }),
-    ("training.layers.convolutional", {
+    ("models.layers.convolution", {
         "tf.layers": """
             Conv1D Conv2D Conv3D SeparableConv1D SeparableConv2D conv1d conv2d conv3d separable_conv1d
             separable_conv2d""",
     }),
-    ("training.layers.core", {
+    ("models.layers.dense", {
         "tf.layers": "Dense Dropout Flatten dense dropout flatten",
     }),
-    ("training.layers.normalization", {
+    ("models.layers.batch_normalization", {
         "tf.layers": "BatchNormalization batch_normalization",
     }),
-    ("training.layers.pooling", {
+    ("models.layers.pooling", {
         "tf.layers": """
             AveragePooling1D AveragePooling2D AveragePooling3D MaxPooling1D MaxPooling2D MaxPooling3D
             average_pooling1d average_pooling2d average_pooling3d max_pooling1d max_pooling2d max_pooling3d""",
     }),
-    ("training.layers.transposed", {
+    ("models.layers.transposed_convolution", {
         "tf.layers": "Conv2DTranspose Conv3DTranspose conv2d_transpose conv3d_transpose",
     }),
-    ("training.losses", {
+    ("models.losses", {
         "tf.losses": """
             Reduction absolute_difference add_loss compute_weighted_loss cosine_distance get_losses
             get_regularization_loss get_regularization_losses get_total_loss hinge_loss huber_loss log_loss
             mean_pairwise_squared_error mean_squared_error sigmoid_cross_entropy softmax_cross_entropy
             sparse_softmax_cross_entropy""",
     }),
-    ("training.metrics.counts", {
+    ("models.metrics.confusion_counts", {
         "tf.metrics": """
             auc false_negatives false_negatives_at_thresholds false_positives false_positives_at_thresholds
             precision precision_at_thresholds recall recall_at_thresholds sensitivity_at_specificity
             specificity_at_sensitivity true_negatives true_negatives_at_thresholds true_positives
             true_positives_at_thresholds""",
     }),
-    ("training.metrics.means", {
+    ("models.metrics.means", {
         "tf.metrics": """
             accuracy mean mean_absolute_error mean_cosine_distance mean_iou mean_per_class_accuracy
             mean_relative_error mean_squared_error mean_tensor percentage_below root_mean_squared_error""",
     }),
-    ("training.metrics.top_k", {
+    ("models.metrics.top_k", {
         "tf.metrics": """
             average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k
             sparse_average_precision_at_k sparse_precision_at_k""",
@@ -113,7 +113,7 @@ ROWS: Rows = (
         "tf.contrib.opt": """
             AdamWOptimizer DecoupledWeightDecayExtension MomentumWOptimizer extend_with_decoupled_weight_decay""",
     }),
-    ("training.regularizers", {
+    ("models.regularizers", {
         "tf.contrib.layers tf.contrib.slim": """
             apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer""",
     }),

@@ -415,7 +415,7 @@ ROWS: Rows = (
     ("towers.engine.distributed_values", {
         "tf.distribute": "DistributedValues",
     }),
-    ("training.averages", {
+    ("models.replica_losses", {
         "tf.nn": "compute_average_loss scale_regularization_loss",
     }),
 )  # fmt: skip

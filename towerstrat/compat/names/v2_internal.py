@@ -72,7 +72,7 @@ ROWS: Rows = (
             Trackable no_automatic_dependency_tracking no_automatic_dependency_tracking_scope""",
     }),
     ("training.moving_averages", {f"{_I}.train": "assign_moving_average"}),
-    ("training.ranks", {f"{_I}.ops": "broadcast_weights"}),
+    ("models.shape_matching", {f"{_I}.ops": "broadcast_weights"}),
     ("training.saving.load_status", {f"{_I}.tracking": "streaming_restore"}),
     ("training.saving.restoring", {f"{_I}.tracking": "CheckpointInitialValueCallable"}),
     ("training.saving.sessions", {f"{_I}.tracking": "register_session_provider"}),

@@ -157,11 +157,11 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.training.distribution_strategy_context": (_DISTRIBUTE, {}),
     "python.training.moving_averages": (
         "",
-        named("training.moving_averages", "assign_moving_average weighted_moving_average"),
+        named("training.optimizers.exponential_averages", "assign_moving_average weighted_moving_average"),
     ),
     "python.training.slot_creator": (
         "",
-        named("training.slots", "create_slot create_slot_with_initializer create_zeros_slot"),
+        named("training.base.slots", "create_slot create_slot_with_initializer create_zeros_slot"),
     ),
     "python.tpu.device_assignment": (
         _TPU,

@@ -41,7 +41,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
         "", named("compat.estimator.keys", "EstimatorModeKeys KerasModeKeys")),
     "python.saved_model.path_helpers": ("", named("compat.estimator.keys", "get_variables_dir get_variables_path")),
     "python.tpu.tensor_tracer": ("", named("compat.estimator.diagnostics", "TensorTracer")),
-    "python.training.device_setter": ("tf.train", named("training.placement", "STANDARD_PS_OPS")),
+    "python.training.device_setter": ("tf.train", named("training.base.device_setter", "STANDARD_PS_OPS")),
     "python.training.server_lib": ("tf.train", {}),
     "tools.docs.doc_controls": ("", named("compat.utilities.doc_controls", """
         do_not_doc_inheritable do_not_generate_docs for_subclass_implementers inheritable_header""")),

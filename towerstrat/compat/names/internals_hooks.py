@@ -19,7 +19,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     }),
     "python.training.session_run_hook": ("tf.train", {}),
     "python.training.training": ("tf.train", _STEPS_PER_RUN),
-    "python.training.training_util": ("tf.train", named("training.global_step", """
+    "python.training.training_util": ("tf.train", named("training.base.global_step", """
         GLOBAL_STEP_READ_KEY _get_or_create_global_step_read=get_or_create_global_step_read""")),
 }  # fmt: skip
 """Path below ``tensorflow`` -> (the public modules whose names it offers; names of its own)."""

@@ -10,7 +10,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
         "", named("platform.messages", "HistogramProto Summary SummaryDescription SummaryMetadata")),
     "core.util.event_pb2": ("", named("platform.messages", "Event LogMessage SessionLog TaggedRunMetadata")),
     "python.ops.summary_op_util": (
-        "", named("training.summaries.tags", "clean_tag collect summary_scope")),
+        "", named("training.summaries.summary_names", "clean_tag collect summary_scope")),
     "python.ops.summary_ops": ("tf.summary", {}),
     "python.ops.summary_ops_v2": ("tf.contrib.summary", {}),
     "python.summary.summary": ("tf.summary", {}),

@@ -44,7 +44,7 @@ LATER_ROWS: Rows = (
             require_replica_context""",
     }),
     ("graph.ops.nn.pooling", {"tf.nn": "avg_pool2d=avg_pool"}),
-    ("training.schedules", {"tf.train": "piecewise_constant_decay=piecewise_constant"}),
+    ("training.optimizers.learning_rate_schedules", {"tf.train": "piecewise_constant_decay=piecewise_constant"}),
 )  # fmt: skip
 """Names that 1.13 to 1.15 added to what 1.12 has."""
 

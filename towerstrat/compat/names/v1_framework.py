@@ -14,14 +14,14 @@ ROWS: Rows = (
     ("compat.v1names.cloud", {
         "tf.contrib.cloud": "BlockCacheParams configure_colab_session configure_gcs",
     }),
-    ("training.expectations", {
+    ("training.base.tensor_expectations", {
         "tf.contrib.framework": """
             assert_or_get_global_step assert_scalar_int get_graph_from_inputs
             get_name_scope get_placeholders reduce_sum_n remove_squeezable_dimensions
             with_same_shape with_shape""",
         "tf.contrib.slim": "assert_or_get_global_step",
     }),
-    ("training.hparams", {
+    ("training.base.hparams", {
         "tf.contrib.training": "HParams parse_values",
     }),
     ("models.variable_collections", {
@@ -35,10 +35,10 @@ ROWS: Rows = (
     ("compat.v1names.model_variables", {
         "tf.contrib.framework tf.contrib.slim": "model_variable variable",
     }),
-    ("training.load_balancing", {
+    ("training.base.parameter_placement", {
         "tf.contrib.training": "GreedyLoadBalancingStrategy RandomStrategy byte_size_load_fn",
     }),
-    ("training.placement", {
+    ("training.base.device_setter", {
         "tf.train": "replica_device_setter",
     }),
     ("graph.ir.tensor_proto", {

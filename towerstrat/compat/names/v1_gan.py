@@ -11,10 +11,10 @@ _LOSSES = """
     wasserstein_gradient_penalty"""
 
 ROWS: Rows = (
-    ("training.gan.hooks", {
+    ("training.gan.gan_hooks", {
         "tf.contrib.gan": "RunTrainOpsHook get_joint_train_hooks get_sequential_train_hooks",
     }),
-    ("training.gan.losses", {
+    ("training.gan.tensor_losses", {
         "tf.contrib.gan.losses.wargs": _LOSSES,
     }),
     ("training.gan.model_losses", {
@@ -22,15 +22,15 @@ ROWS: Rows = (
         "tf.contrib.gan.losses": _LOSSES + """
             stargan_discriminator_loss_wrapper stargan_generator_loss_wrapper stargan_gradient_penalty_wrapper""",
     }),
-    ("training.gan.models", {
+    ("training.gan.gan_models", {
         "tf.contrib.gan": """
             ACGANModel CycleGANLoss CycleGANModel GANLoss GANModel GANTrainOps GANTrainSteps InfoGANModel StarGANModel
             acgan_model cyclegan_model gan_model stargan_model""",
     }),
-    ("training.gan.train", {
+    ("training.gan.gan_train_ops", {
         "tf.contrib.gan": "gan_train_ops",
     }),
-    ("training.train_op", {
+    ("training.optimizers.train_op", {
         "tf.contrib.training": "add_gradients_summaries create_train_op",
     }),
 )  # fmt: skip

@@ -44,7 +44,7 @@ ROWS: Rows = (
     ("training.hooks.async_checkpoint_saver", {
         "tf.contrib.tpu": "AsyncCheckpointSaverHook",
     }),
-    ("training.hooks.input_pipeline", {
+    ("training.hooks.input_checkpoint", {
         "tf.contrib.data tf.data.experimental": "CheckpointInputPipelineHook",
     }),
     ("training.saving.meta_graphs", {

@@ -33,7 +33,7 @@ ROWS: Rows = (
             object_metadata split_dependency""",
         "tf.contrib.eager": "Saver get_optimizer_variables restore_variables_on_create",
     }),
-    ("training.saving.management", {
+    ("training.saving.latest_checkpoint", {
         "tf.train": """
             checkpoint_exists generate_checkpoint_state_proto get_checkpoint_mtimes get_checkpoint_state
             latest_checkpoint remove_checkpoint update_checkpoint_state""",
@@ -41,13 +41,13 @@ ROWS: Rows = (
     ("training.saving.meta_graphs", {
         "tf.train": "export_meta_graph import_meta_graph",
     }),
-    ("training.saving.reading", {
+    ("training.saving.checkpoint_reader", {
         "tf.train": "NewCheckpointReader list_variables load_checkpoint load_variable",
     }),
-    ("training.saving.iterator_states", {
+    ("training.saving.iterator_saveables", {
         "tf.contrib.data tf.data.experimental": "make_saveable_from_iterator",
     }),
-    ("training.saving.from_checkpoint", {
+    ("training.saving.init_from_checkpoint", {
         "tf.train": "init_from_checkpoint",
     }),
     ("compat.v1names.contrib_checkpoints", {
@@ -64,7 +64,7 @@ ROWS: Rows = (
     ("training.saving.warm_starting", {
         "tf.train": "VocabInfo warm_start",
     }),
-    ("training.saving.waiting", {
+    ("training.saving.checkpoint_polling", {
         "tf.contrib.training": "checkpoints_iterator wait_for_new_checkpoint",
         "tf.train": "checkpoints_iterator",
     }),

@@ -11,7 +11,7 @@ ROWS: Rows = (
     ("training.sessions.session_manager", {
         "tf.train": "SessionManager",
     }),
-    ("training.sessions.creators", {
+    ("training.sessions.session_creators", {
         "tf.train": "ChiefSessionCreator SessionCreator WorkerSessionCreator",
     }),
     ("training.sessions.monitored_session", {

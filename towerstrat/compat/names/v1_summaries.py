@@ -11,7 +11,7 @@ ROWS: Rows = (
         "tf tf.summary": "Event SessionLog Summary",
         "tf.summary": "SummaryDescription TaggedRunMetadata",
     }),
-    ("training.summaries.contrib", {
+    ("training.summaries.contrib_summary", {
         "tf.contrib.summary": """
             all_summary_ops always_record_summaries audio create_file_writer create_summary_file_writer eval_dir flush
             generic graph histogram image import_event initialize never_record_summaries
@@ -23,13 +23,13 @@ ROWS: Rows = (
     ("training.summaries.projector", {
         "tf.contrib.tensorboard.plugins.projector": "visualize_embeddings",
     }),
-    ("training.summaries.recording", {
+    ("training.summaries.recording_state", {
         "tf.contrib.summary": "SummaryWriter",
     }),
     ("training.summaries.summary", {
         "tf.summary": "audio get_summary_description histogram image merge merge_all scalar tensor_summary text",
     }),
-    ("training.summaries.writer", {
+    ("training.summaries.file_writer", {
         "tf.summary": "FileWriter FileWriterCache",
         "tf.train": "summary_iterator",
     }),
@@ -40,7 +40,7 @@ LATER_ROWS: Rows = (
     ("training.summaries.dataset_stats", {
         "tf.data.experimental": "bytes_produced_stats",
     }),
-    ("training.summaries.contrib", {
+    ("training.summaries.contrib_summary", {
         "tf.summary": "all_v2_summary_ops=all_summary_ops initialize",
     }),
 )  # fmt: skip

@@ -15,11 +15,11 @@ _OPTIMIZERS_V2 = (
 )
 
 ROWS: Rows = (
-    ("training.metrics.stateful", {
+    ("training.summaries.metric_objects", {
         "tf.contrib.eager.metrics": """
             Accuracy BinaryAccuracy CategoricalAccuracy Mean Metric SparseAccuracy""",
     }),
-    ("training.global_step", {
+    ("training.base.global_step", {
         "tf.contrib.framework tf.train": """
             assert_global_step create_global_step get_global_step get_or_create_global_step""",
         "tf.train": "global_step",
@@ -71,7 +71,7 @@ ROWS: Rows = (
             average_precision_at_k precision_at_k precision_at_top_k recall_at_k recall_at_top_k
             sparse_average_precision_at_k sparse_precision_at_k""",
     }),
-    ("training.moving_averages", {
+    ("training.optimizers.exponential_averages", {
         "tf.train": "ExponentialMovingAverage",
     }),
     ("training.optimizers.adadelta", {
@@ -84,7 +84,7 @@ ROWS: Rows = (
         "tf.contrib.opt": "AdaMaxOptimizer LazyAdamOptimizer NadamOptimizer",
         "tf.train": "AdamOptimizer",
     }),
-    ("training.optimizers.base", {
+    ("training.optimizers.optimizer", {
         "tf.train": "Optimizer",
     }),
     ("training.optimizers.ftrl", {
@@ -99,7 +99,7 @@ ROWS: Rows = (
     ("training.optimizers.momentum", {
         "tf.train": "MomentumOptimizer",
     }),
-    ("training.optimizers.moving_average", {
+    ("training.optimizers.moving_average_optimizer", {
         "tf.contrib.opt": "MovingAverageOptimizer",
     }),
     ("training.optimizers.rmsprop", {
@@ -117,7 +117,7 @@ ROWS: Rows = (
         "tf.contrib.layers tf.contrib.slim": """
             apply_regularization l1_l2_regularizer l1_regularizer l2_regularizer sum_regularizer""",
     }),
-    ("training.schedules", {
+    ("training.optimizers.learning_rate_schedules", {
         "tf.train": """
             cosine_decay cosine_decay_restarts exponential_decay inverse_time_decay linear_cosine_decay
             natural_exp_decay noisy_linear_cosine_decay piecewise_constant polynomial_decay""",

@@ -71,11 +71,11 @@ ROWS: Rows = (
         f"{_I}.tracking": """
             Trackable no_automatic_dependency_tracking no_automatic_dependency_tracking_scope""",
     }),
-    ("training.moving_averages", {f"{_I}.train": "assign_moving_average"}),
+    ("training.optimizers.exponential_averages", {f"{_I}.train": "assign_moving_average"}),
     ("models.shape_matching", {f"{_I}.ops": "broadcast_weights"}),
     ("training.saving.load_status", {f"{_I}.tracking": "streaming_restore"}),
-    ("training.saving.restoring", {f"{_I}.tracking": "CheckpointInitialValueCallable"}),
-    ("training.saving.sessions", {f"{_I}.tracking": "register_session_provider"}),
-    ("training.saving.management", {f"{_I}.train": "update_checkpoint_state"}),
+    ("training.saving.object_restore", {f"{_I}.tracking": "CheckpointInitialValueCallable"}),
+    ("training.saving.saver_sessions", {f"{_I}.tracking": "register_session_provider"}),
+    ("training.saving.latest_checkpoint", {f"{_I}.train": "update_checkpoint_state"}),
 )  # fmt: skip
 """(module, {place: names}); see ``v1.ROWS``."""

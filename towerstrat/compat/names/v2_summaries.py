@@ -11,7 +11,7 @@ ROWS: Rows = (
             write""",
         "tf.summary.experimental": "get_step set_step summary_scope write_raw_pb",
     }),
-    ("training.summaries.recording", {
+    ("training.summaries.recording_state", {
         "tf.summary": "SummaryWriter record_if",
     }),
 )  # fmt: skip

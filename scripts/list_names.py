@@ -5,7 +5,7 @@ import collections
 import pathlib
 import re
 
-from towerstrat.compat.names import no_effect, table, v1, v1_era, v2
+from towerstrat.compat.names import ignored_arguments, public_names, v1, v1_era, v2
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 LIST = re.compile(r"(<!-- made by scripts/list_names.py -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -55,7 +55,7 @@ towerstrat.compat.v2 as tf` gives the names alone: call `tf.compat.v1.enable_v2_
 
 def page() -> str:
     """The page's text."""
-    tables = {api: [n for n in table.names(api) if "__" not in n] for api in (1, 2)}
+    tables = {api: [n for n in public_names.names(api) if "__" not in n] for api in (1, 2)}
     kept, later = (sum(len(entries.split()) for entries in areas.values()) for areas in (v2.KEPT, v1.LATER))
     later += sum(len(entries.split()) for entries in v1_era.LATER.values())
     later += sum(len(entries.split()) for _, areas in v1.LATER_ROWS for entries in areas.values())
@@ -75,12 +75,12 @@ def page() -> str:
 def supported(text: str) -> str:
     """The page of what is supported, with its list of what changes nothing made anew."""
     rows = collections.defaultdict(list)
-    for name, value in (table.names(2) | table.names(1)).items():
-        reason = no_effect.reason(value)
+    for name, value in (public_names.names(2) | public_names.names(1)).items():
+        reason = ignored_arguments.reason(value)
         if reason is not None:
             rows[reason].append(name)
-        if isinstance(value, type) and value in no_effect.FIELDS:
-            for field, why in no_effect.FIELDS[value].items():
+        if isinstance(value, type) and value in ignored_arguments.FIELDS:
+            for field, why in ignored_arguments.FIELDS[value].items():
                 rows[why].append(f"{name}({field}=...)")
     lines = ["| name | changes nothing, because |", "|---|---|"]
     for reason, names in sorted(rows.items(), key=lambda row: row[1]):

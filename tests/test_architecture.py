@@ -12,9 +12,9 @@ from typing import NamedTuple
 import pytest
 
 import towerstrat
-from towerstrat.compat.names import table
+from towerstrat.compat.names import public_names
 from towerstrat.compat.names.internals import INTERNALS
-from towerstrat.compat.names.named import Named
+from towerstrat.compat.names.lazy_names import Named
 
 ROOT = pathlib.Path(towerstrat.__file__).parent
 FLOORS = [
@@ -140,7 +140,7 @@ def test_each_module_can_be_the_first_to_be_imported():
 
 
 def test_names_are_of_rooms_below_their_table():
-    rows = [found for api in (1, 2) for found in table.entries(api).values() if isinstance(found, Named)]
+    rows = [found for api in (1, 2) for found in public_names.entries(api).values() if isinstance(found, Named)]
     rows += [found for _, own in INTERNALS.values() for found in own.values()]
     order = ROOMS["compat"]
     for module in {found.module for found in rows}:

@@ -17,7 +17,7 @@ from towerstrat.compat.names import (
     internals_wheel,
 )
 from towerstrat.compat.names.internals_utilities import UTILITIES
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 _FRAMEWORK = "tf tf.errors"
 _OPS = "tf tf.nn tf.math tf.train tf.initializers"
@@ -55,7 +55,7 @@ _GRAPHS = {
 _CONTEXT = {
     **named("graph.eager.mode", "eager_mode executing_eagerly graph_mode"),
     **named("platform.local", "num_gpus"),
-    **named("compat.keras.context", "async_wait context get_config get_device_name"),
+    **named("compat.keras.eager_context", "async_wait context get_config get_device_name"),
 }
 _BACKPROP = named("graph.tapes.gradient_functions", """
     implicit_grad=implicit_gradients implicit_val_and_grad=implicit_value_and_gradients
@@ -136,7 +136,7 @@ INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
     "python.ops.control_flow_ops": (
         "",
         named("graph.ops.control.branches", "with_dependencies")
-        | named("compat.keras.context", "get_enclosing_xla_context"),
+        | named("compat.keras.eager_context", "get_enclosing_xla_context"),
     ),
     "python.ops.math_ops": (_OPS, {}),
     "python.ops.nn": ("tf.nn tf", {}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 _LATER = "tf.distribute tf.contrib.distribute"
 _DATA = """batching counter enumerate_ops error_ops get_single_element grouping interleave_ops
@@ -59,7 +59,7 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
             divide_by_n_tensors_or_indexed_slices=divided""",
         ),
     ),
-    "python.distribute.device_util": ("", named("compat.v1names.device_util", "canonicalize current resolve")),
+    "python.distribute.device_util": ("", named("compat.v1_functions.device_util", "canonicalize current resolve")),
     "python.distribute.distribute_lib": (
         _LATER,
         {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 _NAMES = "SINGLE_FEATURE_DEFAULT_NAME SINGLE_LABEL_DEFAULT_NAME SINGLE_RECEIVER_DEFAULT_NAME"
 _OUTPUTS = """
@@ -26,21 +26,21 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.checkpoint.checkpoint": ("", named("training.saving.checkpoint", "Checkpoint")),
     "python.checkpoint.checkpoint_management": ("tf.train", {}),
     "python.checkpoint.graph_view": ("tf.contrib.checkpoint", {}),
-    "python.distribute.estimator_training": ("", named("compat.estimator.coordinator", """
+    "python.distribute.estimator_training": ("", named("compat.estimator.run_coordinator", """
         estimator_evaluate estimator_train init_run_config should_run_distribute_coordinator train_and_evaluate""")),
     "python.distribute.distribute_coordinator": ("", named("compat.estimator.distribute_coordinator", """
         CoordinatorMode run_distribute_coordinator run_standard_tensorflow_server""")),
     "python.distribute.distribute_coordinator_context": (
         "", named("compat.estimator.distribute_coordinator", "get_current_worker_context")),
-    "python.eager.monitoring": ("", named("compat.estimator.diagnostics", "BoolGauge StringGauge")),
-    "python.profiler.trace": ("", named("compat.v2names.profiling", "Trace")),
+    "python.eager.monitoring": ("", named("compat.estimator.usage_gauges", "BoolGauge StringGauge")),
+    "python.profiler.trace": ("", named("compat.v2_functions.profiling", "Trace")),
     "python.saved_model.model_utils": ("", named("compat.estimator.export_outputs", "get_export_outputs")),
     "python.saved_model.model_utils.export_output": ("", named("compat.estimator.export_outputs", _OUTPUTS)),
     "python.saved_model.model_utils.export_utils": ("", named("compat.estimator.keys", _NAMES)),
     "python.saved_model.model_utils.mode_keys": (
         "", named("compat.estimator.keys", "EstimatorModeKeys KerasModeKeys")),
     "python.saved_model.path_helpers": ("", named("compat.estimator.keys", "get_variables_dir get_variables_path")),
-    "python.tpu.tensor_tracer": ("", named("compat.estimator.diagnostics", "TensorTracer")),
+    "python.tpu.tensor_tracer": ("", named("compat.estimator.usage_gauges", "TensorTracer")),
     "python.training.device_setter": ("tf.train", named("training.base.device_setter", "STANDARD_PS_OPS")),
     "python.training.server_lib": ("tf.train", {}),
     "tools.docs.doc_controls": ("", named("compat.utilities.doc_controls", """

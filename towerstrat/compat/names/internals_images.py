@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 _KERNELS = named("graph.ops.images.resizing", "resize_area resize_bicubic resize_bilinear resize_nearest_neighbor")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "core.example.example_pb2": ("", named("platform.messages", "Example SequenceExample")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 _OBJECTS = "tf.contrib.checkpoint tf.train tf.contrib.eager"
 _BASE = "VARIABLE_VALUE_KEY=VARIABLE_VALUE no_automatic_dependency_tracking"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "contrib.tensorboard.plugins.projector.projector_config_pb2": ("tf.contrib.tensorboard.plugins.projector", {}),

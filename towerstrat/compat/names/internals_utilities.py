@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 _ARG_SCOPE = named(
     "compat.utilities.arg_scope",
@@ -54,7 +54,7 @@ UTILITIES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.util.tf_decorator": ("", named("compat.utilities.decorators", "TFDecorator make_decorator rewrap unwrap")),
     "python.util.tf_export": (
         "",
-        named("compat.keras.package", "get_symbol_from_name")
+        named("compat.keras.package_loader", "get_symbol_from_name")
         | named(
             "compat.utilities.exports",
             """ESTIMATOR_API_NAME KERAS_API_NAME SymbolAlreadyExposedError TENSORFLOW_API_NAME

@@ -1,19 +1,19 @@
-"""Modules of the original's inside that are in ``towerstrat.compat.wheel``. Data, as in ``internals``."""
+"""Modules of the original's inside that are in ``towerstrat.compat.bundled``. Data, as in ``internals``."""
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Named, named
+from towerstrat.compat.names.lazy_names import Named, named
 
 _OF_DATASETS = (
     "Dataset Datasets load_boston load_csv_with_header load_csv_without_header load_iris maybe_download shrink_csv"
 )
 _MNIST = "DataSet dense_to_one_hot extract_images extract_labels load_mnist read_data_sets"
 _NAMED = {
-    **named("compat.wheel.named_datasets", "DATASETS load_dataset"),
-    **named("compat.wheel.datasets", "load_boston load_iris"),
+    **named("compat.bundled.named_datasets", "DATASETS load_dataset"),
+    **named("compat.bundled.contrib_datasets", "load_boston load_iris"),
 }
 _COMBINATIONS = named(
-    "compat.wheel.combinations",
+    "compat.bundled.combinations",
     """NamedDistribution NamedObject adagrad_optimizer_v1_fn adam_optimizer_v1_fn adam_optimizer_v2_fn
     combine distributions_and_v1_optimizers distributions_and_v2_optimizers generate gradient_descent_optimizer_v1_fn
     gradient_descent_optimizer_v2_fn graph_and_eager_modes
@@ -22,7 +22,7 @@ _COMBINATIONS = named(
     tpu_strategy_single_iteration""",
 )
 _TEST_UTIL = named(
-    "compat.wheel.test_util",
+    "compat.bundled.test_util",
     """NCHWToNHWC NHWCToNCHW TensorFlowTestCase assert_ops_in_graph deprecated_graph_mode_only device
     for_all_test_methods force_cpu force_gpu generate_combinations_with_testcase_name
     run_all_in_deprecated_graph_mode_only run_all_in_graph_and_eager_modes run_deprecated_v1 run_gpu_only
@@ -35,8 +35,8 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
         for place in ("contrib.learn.", "contrib.learn.python.learn.")
         for path, names in {
             "datasets": _NAMED,
-            "datasets.base": named("compat.wheel.datasets", _OF_DATASETS),
-            "datasets.mnist": named("compat.wheel.mnist_data", f"{_MNIST} DEFAULT_SOURCE_URL"),
+            "datasets.base": named("compat.bundled.contrib_datasets", _OF_DATASETS),
+            "datasets.mnist": named("compat.bundled.mnist_data", f"{_MNIST} DEFAULT_SOURCE_URL"),
         }.items()
     },
     **{
@@ -45,15 +45,15 @@ MODULES: dict[str, tuple[str, dict[str, Named]]] = {
         for path, names in {
             "combinations": _COMBINATIONS,
             "single_loss_example": named(
-                "compat.wheel.single_loss_example", "batchnorm_example minimize_loss_example single_loss_example"
+                "compat.bundled.single_loss_example", "batchnorm_example minimize_loss_example single_loss_example"
             ),
             "strategy_combinations": _COMBINATIONS,
         }.items()
     },
-    "examples.tutorials.mnist.input_data": ("", named("compat.wheel.mnist_data", _MNIST)),
+    "examples.tutorials.mnist.input_data": ("", named("compat.bundled.mnist_data", _MNIST)),
     "examples.tutorials.mnist.mnist": (
         "",
-        named("compat.wheel.mnist_model", "IMAGE_PIXELS IMAGE_SIZE NUM_CLASSES evaluation inference loss training"),
+        named("compat.bundled.mnist_model", "IMAGE_PIXELS IMAGE_SIZE NUM_CLASSES evaluation inference loss training"),
     ),
     "python.framework.test_util": ("tf.test", _TEST_UTIL),
     **{

@@ -23,7 +23,7 @@ from towerstrat.compat.names import (
     v1_tpu,
     v1_training,
 )
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 VERSION = "1.12.3"
 
@@ -61,7 +61,7 @@ ROWS: Rows = (
             DEBUG ERROR FATAL INFO TaskLevelStatusMessage WARN debug error fatal flush get_verbosity info log
             log_every_n log_first_n log_if set_verbosity vlog warn warning""",
     }),
-    ("compat.v1names.behavior", {
+    ("compat.v1_functions.behavior_switches", {
         "tf": """
             control_flow_v2_enabled disable_control_flow_v2 disable_resource_variables disable_tensor_equality
             disable_v2_behavior disable_v2_tensorshape enable_control_flow_v2 enable_resource_variables
@@ -72,7 +72,7 @@ ROWS: Rows = (
             disable_eager_execution enable_eager_execution executing_eagerly executing_eagerly_outside_functions""",
         "tf.contrib.eager": "enable_eager_execution executing_eagerly in_eager_mode=executing_eagerly",
     }),
-    ("compat.v1names.contrib_eager", {
+    ("compat.v1_functions.contrib_eager", {
         "tf.contrib.eager": "Iterator list_devices make_template run",
     }),
     ("graph.functions.polymorphic", {
@@ -91,10 +91,10 @@ ROWS: Rows = (
     ("graph.ir.type_specs", {
         "tf.contrib.eager": "TensorSpec",
     }),
-    ("compat.v1names.benchmark", {
+    ("compat.v1_functions.benchmark", {
         "tf.test": "Benchmark",
     }),
-    ("compat.v1names.testing", {
+    ("compat.v1_functions.test_case", {
         "tf.test": "TestCase get_temp_dir main",
     }),
     ("platform.local", {

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 ROWS: Rows = (
-    ("compat.wheel.gradient_checker", {"tf.test": "compute_gradient compute_gradient_error"}),
-    ("compat.wheel.helpers", {"tf.test": "StubOutForTesting assert_equal_graph_def test_src_dir_path"}),
-    ("compat.wheel.resource_loader", {
+    ("compat.bundled.gradient_checker", {"tf.test": "compute_gradient compute_gradient_error"}),
+    ("compat.bundled.test_helpers", {"tf.test": "StubOutForTesting assert_equal_graph_def test_src_dir_path"}),
+    ("compat.bundled.resource_loader", {
         "tf.resource_loader": """
             get_data_files_path get_path_to_datafile get_root_dir_with_all_resources load_resource
             readahead_file_path""",
     }),
-    ("compat.wheel.sysconfig", {
+    ("compat.bundled.sysconfig", {
         "tf.sysconfig": "CXX11_ABI_FLAG MONOLITHIC_BUILD get_compile_flags get_include get_lib get_link_flags",
     }),
     ("towers.engine.cross_tower_ops", {
@@ -22,7 +22,7 @@ ROWS: Rows = (
 """Names of 1.12."""
 
 LATER_ROWS: Rows = (
-    ("compat.v1names.autograph", {"tf.autograph": "to_code to_graph"}),
+    ("compat.v1_functions.autograph_conversion", {"tf.autograph": "to_code to_graph"}),
     ("data.elements.options", {"tf.data.experimental": "MapVectorizationOptions"}),
     ("graph.ops.nn.convolution", {"tf.nn": "conv3d_backprop_filter=conv3d_backprop_filter_v2"}),
     ("graph.ops.indexing.histograms", {"tf.math": "confusion_matrix"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 ROWS: Rows = (
     ("compat.estimator.keys", {
@@ -14,16 +14,16 @@ ROWS: Rows = (
     ("compat.estimator.input_functions", {
         "tf.estimator.inputs": "numpy_input_fn pandas_input_fn",
     }),
-    ("compat.estimator.coordinator", {
+    ("compat.estimator.run_coordinator", {
         "tf.contrib.distribute": "DistributeConfig",
     }),
     ("compat.estimator.distribute_coordinator", {
         "tf.contrib.distribute": "run_standard_tensorflow_server",
     }),
-    ("compat.estimator.extenders", {
+    ("compat.estimator.contrib_extenders", {
         "tf.contrib.estimator": "clip_gradients_by_norm forward_features",
     }),
-    ("compat.estimator.replicated", {
+    ("compat.estimator.replicate_model_fn", {
         "tf.contrib.estimator": "replicate_model_fn",
     }),
     ("compat.estimator.tower_optimizer", {
@@ -94,8 +94,8 @@ SERVED: dict[int, Rows] = {
 
 JOINED: dict[int, tuple[tuple[tuple[str, str], tuple[str, str], str], ...]] = {
     1: (
-        (("compat.estimator.tpu.estimator", "TPUEstimator"), ("estimator", "Estimator"), _TPU),
-        (("compat.estimator.tpu.spec", "TPUEstimatorSpec"), ("model_fn", "_TPUEstimatorSpec"), _TPU),
+        (("compat.estimator.tpu.tpu_estimator", "TPUEstimator"), ("estimator", "Estimator"), _TPU),
+        (("compat.estimator.tpu.estimator_spec", "TPUEstimatorSpec"), ("model_fn", "_TPUEstimatorSpec"), _TPU),
     ),
     2: (),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 ROWS: Rows = (
     ("compat.utilities.arg_scope", {
@@ -11,7 +11,7 @@ ROWS: Rows = (
         "tf.contrib.layers tf.contrib.slim": "arg_scope_func_key",
     }),
     ("compat.utilities.smart_cond", {"tf.contrib.framework": "smart_case smart_cond smart_constant_value"}),
-    ("compat.v1names.cloud", {
+    ("compat.v1_functions.cloud_storage", {
         "tf.contrib.cloud": "BlockCacheParams configure_colab_session configure_gcs",
     }),
     ("training.base.tensor_expectations", {
@@ -32,7 +32,7 @@ ROWS: Rows = (
             get_variable_full_name get_variables get_variables_by_name get_variables_by_suffix
             get_variables_to_restore local_variable""",
     }),
-    ("compat.v1names.model_variables", {
+    ("compat.v1_functions.model_variable_scopes", {
         "tf.contrib.framework tf.contrib.slim": "model_variable variable",
     }),
     ("training.base.parameter_placement", {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 _LOSSES = """
     acgan_discriminator_loss acgan_generator_loss combine_adversarial_loss cycle_consistency_loss

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 ROWS: Rows = (
     ("graph.ops.images.boxes", {
@@ -62,7 +62,7 @@ ROWS: Rows = (
 """(module, {place: names}); see ``v1.ROWS``."""
 
 LATER_ROWS: Rows = (
-    ("compat.v2names.images", {
+    ("compat.v2_functions.images", {
         "tf.image": "extract_patches",
     }),
     ("graph.ops.images.boxes", {

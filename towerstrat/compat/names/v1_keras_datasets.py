@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 _PLAIN = "boston_housing cifar10 cifar100 fashion_mnist mnist"
 _OF_WORDS = "imdb reuters"
 ROWS: Rows = (
-    ("compat.wheel.keras_datasets", {
+    ("compat.bundled.keras_datasets", {
         **{f"tf.keras.datasets.{name}": f"load_data={name}" for name in _PLAIN.split()},
         **{f"tf.keras.datasets.{name}": f"get_word_index={name}_words load_data={name}" for name in _OF_WORDS.split()},
     }),

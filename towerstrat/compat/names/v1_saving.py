@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 ROWS: Rows = (
     ("training.saving.saver", {
@@ -27,7 +27,7 @@ ROWS: Rows = (
     ("platform.messages", {
         "tf.contrib.checkpoint": "CheckpointableObjectGraph=TrackableObjectGraph",
     }),
-    ("compat.v1names.contrib_objects", {
+    ("compat.v1_functions.contrib_checkpointables", {
         "tf.contrib.checkpoint": """
             CheckpointManager NumpyState PythonStateWrapper UniqueNameTracker dot_graph_from_checkpoint list_objects
             object_metadata split_dependency""",
@@ -50,7 +50,7 @@ ROWS: Rows = (
     ("training.saving.init_from_checkpoint", {
         "tf.train": "init_from_checkpoint",
     }),
-    ("compat.v1names.contrib_checkpoints", {
+    ("compat.v1_functions.contrib_checkpoints", {
         "tf.contrib.framework": "init_from_checkpoint list_variables load_checkpoint load_variable",
     }),
     ("training.saving.assign_from_checkpoint", {

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 ROWS: Rows = (
-    ("compat.keras.replicas", {"tf.keras.utils": "multi_gpu_model"}),
+    ("compat.keras.multi_gpu_model", {"tf.keras.utils": "multi_gpu_model"}),
     ("compat.keras.tpu_model", {"tf.contrib.tpu": "TPUDistributionStrategy keras_to_tpu_model"}),
-    ("compat.v1names.bfloat16", {"tf.contrib.tpu": "bfloat16_scope"}),
-    ("compat.v1names.tpu", {"tf.contrib.tpu": "initialize_system shutdown_system"}),
+    ("compat.v1_functions.bfloat16_scope", {"tf.contrib.tpu": "bfloat16_scope"}),
+    ("compat.v1_functions.tpu_system", {"tf.contrib.tpu": "initialize_system shutdown_system"}),
     ("towers.shards.collectives", {"tf.contrib.tpu": "cross_replica_sum"}),
     ("towers.shards.replication", {"tf.contrib.tpu": "batch_parallel replicate rewrite shard"}),
     ("towers.shards.shard_scope", {"tf.contrib.tpu": "outside_compilation"}),
@@ -18,8 +18,8 @@ ROWS: Rows = (
 """Names of 1.12."""
 
 LATER_ROWS: Rows = (
-    ("compat.v1names.bfloat16", {"tf.tpu": "bfloat16_scope"}),
-    ("compat.v1names.tpu", {"tf.tpu": "initialize_system shutdown_system"}),
+    ("compat.v1_functions.bfloat16_scope", {"tf.tpu": "bfloat16_scope"}),
+    ("compat.v1_functions.tpu_system", {"tf.tpu": "initialize_system shutdown_system"}),
     ("towers.shards.collectives", {"tf.tpu": "cross_replica_sum"}),
     ("towers.shards.replication", {"tf.tpu": "batch_parallel replicate rewrite shard"}),
     ("towers.shards.shard_scope", {"tf.contrib.tpu": "core", "tf.tpu": "core outside_compilation"}),

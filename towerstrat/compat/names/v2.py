@@ -1,7 +1,7 @@
 """The public names of the 2.x namespace: which object each one is. Data.
 
 A name whose arguments are those of 1.x is the object of 1.x (``KEPT``). Where they differ, there is a function in
-``towerstrat.compat.v2names`` that takes those of 2.x and calls the same implementation.
+``towerstrat.compat.v2_functions`` that takes those of 2.x and calls the same implementation.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from towerstrat.compat.names import (
     v2_sparse,
     v2_summaries,
 )
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 VERSION = "2.15.1"
 
@@ -118,36 +118,36 @@ ROWS: Rows = (
     *v2_saving.ROWS,
     *v2_sparse.ROWS,
     *v2_summaries.ROWS,
-    ("compat.v1names.benchmark", {
+    ("compat.v1_functions.benchmark", {
         "tf.test": "benchmark_config",
     }),
-    ("compat.v2names.tools", {"tf": "make_tensor_proto"}),
+    ("compat.v2_functions.tensor_queries", {"tf": "make_tensor_proto"}),
     ("errors", {
         "tf.errors": "OperatorNotAllowedInGraphError",
     }),
-    ("compat.v2names.arrays", {
+    ("compat.v2_functions.arrays", {
         "tf": """
             batch_to_space boolean_mask constant convert_to_tensor device expand_dims fill linspace name_scope ones
             ones_like pad reverse_sequence roll shape size space_to_batch squeeze transpose tuple zeros zeros_like""",
         "tf.linalg": "diag diag_part set_diag",
         "tf.nn": "depth_to_space space_to_batch space_to_depth",
     }),
-    ("compat.v2names.assertions", {
+    ("compat.v2_functions.assertions", {
         "tf tf.debugging": "assert_equal assert_greater assert_less assert_rank",
         "tf.debugging": """
             assert_all_finite assert_greater_equal assert_less_equal assert_near assert_negative assert_non_negative
             assert_non_positive assert_none_equal assert_positive assert_rank_at_least assert_rank_in assert_scalar
             assert_shapes""",
     }),
-    ("compat.v2names.files", {
+    ("compat.v2_functions.gfile", {
         "tf.io.gfile": """
             copy exists get_registered_schemes glob isdir join listdir makedirs mkdir remove rename rmtree stat walk""",
     }),
-    ("compat.v2names.flow", {
+    ("compat.v2_functions.control_flow", {
         "tf": """
             cond gradients=gradients_ hessians map_fn while_loop""",
     }),
-    ("compat.v2names.initializers", {
+    ("compat.v2_functions.initializers", {
         "tf": """
             constant_initializer=ConstantInPlace ones_initializer=Ones random_normal_initializer=RandomNormal
             random_uniform_initializer=RandomUniform zeros_initializer=Zeros""",
@@ -159,7 +159,7 @@ ROWS: Rows = (
             random_normal=RandomNormal RandomUniform random_uniform=RandomUniform TruncatedNormal
             truncated_normal=TruncatedNormal VarianceScaling variance_scaling=VarianceScaling Zeros zeros=Zeros""",
     }),
-    ("compat.v2names.mathematics", {
+    ("compat.v2_functions.math", {
         "tf tf.linalg": "matmul norm",
         "tf tf.math": """
             argmax argmin reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod
@@ -169,7 +169,7 @@ ROWS: Rows = (
         "tf.random": "poisson",
         "tf.sparse": "segment_mean segment_sqrt_n segment_sum",
     }),
-    ("compat.v2names.neural", {
+    ("compat.v2_functions.nn", {
         "tf.math tf.nn": "log_softmax softmax",
         "tf.nn": """
             avg_pool1d avg_pool2d batch_norm_with_global_normalization conv1d conv1d_transpose conv2d conv2d_transpose
@@ -180,11 +180,11 @@ ROWS: Rows = (
             sparse_softmax_cross_entropy_with_logits sufficient_statistics weighted_cross_entropy_with_logits
             weighted_moments""",
     }),
-    ("compat.v2names.strings", {
+    ("compat.v2_functions.strings", {
         "tf.lookup.experimental": "DenseHashTable MutableHashTable",
         "tf.strings": "length reduce_join substr to_hash_bucket to_number",
     }),
-    ("compat.v2names.tools", {
+    ("compat.v2_functions.tensor_queries", {
         "tf": "get_current_name_scope get_static_value inside_function is_symbolic_tensor",
         "tf.compat": "as_str_any dimension_at_index dimension_value",
         "tf.test": "is_built_with_gpu_support",

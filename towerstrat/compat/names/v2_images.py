@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 _FILES = """
     decode_and_crop_jpeg decode_bmp decode_gif decode_image decode_jpeg decode_png encode_jpeg encode_png
     extract_jpeg_shape is_jpeg"""
 
 ROWS: Rows = (
-    ("compat.v2names.images", {
+    ("compat.v2_functions.images", {
         "tf.image": """
             crop_and_resize draw_bounding_boxes extract_glimpse extract_patches non_max_suppression_padded
             stateless_random_crop""",

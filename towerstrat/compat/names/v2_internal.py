@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 _I = "tf.__internal__"
 ROWS: Rows = (
-    ("compat.v2names.profiling", {"tf.profiler.experimental": "Profile ProfilerOptions Trace start stop"}),
-    ("compat.wheel.sysconfig", {"tf.sysconfig": "get_build_info"}),
+    ("compat.v2_functions.profiling", {"tf.profiler.experimental": "Profile ProfilerOptions Trace start stop"}),
+    ("compat.bundled.sysconfig", {"tf.sysconfig": "get_build_info"}),
     ("graph.ir.device_spec", {"tf": "DeviceSpec"}),
     ("training.saving.saved_model_options", {"tf.saved_model": "LoadOptions SaveOptions"}),
-    ("compat.v2names.raw_ops", {
+    ("compat.v2_functions.raw_ops", {
         "tf.raw_ops": """
             Bucketize ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad
             ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad
@@ -21,27 +21,27 @@ ROWS: Rows = (
             ResourceSparseApplyFtrlV2 ResourceSparseApplyKerasMomentum ResourceSparseApplyRMSProp""",
     }),
     ("graph.ops.images.projective_transforms", {"tf.raw_ops": "ImageProjectiveTransformV3=image_projective_transform"}),
-    ("compat.v2names.operators", {"tf.__operators__": "add eq getitem ne ragged_getitem"}),
-    ("compat.v2names.tools", {f"{_I}.types": "Tensor=DenseTensor"}),
+    ("compat.v2_functions.operators", {"tf.__operators__": "add eq getitem ne ragged_getitem"}),
+    ("compat.v2_functions.tensor_queries", {f"{_I}.types": "Tensor=DenseTensor"}),
     ("compat.utilities.decorators", {f"{_I}.decorator": "TFDecorator make_decorator unwrap"}),
     ("compat.utilities.smart_cond", {f"{_I}.smart_cond": "smart_cond"}),
-    ("compat.estimator.diagnostics", {f"{_I}.monitoring": "BoolGauge"}),
-    ("compat.keras.context", {_I: "execute_fn_for_device get_name_scope"}),
-    ("compat.keras.graphs", {_I: "FuncGraph"}),
-    ("compat.keras.nests", {
+    ("compat.estimator.usage_gauges", {f"{_I}.monitoring": "BoolGauge"}),
+    ("compat.keras.eager_context", {_I: "execute_fn_for_device get_name_scope"}),
+    ("compat.keras.func_graph", {_I: "FuncGraph"}),
+    ("compat.keras.nest_internals", {
         f"{_I}.nest": """
             flatten_up_to get_traverse_shallow_structure is_attrs is_mapping list_to_tuple map_structure_up_to
             sequence_like yield_flat_paths""",
     }),
-    ("compat.keras.refused", {f"{_I}.saved_model": "parse_saved_model"}),
-    ("compat.keras.registered", {
+    ("compat.keras.saved_model_stub", {f"{_I}.saved_model": "parse_saved_model"}),
+    ("compat.keras.registration", {
         _I: """
             register_call_context_function register_clear_session_function register_get_session_function
             register_load_context_function register_load_model_function""",
         f"{_I}.saved_model.load": """
             VersionedTypeRegistration get_setter register_revived_type registered_identifiers""",
     }),
-    ("compat.keras.distribution", {
+    ("compat.keras.optimizer_distribution", {
         f"{_I}.distribute": "strategy_supports_no_merge_call variable_sync_on_read_context ShardedVariable",
         f"{_I}.distribute.interim": "maybe_merge_call",
     }),
@@ -53,10 +53,10 @@ ROWS: Rows = (
         f"{_I}.tf2": "enabled",
         f"{_I}.train": "is_mixed_precision_graph_rewrite_enabled set_using_mixed_precision_policy",
     }),
-    ("compat.keras.tracebacks", {
+    ("compat.keras.traceback_filter", {
         "tf.debugging": "disable_traceback_filtering enable_traceback_filtering is_traceback_filtering_enabled",
     }),
-    ("compat.keras.tracking", {
+    ("compat.keras.tracking_internals", {
         f"{_I}.tracking": """
             DelegatingTrackableMixin ObjectGraphView saveable_objects_from_trackable""",
     }),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 ROWS: Rows = (
-    ("compat.v2names.records", {
+    ("compat.v2_functions.parsing", {
         "tf.data.experimental": "CheckpointInputPipelineHook make_saveable_from_iterator",
         "tf.io": "decode_csv parse_example parse_single_example",
     }),

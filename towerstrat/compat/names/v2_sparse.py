@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.named import Rows
+from towerstrat.compat.names.lazy_names import Rows
 
 KEPT = """
     cross_hashed eye fill_empty_rows mask maximum minimum reorder reset_shape reshape retain slice softmax
@@ -10,7 +10,7 @@ KEPT = """
 """The names of ``tf.sparse`` whose objects are those of 1.x."""
 
 ROWS: Rows = (
-    ("compat.v2names.sparse", {
+    ("compat.v2_functions.sparse", {
         "tf.nn": "safe_embedding_lookup_sparse",
         "tf.sparse": "add concat cross reduce_max reduce_sum split to_dense",
     }),

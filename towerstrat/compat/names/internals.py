@@ -33,7 +33,8 @@ _NEST = named("graph.ir.nest", """
 _VALUES = {
     **named("towers.engine.distributed_values", """
         DistributedValues MapOutput Mirrored PerDevice regroup select_device select_device_mirrored value_container"""),
-    **named("towers.contrib.strategy_variables", "AggregatingVariable DistributedVariable MirroredVariable TowerLocalVariable"),
+    **named("towers.contrib.strategy_variables", """
+        AggregatingVariable DistributedVariable MirroredVariable TowerLocalVariable"""),
     **named("towers.contrib.per_device_dataset", "PerDeviceDataIterator PerDeviceDataset"),
     **named("towers.contrib.step_context", "MultiStepContext"),
 }

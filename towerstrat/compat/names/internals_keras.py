@@ -7,7 +7,9 @@ from towerstrat.compat.names.lazy_names import Named, named
 MODULES: dict[str, tuple[str, dict[str, Named]]] = {
     "python.pywrap_tfe": ("", named("compat.keras.eager_context", "TF_ListPluggablePhysicalDevices")),
     "python.data.util.structure": ("", named("graph.ir.type_specs", "NoneTensorSpec type_spec_from_value")),
-    "python.framework.tensor": ("tf", named("graph.ir.graph_elements", "Tensor") | named("graph.ir.type_specs", "TensorSpec")),
+    "python.framework.tensor": (
+        "tf", named("graph.ir.graph_elements", "Tensor") | named("graph.ir.type_specs", "TensorSpec")
+    ),
     "python.framework.type_spec": ("", named("graph.ir.type_specs", "TypeSpec type_spec_from_value")),
     "python.distribute.input_lib": (
         "", named("towers.distribute.distributed_dataset", "DistributedDataset")

@@ -8,7 +8,7 @@ _OPTIMIZERS_V2 = (
     ("adadelta", "AdadeltaOptimizer"),
     ("adagrad", "AdagradOptimizer"),
     ("adam", "AdamOptimizer"),
-    ("base", "OptimizerV2"),
+    ("optimizer_v2", "OptimizerV2"),
     ("gradient_descent", "GradientDescentOptimizer"),
     ("momentum", "MomentumOptimizer"),
     ("rmsprop", "RMSPropOptimizer"),

@@ -10,10 +10,9 @@ import numpy as np
 from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.api.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
 from towerstrat.data.files.file_sharding import of_files
-from towerstrat.data.iterators import iterator_resource
 from towerstrat.data.iterators.collective_reads import are_alike, next_of
 from towerstrat.data.iterators.iterator_resource import IteratorResource
-from towerstrat.data.iterators.session_iterators import Iterator, Session, with_operation
+from towerstrat.data.iterators.session_iterators import Iterator, Session, iterator_resource, with_operation
 from towerstrat.data.pipeline.ordering import Shard
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.eager.context import context

@@ -14,7 +14,7 @@ import pytest
 import towerstrat
 from towerstrat.compat.names import public_names
 from towerstrat.compat.names.internals import INTERNALS
-from towerstrat.compat.names.lazy_names import Named
+from towerstrat.compat.names.lazy_names import LazyName
 
 ROOT = pathlib.Path(towerstrat.__file__).parent
 FLOORS = [
@@ -155,7 +155,7 @@ def test_each_module_can_be_the_first_to_be_imported():
 
 
 def test_names_are_of_rooms_below_their_table():
-    rows = [found for api in (1, 2) for found in public_names.entries(api).values() if isinstance(found, Named)]
+    rows = [found for api in (1, 2) for found in public_names.entries(api).values() if isinstance(found, LazyName)]
     rows += [found for _, own in INTERNALS.values() for found in own.values()]
     order = ROOMS["compat"]
     for module in {found.module for found in rows}:

@@ -19,8 +19,8 @@ from towerstrat.compat.estimator.package_loader import ESTIMATOR
 from towerstrat.compat.keras.package_loader import KERAS, NAME
 from towerstrat.compat.names import internals_estimator, keras_modules, missing_names, tf_slim
 from towerstrat.compat.names.internals import INTERNALS
-from towerstrat.compat.names.lazy_names import Named, Packaged
-from towerstrat.compat.names.namespace import Mixture, Namespace, build, serve, set_version, tree
+from towerstrat.compat.names.lazy_names import LazyName, Packaged
+from towerstrat.compat.names.namespace import InternalModule, Namespace, build, serve, set_version, tree
 
 ROOT = "tensorflow"
 
@@ -85,10 +85,10 @@ class Finder(MetaPathFinder):
         """The module ``tensorflow``."""
         return self._modules[ROOT]
 
-    def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, Named]) -> None:
+    def _add_internal(self, path: str, sources: Sequence[str], own: dict[str, LazyName]) -> None:
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
         if path not in self._modules:
-            self._modules[path] = Mixture(path, found, own, self.api)
+            self._modules[path] = InternalModule(path, found, own, self.api)
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
             self._add_internal(parent, (), {})

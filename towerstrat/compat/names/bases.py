@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from towerstrat.compat.names import original_modules
-from towerstrat.compat.names.lazy_names import Named, Rows, named
+from towerstrat.compat.names.lazy_names import LazyName, Rows, named
 
 _ROWS: Rows = (
     ("compat.v2_functions.initializers", {
@@ -51,8 +51,8 @@ _ROWS: Rows = (
 
 
 @cache
-def _derived() -> dict[str, list[Named]]:
-    found: dict[str, list[Named]] = {}
+def _derived() -> dict[str, list[LazyName]]:
+    found: dict[str, list[LazyName]] = {}
     for module, areas in _ROWS:
         for place, names in areas.items():
             for public, own in named(module, names).items():

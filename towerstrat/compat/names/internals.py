@@ -17,7 +17,7 @@ from towerstrat.compat.names import (
     internals_wheel,
 )
 from towerstrat.compat.names.internals_utilities import UTILITIES
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _FRAMEWORK = "tf tf.errors"
 _OPS = "tf tf.nn tf.math tf.train tf.initializers"
@@ -65,12 +65,12 @@ _TYPES = """
     FLOAT DOUBLE INT32 UINT8 INT16 INT8 STRING COMPLEX64 INT64 BOOL QINT8 QUINT8 QINT32 BFLOAT16 QINT16 QUINT16 UINT16
     COMPLEX128 HALF RESOURCE VARIANT UINT32 UINT64"""
 _DATA_TYPES = named("platform.messages", "DataType DT_INVALID=DataType.DT_INVALID") | {
-    f"DT_{name}": Named("platform.messages", f"DataType.DT_{name}")
+    f"DT_{name}": LazyName("platform.messages", f"DataType.DT_{name}")
     for kind in _TYPES.split() for name in (kind, f"{kind}_REF")
 }
 # fmt: on
 
-INTERNALS: dict[str, tuple[str, dict[str, Named]]] = {
+INTERNALS: dict[str, tuple[str, dict[str, LazyName]]] = {
     **internals_era.MODULES,
     **internals_estimator.MODULES,
     **internals_hooks.MODULES,

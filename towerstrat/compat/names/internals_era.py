@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _LATER = "tf.distribute tf.contrib.distribute"
 _DATA = """batching counter enumerate_ops error_ops get_single_element grouping interleave_ops
     prefetching_ops random_ops scan_ops shuffle_ops unique"""
 
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     **{f"contrib.data.python.ops.{name}": ("tf.contrib.data", {}) for name in _DATA.split()},
     "contrib.distribute.python.cross_tower_ops": (
         "tf.contrib.distribute",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _NAMES = "SINGLE_FEATURE_DEFAULT_NAME SINGLE_LABEL_DEFAULT_NAME SINGLE_RECEIVER_DEFAULT_NAME"
 _OUTPUTS = """
@@ -12,7 +12,7 @@ _CONTRIB = "tf.contrib.estimator"
 _ESTIMATOR = "tf.estimator tf.estimator.experimental"
 _EXPORT = "tf.estimator.export"
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     **{f"contrib.estimator.python.estimator.{name}": (_CONTRIB, {})
        for name in ("early_stopping", "export", "extenders", "hooks", "replicate_model_fn")},
     "contrib.learn.python.learn.learn_io.generator_io": (

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _STEPS_PER_RUN = named("training.hooks.steps_per_run", "get_or_create_steps_per_run_variable")
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     "contrib.tpu.python.tpu.async_checkpoint": ("tf.contrib.tpu", {}),
     "python.tpu.async_checkpoint": ("tf.contrib.tpu", {}),
     "contrib.hooks": ("", named("training.hooks.profiler", "ProfilerHook")),

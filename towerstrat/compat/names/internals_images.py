@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _KERNELS = named("graph.ops.images.resizing", "resize_area resize_bicubic resize_bilinear resize_nearest_neighbor")
 
 _WARPS = ("dense_image_warp", "interpolate_spline", "sparse_image_warp")
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     "contrib.image.python.ops.image_ops": ("tf.contrib.image", {}),
     **{
         f"contrib.{place}": ("", named("graph.ops.images.warps", name))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     "python.pywrap_tfe": ("", named("compat.keras.eager_context", "TF_ListPluggablePhysicalDevices")),
     "python.data.util.structure": ("", named("graph.ir.type_specs", "NoneTensorSpec type_spec_from_value")),
     "python.framework.tensor": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _CONTRIB = {
     "adadelta": "AdadeltaOptimizer",
@@ -13,7 +13,7 @@ _CONTRIB = {
     "rmsprop": "RMSPropOptimizer",
 }
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     **{
         f"contrib.optimizer_v2.{module}": ("", named(f"training.optimizers.v2.{module}", name))
         for module, name in _CONTRIB.items()

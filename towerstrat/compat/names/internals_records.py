@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     "core.example.example_pb2": ("", named("platform.messages", "Example SequenceExample")),
     "core.example.feature_pb2": (
         "", named("platform.messages", "BytesList Feature FeatureList FeatureLists Features FloatList Int64List")),

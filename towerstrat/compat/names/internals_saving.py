@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _OBJECTS = "tf.contrib.checkpoint tf.train tf.contrib.eager"
 _BASE = "VARIABLE_VALUE_KEY=VARIABLE_VALUE no_automatic_dependency_tracking"
 _STRUCTURES = named("graph.variables.containers", "List Mapping NoDependency sticky_attribute_assignment")
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     **{f"contrib.checkpoint.python.{name}": (_OBJECTS, {}) for name in (
         "containers", "python_state", "split_dependency", "visualize")},
     "contrib.eager.python.saver": ("tf.contrib.eager", {}),

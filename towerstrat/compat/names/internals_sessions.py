@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _SESSIONS = "training.sessions"
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     "contrib.training.python.training.evaluation": ("tf.contrib.training", {}),
     "python.training.basic_loops": ("tf.train", {}),
     "python.training.coordinator": ("tf.train", {}),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     "contrib.tensorboard.plugins.projector.projector_config_pb2": ("tf.contrib.tensorboard.plugins.projector", {}),
     "core.framework.summary_pb2": (
         "", named("platform.messages", "HistogramProto Summary SummaryDescription SummaryMetadata")),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _FUNCTION = named(
     "towers.shards.tpu_context",
@@ -13,7 +13,7 @@ _TPU = {
     **named("towers.shards.shard_scope", "core outside_compilation under_tpu_inference_context"),
     **named("towers.shards.inference_rewrite", "rewrite_for_inference validate_inference_rewrite_for_variables"),
 }
-_OWN: dict[str, dict[str, Named]] = {
+_OWN: dict[str, dict[str, LazyName]] = {
     "datasets": named("data.readers.streaming_datasets", "StreamingFilesDataset"),
     "tpu": _TPU,
     "tpu_function": _FUNCTION,
@@ -23,7 +23,7 @@ _OWN: dict[str, dict[str, Named]] = {
 _PUBLIC = "bfloat16 tpu_config tpu_estimator tpu_feed tpu_optimizer"
 _OPS = named("towers.shards.collectives", "all_to_all collective_permute cross_replica_sum")
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     f"{package}.{module}": ("tf.contrib.tpu", _OWN.get(module, {}))
     for package in ("contrib.tpu.python.tpu", "python.tpu")
     for module in (*_OWN, *_PUBLIC.split())

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _ARG_SCOPE = named(
     "compat.utilities.arg_scope",
     "add_arg_scope arg_scope arg_scope_func_key arg_scoped_arguments current_arg_scope has_arg_scope",
 )
 
-UTILITIES: dict[str, tuple[str, dict[str, Named]]] = {
+UTILITIES: dict[str, tuple[str, dict[str, LazyName]]] = {
     # The package's names are functions: one has the name of its module.
     "contrib.framework.python.ops": ("tf.contrib.framework", _ARG_SCOPE),
     "contrib.framework.python.ops.arg_scope": ("", _ARG_SCOPE),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 
 _OF_DATASETS = (
     "Dataset Datasets load_boston load_csv_with_header load_csv_without_header load_iris maybe_download shrink_csv"
@@ -29,7 +29,7 @@ _TEST_UTIL = named(
     run_in_graph_and_eager_modes run_v1_only run_v2_only skip_if use_gpu""",
 )
 
-MODULES: dict[str, tuple[str, dict[str, Named]]] = {
+MODULES: dict[str, tuple[str, dict[str, LazyName]]] = {
     **{
         f"{place}{path}": ("", names)
         for place in ("contrib.learn.", "contrib.learn.python.learn.")

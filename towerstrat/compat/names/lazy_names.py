@@ -14,7 +14,7 @@ Rows = tuple[tuple[str, dict[str, str]], ...]
 has its ``relu`` and, as ``a``, its ``b`` in both."""
 
 
-class Named(NamedTuple):
+class LazyName(NamedTuple):
     """A name of a module that is imported when the value is asked for.
 
     Attributes:
@@ -54,7 +54,7 @@ class Joined(NamedTuple):
       needs: the modules of the package that ours uses.
     """
 
-    ours: Named
+    ours: LazyName
     base: Packaged
     needs: tuple[str, ...]
 
@@ -69,7 +69,7 @@ def _joined(ours: type, base: type) -> type:
     return type(ours.__name__, (ours, base), {"__doc__": ours.__doc__, "__module__": ours.__module__})
 
 
-def named(module: str, names: str) -> dict[str, Named]:
+def named(module: str, names: str) -> dict[str, LazyName]:
     """Names of one module by what they are called: ``"relu a=b"`` is its ``relu`` and, as ``a``, its ``b``."""
     pairs = (name.partition("=") for name in names.split())
-    return {public: Named(module, own or public) for public, _, own in pairs}
+    return {public: LazyName(module, own or public) for public, _, own in pairs}

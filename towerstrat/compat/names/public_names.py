@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import towerstrat
 from towerstrat.compat.names import v1, v1_era, v1_sparse, v2
-from towerstrat.compat.names.lazy_names import Named, Rows, named
+from towerstrat.compat.names.lazy_names import LazyName, Rows, named
 from towerstrat.graph.ir.dispatch import dispatching
 
 VERSIONS = {1: v1.VERSION, 2: v2.VERSION}
@@ -31,12 +31,12 @@ def names(api: int = 1) -> Mapping[str, Any]:
 
 def value(found: Any) -> Any:
     """What programs get for a value of ``entries``."""
-    return Symbol(found).value() if isinstance(found, Named) else found
+    return Symbol(found).value() if isinstance(found, LazyName) else found
 
 
 @cache
 def entries(api: int) -> Mapping[str, Any]:
-    """Dotted public name to object, or to a ``Named`` one.
+    """Dotted public name to object, or to a ``LazyName`` one.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
@@ -132,7 +132,7 @@ _SHARED = """
 class Symbol(NamedTuple):
     """A name of a table; what it stands for, where it is a function of tensors, is ``dispatching``."""
 
-    named: Named
+    named: LazyName
 
     def value(self) -> Any:
         found = self.named.value()
@@ -146,11 +146,11 @@ class Symbol(NamedTuple):
 
 
 @cache
-def _places(api: int) -> Mapping[Named, tuple[str, ...]]:
+def _places(api: int) -> Mapping[LazyName, tuple[str, ...]]:
     """Each object's public names without ``tf.``, the canonical one first."""
-    found: dict[Named, list[str]] = {}
+    found: dict[LazyName, list[str]] = {}
     for name, value in entries(api).items():
-        if isinstance(value, Named):
+        if isinstance(value, LazyName):
             found.setdefault(value, []).append(name.removeprefix("tf."))
     ordered = {named: tuple(sorted(names, key=_order)) for named, names in found.items()}
     if api == 2:

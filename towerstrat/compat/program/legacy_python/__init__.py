@@ -23,7 +23,8 @@ _ABC = """
     Reversible Sequence Set Sized ValuesView"""
 _NUMPY = """
     bool=bool complex=complex float=float int=int long=int object=object str=str unicode=str
-    Inf=numpy.inf Infinity=numpy.inf NAN=numpy.nan NINF=.numpy_names.NINF NZERO=.numpy_names.NZERO NaN=numpy.nan PINF=numpy.inf
+    Inf=numpy.inf Infinity=numpy.inf NAN=numpy.nan NINF=.numpy_names.NINF NZERO=.numpy_names.NZERO NaN=numpy.nan
+    PINF=numpy.inf
     PZERO=.numpy_names.PZERO infty=numpy.inf
     bool8=numpy.bool_ bytes0=numpy.bytes_ cfloat=numpy.complex128 clongfloat=numpy.clongdouble complex_=numpy.complex128
     float_=numpy.float64 int0=numpy.intp longcomplex=numpy.clongdouble longfloat=numpy.longdouble object0=numpy.object_
@@ -31,11 +32,15 @@ _NUMPY = """
     void0=numpy.void
     alltrue=numpy.all cumproduct=numpy.cumprod mat=numpy.asmatrix product=numpy.prod rank=numpy.ndim
     round_=numpy.round row_stack=numpy.vstack sometrue=numpy.any trapz=numpy.trapezoid
-    alen=.numpy_names.alen asfarray=.numpy_names.asfarray asscalar=.numpy_names.asscalar cast=.numpy_names.cast disp=.numpy_names.disp
-    fastCopyAndTranspose=.numpy_names.fastCopyAndTranspose find_common_type=.numpy_names.find_common_type in1d=.numpy_names.in1d
+    alen=.numpy_names.alen asfarray=.numpy_names.asfarray asscalar=.numpy_names.asscalar cast=.numpy_names.cast
+    disp=.numpy_names.disp
+    fastCopyAndTranspose=.numpy_names.fastCopyAndTranspose find_common_type=.numpy_names.find_common_type
+    in1d=.numpy_names.in1d
     issctype=.numpy_names.issctype issubclass_=.numpy_names.issubclass_ issubsctype=.numpy_names.issubsctype
-    maximum_sctype=.numpy_names.maximum_sctype msort=.numpy_names.msort nbytes=.numpy_names.nbytes obj2sctype=.numpy_names.obj2sctype
-    recfromcsv=.numpy_names.recfromcsv recfromtxt=.numpy_names.recfromtxt sctype2char=.numpy_names.sctype2char sctypes=.numpy_names.sctypes
+    maximum_sctype=.numpy_names.maximum_sctype msort=.numpy_names.msort nbytes=.numpy_names.nbytes
+    obj2sctype=.numpy_names.obj2sctype
+    recfromcsv=.numpy_names.recfromcsv recfromtxt=.numpy_names.recfromtxt sctype2char=.numpy_names.sctype2char
+    sctypes=.numpy_names.sctypes
     safe_eval=ast.literal_eval source=inspect.getsource typeDict=numpy.sctypeDict
     AxisError=numpy.exceptions.AxisError ComplexWarning=numpy.exceptions.ComplexWarning
     ModuleDeprecationWarning=numpy.exceptions.ModuleDeprecationWarning RankWarning=numpy.exceptions.RankWarning

@@ -12,8 +12,7 @@ from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices, IndexedSlicesValue
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops.collectives import all_reduce
-from towerstrat.graph.ops.collectives.all_reduce import position, select
+from towerstrat.graph.ops.collectives.all_reduce import all_reduce, position, select
 from towerstrat.graph.ops.random import stateful
 
 tf = namespace()

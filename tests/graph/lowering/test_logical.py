@@ -12,8 +12,8 @@ from tests.towers.test_uneven import carried_out
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.uneven_shards import UnevenShards
-from towerstrat.graph.ops.collectives import all_reduce, sharding
-from towerstrat.graph.ops.collectives.all_reduce import position, position_input, select
+from towerstrat.graph.ops.collectives import sharding
+from towerstrat.graph.ops.collectives.all_reduce import all_reduce, position, position_input, select
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.engine.spmd_engine import SpmdEngine
 

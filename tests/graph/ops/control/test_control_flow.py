@@ -10,8 +10,7 @@ from tests.graph.control_flow_namespace import namespace
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops.collectives import all_reduce
-from towerstrat.graph.ops.collectives.all_reduce import position, select
+from towerstrat.graph.ops.collectives.all_reduce import all_reduce, position, select
 from towerstrat.graph.ops.control.regions import region_is_uniform
 from towerstrat.graph.ops.random import stateful
 

@@ -642,8 +642,8 @@ class Lowering(ErrorState):
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            cotangents = [given.get(t) for t in op.outputs]
-            return by_source(op, sources, apply_formula(op, inputs, seen, cotangents, self.axis))
+            upstream = [given.get(t) for t in op.outputs]
+            return by_source(op, sources, apply_formula(op, inputs, seen, upstream, self.axis))
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)

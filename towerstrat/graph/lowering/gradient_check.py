@@ -19,22 +19,24 @@ from towerstrat.platform import logs
 VARIABLE = "TOWERSTRAT_GRADIENT_CHECK"
 """The environment variable that makes the error a warning ("warn")."""
 
-ONE_SIDED = frozenset(["RealDiv", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"])
-
 
 class Dependence:
     """The edges of the graph that have a gradient.
 
     Args:
       rules: operation -> its gradient function, traced, of those that have one of their own.
-      products, linear: types whose gradient by an operand depends on the other operands only, or on none.
+      products: types whose gradient by an operand depends on the other operands only.
+      quotients: types of which that is so of the first operand.
+      linear: types whose gradient depends on no operand. Third derivatives are not checked.
     """
 
     def __init__(
-        self, rules: Mapping[Operation, TracedRule], products: Collection[str] = (), linear: Collection[str] = ()
-    ):
+        self, rules: Mapping[Operation, TracedRule], products: Collection[str], quotients: Collection[str],
+        linear: Collection[str],
+    ):  # fmt: skip
         self._rules = rules
         self._products = products
+        self._quotients = quotients
         self._linear = linear
         self._of_outputs: dict[Tensor, tuple[Tensor, ...]] = {}
         self._of_results: dict[tuple[Block, int], tuple[Tensor, ...]] = {}
@@ -137,7 +139,7 @@ class Dependence:
         if rule is not None:
             grads = [g for i in places if (g := rule.grads[i]) is not None]
             yield from self._leaves(rule.block, [g[0] if isinstance(g, tuple) else g for g in grads], ())
-        elif step.type in self._products or (step.type in ONE_SIDED and places == [0]):
+        elif step.type in self._products or (step.type in self._quotients and places == [0]):
             yield from (t for i, t in enumerate(step._inputs) if places != [i])
         elif step.type not in self._linear:
             yield from step._inputs

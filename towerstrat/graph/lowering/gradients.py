@@ -29,6 +29,7 @@ from towerstrat.graph.ir.types import Array, int32, resource
 from towerstrat.graph.lowering.connectivity import (
     BILINEAR,
     LINEAR,
+    QUOTIENTS,
     ROWWISE,
     Captures,
     Recorded,
@@ -132,7 +133,7 @@ def gradients_through(
     captures = Captures(graph)
     with graph.name_scope(name) as scope:
         path, active = find_path(y_list, x_list, stops, rules, recorded, captures)
-    dependence = Dependence(rules, BILINEAR, LINEAR)
+    dependence = Dependence(rules, BILINEAR, QUOTIENTS, LINEAR)
     check_paths(y_list, x_list, stops, active, recorded, graph.captures(), dependence)
     connected = [any(t in active for t in captures.same(x)) for x in x_list]
     if not any(connected):

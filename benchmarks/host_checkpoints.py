@@ -23,8 +23,8 @@ import numpy as np
 import towerstrat.compat.v2 as tf
 from tests.hosts import several
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.training.saving.together import FOLDERS
 
 MODULE = "benchmarks.host_checkpoints"

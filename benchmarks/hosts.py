@@ -30,8 +30,8 @@ from benchmarks import mlp
 from benchmarks.harness import Devices, Ours, Twin, Workload
 from tests.hosts import several
 from towerstrat.graph.runtime import agreed, compiled
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 MODULE = "benchmarks.hosts"
 FIRST_CALLS = 20

@@ -22,11 +22,11 @@ from towerstrat.checkpoints.object_names import names_of_objects
 from towerstrat.checkpoints.opening import Checkpoint, opened
 from towerstrat.compat.program import check, lookup, report, runner, versions
 from towerstrat.errors import OpError, UnsupportedError
-from towerstrat.hosts import clusters, joining, variables
-from towerstrat.hosts import commands as hosts
-from towerstrat.hosts.clusters import Aside
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.places import Place, Work
+from towerstrat.hosts import command_line as hosts
+from towerstrat.hosts import environment_variables, launcher_environments, process_group
+from towerstrat.hosts.launcher_environments import Aside
+from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_spec import Place, Work
 from towerstrat.platform import logs
 
 
@@ -219,7 +219,7 @@ def _run(arguments: argparse.Namespace) -> int:
             place.job, place.task,
         )  # fmt: skip
         return 0
-    return joining.run_joined(lambda: _run_here(arguments))
+    return process_group.run_joined(lambda: _run_here(arguments))
 
 
 def _run_here(arguments: argparse.Namespace) -> int:
@@ -254,10 +254,10 @@ def _place(arguments: argparse.Namespace) -> Place | Aside | None:
       ValueError: that is not clear.
     """
     count, index, address = given = (arguments.hosts, arguments.host, arguments.coordinator)
-    if given == (1, None, None) or (given == (None, None, None) and variables.ATTEMPT in os.environ):
+    if given == (1, None, None) or (given == (None, None, None) and environment_variables.ATTEMPT in os.environ):
         return None
     if None in given:
-        found = clusters.found(os.environ, address)
+        found = launcher_environments.found(os.environ, address)
         if not isinstance(found, Place):
             if given == (None, None, None):
                 return found

@@ -8,7 +8,7 @@ from towerstrat.data.file_shares import of_files
 from towerstrat.data.pipeline import Opening
 from towerstrat.data.share import Share
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine.splitting import Dealt, Shares, Split
 from towerstrat.training.saving import resumption
 

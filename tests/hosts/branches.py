@@ -6,7 +6,7 @@ import towerstrat.compat.v1 as v1
 import towerstrat.compat.v2 as v2
 from tests.towers.common import tpu
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 
 def found(run, read):

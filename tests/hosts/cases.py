@@ -9,7 +9,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf
 from tests.towers.common import batches, tpu
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.training.saving.together import FOLDERS
 
 ROWS = np.linspace(-1, 1, 48 * 3).reshape(48, 3).astype(np.float32)

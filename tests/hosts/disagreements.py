@@ -7,7 +7,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.errors import FailedPreconditionError
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 KINDS = ["none", "seed", "initial value", "operation", "feed", "name", "shape"]
 

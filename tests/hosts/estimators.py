@@ -5,7 +5,7 @@ import os
 import sys
 import tempfile
 
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 CASE, COUNT, INDEX = sys.argv[-1], PEERS.count, PEERS.index
 FIRST = "master" if CASE == "master" else "chief"

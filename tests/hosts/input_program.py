@@ -15,8 +15,8 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from towerstrat.data.function import _Program
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 LENGTHS = [0, 1, 3, 4, 5, 8, 11, 12]
 """Of elements, with global batches of four: none to three of them."""

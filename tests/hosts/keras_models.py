@@ -11,8 +11,8 @@ import tempfile
 import numpy as np
 
 from towerstrat.compat import importer
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 ROWS = np.random.RandomState(0).rand(72, 3).astype(np.float32)
 SUMS = ROWS.sum(1, keepdims=True)

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import towerstrat.compat.v1 as tf
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.training.saving.together import FOLDERS
 
 SHAPE = (2048, 1024)

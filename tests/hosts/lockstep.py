@@ -14,8 +14,8 @@ import jax
 import pytest
 
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine import mirrored
 
 APART = (

@@ -24,7 +24,7 @@ from towerstrat.compat.estimator.tpu.feeding import PER_HOST_V2
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.runtime.session import BaseSession
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 LIBRARY = os.sep + "towerstrat" + os.sep
 SEEN = []

@@ -13,7 +13,7 @@ import sys
 import time
 from pathlib import Path
 
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts.heartbeat import PROGRESS
 
 _SIZE = 4096
 _EACH = 0.01

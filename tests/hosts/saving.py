@@ -18,7 +18,7 @@ from towerstrat import errors
 from towerstrat.checkpoints.bundle import Bundle
 from towerstrat.compat import importer
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.training.saving.together import FOLDERS
 

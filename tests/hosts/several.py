@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jax
 
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 ROOT = Path(__file__).parent.parent.parent
 

@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts.heartbeat import PROGRESS
 
 
 def main(folder, steps, *apart):

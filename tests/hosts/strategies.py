@@ -7,8 +7,8 @@ import tempfile
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 TOWERS = 4
 EACH = TOWERS // PEERS.count

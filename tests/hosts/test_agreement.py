@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from towerstrat.hosts.agreement import Side, differences, facts
-from towerstrat.hosts.places import Process, Work
+from towerstrat.hosts.process_spec import Process, Work
+from towerstrat.hosts.run_compatibility import Side, differences, facts
 
 
 def sides(*commands, names=None, **more):

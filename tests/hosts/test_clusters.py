@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from towerstrat.hosts.clusters import Aside, found
+from towerstrat.hosts.launcher_environments import Aside, found
 
 CLUSTER = {"worker": ["w0:1", "w1:1"], "ps": ["p:1"], "evaluator": ["e:1"]}
 SLURM = {"SLURM_JOB_ID": "7", "SLURM_NTASKS": "4", "SLURM_PROCID": "3"}

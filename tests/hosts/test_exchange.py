@@ -6,8 +6,8 @@ import pytest
 
 from towerstrat.checkpoints import folder
 from towerstrat.errors import NotFoundError, UnknownError
-from towerstrat.hosts import exchange
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts import consensus
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.training.saving import management
 
 
@@ -29,8 +29,8 @@ class Service:
 def processes(monkeypatch):
     """Does something as one process of two, each with an ``Agreement`` of its own."""
     service = Service()
-    both = exchange.Agreement(), exchange.Agreement()
-    monkeypatch.setattr(exchange, "client", lambda: service)
+    both = consensus.Agreement(), consensus.Agreement()
+    monkeypatch.setattr(consensus, "client", lambda: service)
     monkeypatch.setattr(PEERS, "count", 2)
     monkeypatch.setattr(PEERS, "together", True)
 

@@ -15,7 +15,7 @@ print(json.dumps(sorted(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout)
-    assert "towerstrat.hosts.progress" in found
+    assert "towerstrat.hosts.heartbeat" in found
     assert not {"jax", "jaxlib", "numpy"} & set(found)
     assert {name for name in found if name.startswith("towerstrat.") and name.count(".") == 1} == {
         "towerstrat.hosts", "towerstrat.platform",

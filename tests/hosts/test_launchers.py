@@ -17,7 +17,7 @@ RUN = [sys.executable, "-m", "towerstrat", "run", "--quiet"]
 FAILS = """
 import time
 import tensorflow as tf
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 assert PEERS.index == 0, "mine"
 time.sleep(100)
 """

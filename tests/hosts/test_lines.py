@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from towerstrat.hosts.hub import addresses
-from towerstrat.hosts.lines import Connection, parted
-from towerstrat.hosts.output import Output
+from towerstrat.hosts.line_protocol import Connection, parted
+from towerstrat.hosts.rendezvous_server import addresses
+from towerstrat.hosts.stderr_relay import Output
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from tests.hosts import machines
 from tests.hosts.several import ROOT, environment
-from towerstrat.hosts.places import ENDED
+from towerstrat.hosts.process_spec import ENDED
 
 PROGRAM = ROOT / "examples" / "digits.py"
 HEARTBEAT = 5.0

@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from towerstrat.hosts import variables
-from towerstrat.hosts.progress import (
+from towerstrat.hosts import environment_variables
+from towerstrat.hosts.heartbeat import (
     CHECKPOINTING,
     COMPILING,
     PHASES,
@@ -92,9 +92,11 @@ def test_without_a_supervisor_nothing_is_said():
 
 def test_what_a_program_starts_does_not_write_into_its_file(tmp_path):
     reader = Reader(tmp_path / "progress")
-    code = "import os, subprocess, sys; from towerstrat.hosts.progress import PROGRESS; PROGRESS.step(int(sys.argv[1]))"
+    code = (
+        "import os, subprocess, sys; from towerstrat.hosts.heartbeat import PROGRESS; PROGRESS.step(int(sys.argv[1]))"
+    )
     again = f"{code}; subprocess.run([sys.executable, '-c', {code!r}, '7'], check=True)"
-    environment = os.environ | {variables.PROGRESS: str(reader.path)}
+    environment = os.environ | {environment_variables.PROGRESS: str(reader.path)}
     subprocess.run([sys.executable, "-c", again, "3"], check=True, env=environment)
     assert reader.read().step == 3
 

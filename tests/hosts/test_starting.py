@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from towerstrat import cli
-from towerstrat.hosts import commands, variables
-from towerstrat.hosts.places import Place
+from towerstrat.hosts import command_line, environment_variables
+from towerstrat.hosts.process_spec import Place
 
 ROOT = Path(__file__).parents[2]
 CHIEF = {"cluster": {"chief": ["h:7"], "worker": ["w:7"], "ps": ["p:7"]}, "task": {"type": "worker", "index": 0}}
@@ -24,7 +24,7 @@ def became(monkeypatch):
     def execute(path, argv):
         assert path == argv[0] == sys.executable
         assert argv[1:3] == ["-m", "towerstrat.hosts"]
-        found.append(commands.parser().parse_args(argv[3:]))
+        found.append(command_line.parser().parse_args(argv[3:]))
         raise SystemExit
 
     monkeypatch.setattr(os, "execv", execute)
@@ -98,13 +98,13 @@ def test_a_parameter_server_ends_at_once(monkeypatch, caplog):
 
 @pytest.mark.parametrize(
     ("variable", "options"),
-    [("no other", ["--hosts=1"]), (variables.ATTEMPT, []), ("TF_CONFIG", [])],
+    [("no other", ["--hosts=1"]), (environment_variables.ATTEMPT, []), ("TF_CONFIG", [])],
     ids=["asked", "supervised", "evaluator"],
 )
 def test_a_process_that_is_alone_runs_the_program_itself(variable, options, monkeypatch, capsys):
     task = {"type": "evaluator", "index": 0} if variable == "TF_CONFIG" else CHIEF["task"]
     monkeypatch.setenv("TF_CONFIG", json.dumps(CHIEF | {"task": task}))
-    if variable == variables.ATTEMPT:
+    if variable == environment_variables.ATTEMPT:
         monkeypatch.setenv(variable, "1")
     monkeypatch.setattr(sys, "argv", ["towerstrat"])
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)
@@ -115,11 +115,11 @@ def test_a_process_that_is_alone_runs_the_program_itself(variable, options, monk
 
 def test_commands_are_read_as_they_are_made():
     place = Place(3, 1, "h:1", ("worker", "0"), 'TF_CONFIG {"a": 1}', on_slice=True)
-    bounds = commands.bounds_of(commands.parser().parse_args(["launch", "-n1", "--join-timeout=1e-3", "x"]))
+    bounds = command_line.bounds_of(command_line.parser().parse_args(["launch", "-n1", "--join-timeout=1e-3", "x"]))
     work = cli.Work(("python", "--", "-x", "--host=7"), "-x", is_module=True)
-    said = commands.parser().parse_args(commands.supervise(place, bounds, work, attempt=4)[3:])
+    said = command_line.parser().parse_args(command_line.supervise(place, bounds, work, attempt=4)[3:])
     again = Place(said.hosts, said.host, said.coordinator, tuple(said.names), said.cluster, said.on_slice)
-    assert (again, commands.bounds_of(said), said.attempt) == (place, bounds, 4)
+    assert (again, command_line.bounds_of(said), said.attempt) == (place, bounds, 4)
     assert cli.Work(tuple(said.argv), said.program, said.is_module) == work
 
 
@@ -127,8 +127,8 @@ PROGRAM = """
 import time
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.heartbeat import PROGRESS
 
 mesh = Mesh(np.array(jax.devices()), "t")
 total = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, "t"), mesh=mesh, in_specs=P("t"), out_specs=P()))

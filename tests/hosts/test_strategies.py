@@ -7,7 +7,7 @@ import pytest
 
 from tests.hosts import several
 from towerstrat.errors import UnsupportedError
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.cluster.processes import require_processes, tasks_of_environment, training_tasks
 from towerstrat.towers.cluster.spec import ClusterSpec
 from towerstrat.towers.engine.collective import CollectiveAllReduce

@@ -2,8 +2,8 @@
 
 import pytest
 
-from towerstrat.hosts import talks
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts import channels
+from towerstrat.hosts.process_index import PEERS
 
 
 class Service(dict):
@@ -11,7 +11,7 @@ class Service(dict):
 
     def key_value_set_bytes(self, key, value):
         assert key not in self
-        assert len(value) <= talks._MESSAGE + 1
+        assert len(value) <= channels._MESSAGE + 1
         self[key] = value
 
     def blocking_key_value_get_bytes(self, key, milliseconds):
@@ -25,14 +25,14 @@ class Service(dict):
 @pytest.fixture
 def service(monkeypatch):
     found = Service()
-    monkeypatch.setattr(talks, "client", lambda: found)
-    monkeypatch.setattr(talks, "_MESSAGE", 100)
+    monkeypatch.setattr(channels, "client", lambda: found)
+    monkeypatch.setattr(channels, "_MESSAGE", 100)
     monkeypatch.setattr(PEERS, "count", 3)
     return found
 
 
 def test_what_is_told_is_heard_in_order_and_reports_are_not_kept(service, monkeypatch):
-    first, others = talks.Talk(7), [talks.Talk(7), talks.Talk(7)]
+    first, others = channels.Talk(7), [channels.Talk(7), channels.Talk(7)]
     first.tell(("begin", 3))
     for index, other in enumerate(others, 1):
         monkeypatch.setattr(PEERS, "index", index)
@@ -46,7 +46,7 @@ def test_what_is_told_is_heard_in_order_and_reports_are_not_kept(service, monkey
 
 
 def test_each_thing_has_a_talk_of_its_own(service):
-    one, other = talks.Talks(), talks.Talks()
+    one, other = channels.Talks(), channels.Talks()
     for number in range(2):
         one.begin().tell(number)
     assert [other.begin().hear() for _ in range(2)] == [0, 1]

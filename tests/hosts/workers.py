@@ -11,7 +11,7 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf
 from towerstrat.errors import UnsupportedError
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 COUNT, INDEX = PEERS.count, PEERS.index
 ROWS = 8

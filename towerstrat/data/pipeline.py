@@ -17,7 +17,7 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform.plain import State
 
 Array: TypeAlias = "np.ndarray[Any, Any]"

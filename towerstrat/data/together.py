@@ -22,7 +22,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import DType, HostArray, string
 from towerstrat.graph.ir.uneven import Uneven, exactly, of_parts
 from towerstrat.graph.runtime.shared_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs
 
 ALIKE = (

@@ -11,12 +11,12 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 
-from towerstrat.hosts import agreement, variables
-from towerstrat.hosts.child import Child, said
-from towerstrat.hosts.hub import Hub, beat, did, in_use, silent
-from towerstrat.hosts.lines import Connection, Loop, Message, parted
-from towerstrat.hosts.places import ENDED, GRACE, REFUSED, WHERE, Bounds, Place, Process, Work
-from towerstrat.hosts.progress import FAILING, Seen
+from towerstrat.hosts import environment_variables, run_compatibility
+from towerstrat.hosts.child_process import Child, said
+from towerstrat.hosts.heartbeat import FAILING, Seen
+from towerstrat.hosts.line_protocol import Connection, Loop, Message, parted
+from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, WHERE, Bounds, Place, Process, Work
+from towerstrat.hosts.rendezvous_server import Hub, beat, did, in_use, silent
 
 _TICK = 0.25
 """Seconds between two looks at the program."""
@@ -59,7 +59,7 @@ class Supervisor:
         self._place = place
         self._bounds = bounds
         self._argv = work.argv
-        self._facts = {**agreement.facts(work, place.cluster), "attempt": attempt}
+        self._facts = {**run_compatibility.facts(work, place.cluster), "attempt": attempt}
         self._attempt = attempt
         self._me = Process(place.index, socket.gethostname(), os.getpid())
         self._zero = self._zero_program = Process(0, "unknown", 0)
@@ -288,11 +288,11 @@ class Supervisor:
 
     def _start(self, coordinator: str, address: str, local: int | None) -> None:
         environment = os.environ | {
-            variables.HOSTS: str(self._place.count),
-            variables.HOST: str(self._place.index),
-            variables.COORDINATOR: "" if self._place.on_slice else coordinator,
-            variables.ADDRESS: address,
-            variables.ATTEMPT: str(self._attempt),
+            environment_variables.HOSTS: str(self._place.count),
+            environment_variables.HOST: str(self._place.index),
+            environment_variables.COORDINATOR: "" if self._place.on_slice else coordinator,
+            environment_variables.ADDRESS: address,
+            environment_variables.ATTEMPT: str(self._attempt),
         }
         # Sets of strings must have the same order everywhere.
         environment.setdefault("PYTHONHASHSEED", "0")

@@ -11,7 +11,7 @@ from towerstrat.compat.estimator.distribute_coordinator import (
     get_current_worker_context,
     run_distribute_coordinator,
 )
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 CLUSTER = {"worker": ["localhost:40071"], "ps": ["localhost:40072"], "evaluator": ["localhost:40073"]}
 

@@ -11,7 +11,7 @@ from towerstrat.checkpoints import bundle_writing, elements
 from towerstrat.checkpoints.bundle import Bundle
 from towerstrat.checkpoints.bundle_writing import Saved
 from towerstrat.checkpoints.division import Form
-from towerstrat.hosts import talks
+from towerstrat.hosts import channels
 from towerstrat.platform import logs
 from towerstrat.training.saving import together
 
@@ -26,7 +26,7 @@ class Processes(threading.local):
 
     def begin(self):
         self.begun += 1
-        return talks.Talk(self.begun)
+        return channels.Talk(self.begun)
 
 
 class Service:
@@ -60,8 +60,8 @@ def warned(monkeypatch):
 def processes(monkeypatch):
     """Does something in each process; what it returns there, or the error."""
     who, service = Processes(), Service()
-    monkeypatch.setattr(talks, "client", lambda: service)
-    for module in (talks, together):
+    monkeypatch.setattr(channels, "client", lambda: service)
+    for module in (channels, together):
         monkeypatch.setattr(module, "PEERS", who)
     monkeypatch.setattr(together, "TALKS", who)
     monkeypatch.setattr(together, "FOLDERS", together.Folders())

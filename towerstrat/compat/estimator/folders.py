@@ -5,8 +5,8 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 
 def mkdtemp(*args: Any, **kwargs: Any) -> str:

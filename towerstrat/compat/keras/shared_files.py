@@ -9,7 +9,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform.duty import DUTY
 
 _SAVING = ("save_model", "save_weights")

@@ -10,7 +10,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts.heartbeat import PROGRESS
 
 _LOOPS = ("fit", "evaluate", "predict")
 _TRAIN = "train"

@@ -20,7 +20,7 @@ from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from towerstrat.graph.ir.types import Array, HostArray
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import compilers
 
 ALL = PartitionSpec()

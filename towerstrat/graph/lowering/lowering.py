@@ -43,7 +43,7 @@ from towerstrat.graph.lowering.refusals import (
 from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
 from towerstrat.graph.lowering.shape_checks import check_shapes
 from towerstrat.graph.lowering.tape import Cotangent, Record
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
 """(per input: wanted, output cotangents) -> input cotangents. None stands for zeros, or an input not wanted."""

@@ -12,7 +12,7 @@ from towerstrat.graph.ops.checks import Assert
 from towerstrat.graph.ops.collectives import all_concat
 from towerstrat.graph.ops.math import equal
 from towerstrat.graph.ops.reductions import reduce_all, reduce_any
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 
 _EQUAL = frozenset({"Const", "VarHandleOp", "LoopVariable"})
 """Operations without inputs whose values are taken to be the same in all processes: none is compared in each iteration

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import DType
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.consensus import AGREEMENT
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 

@@ -26,7 +26,7 @@ from towerstrat.graph.runtime.agreed import require_agreement
 from towerstrat.graph.runtime.compilation_log import CompilationLog
 from towerstrat.graph.runtime.limits import LIMITS
 from towerstrat.graph.runtime.program import Program
-from towerstrat.hosts.progress import COMPILING, PROGRESS
+from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform.accounts import ACCOUNTS, COMPILATION
 
 T = TypeVar("T")

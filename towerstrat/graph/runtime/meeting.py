@@ -18,8 +18,8 @@ from towerstrat.graph.lowering.refusals import DifferentShapes
 from towerstrat.graph.runtime.plan import Stages
 from towerstrat.graph.runtime.runs import Joint, Run, Runner
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.hosts.meeting import MEETING, Absence, Layout, Rows, Word
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.gradient_rendezvous import MEETING, Absence, Layout, Rows, Word
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 
 _IN_STEP = (

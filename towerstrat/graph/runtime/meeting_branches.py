@@ -14,8 +14,8 @@ from towerstrat.graph.runtime.compiled import to_host
 from towerstrat.graph.runtime.host_control_flow import HostBranch, HostLoop
 from towerstrat.graph.runtime.meeting import absence_from, taking_part
 from towerstrat.graph.runtime.runs import Joint, Run
-from towerstrat.hosts.meeting import MEETING, Layout
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.gradient_rendezvous import MEETING, Layout
+from towerstrat.hosts.process_index import PEERS
 
 _INSTEAD = (
     "Make it the same in all of them, such as by the global step; or let the optimizer apply gradients in every step, "

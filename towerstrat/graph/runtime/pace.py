@@ -11,7 +11,7 @@ import jax
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.runtime.feeding import PIECE_SECONDS
 from towerstrat.graph.runtime.limits import LIMITS
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.consensus import AGREEMENT
 
 _PARTS = 32
 """A program may start early, with part of its input: no smaller part of a run than one in so many."""

@@ -23,7 +23,7 @@ from towerstrat.graph.lowering.faults import Faults, no_fault, record_size
 from towerstrat.graph.lowering.kinds import ByKind, Kinds
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.switched import switched
-from towerstrat.hosts.progress import COMPILING, PROGRESS
+from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform import compilers
 
 Abstract = Array | jax.ShapeDtypeStruct

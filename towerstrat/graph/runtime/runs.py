@@ -21,8 +21,8 @@ from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.served import ServedStore, ServerState
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]

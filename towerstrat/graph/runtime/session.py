@@ -35,9 +35,9 @@ from towerstrat.graph.runtime.stages import plan_of
 from towerstrat.graph.runtime.traced import Span, describe_spans, traced
 from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.hosts import randomness
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts import shared_seeds
+from towerstrat.hosts.heartbeat import PROGRESS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
@@ -49,7 +49,7 @@ def goes_apart(target: str | bytes | None) -> bool:
     server = SERVERS.at(target)
     connected = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
     if connected:
-        randomness.part()
+        shared_seeds.part()
     return connected
 
 

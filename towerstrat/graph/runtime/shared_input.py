@@ -8,8 +8,8 @@ from typing import Any
 
 import towerstrat.errors as errors
 from towerstrat.errors import OpError, UnknownError
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 THERE, ENDED, FAILED = 0, 1, 2
 

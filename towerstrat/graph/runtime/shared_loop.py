@@ -24,7 +24,7 @@ from towerstrat.graph.runtime.runs import Run
 from towerstrat.graph.runtime.shared_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.graph.runtime.step_loop import Kept, LoopStage, noted
 from towerstrat.graph.runtime.steps import NONE_BAD, Behind, StepsProgram
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform.accounts import ACCOUNTS
 
 

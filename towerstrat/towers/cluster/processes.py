@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.cluster.spec import ClusterSpec
 
 AIDES = ("ps", "evaluator")

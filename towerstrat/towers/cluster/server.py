@@ -10,8 +10,8 @@ from typing import Any, NoReturn
 from towerstrat.errors import InvalidArgumentError, NotFoundError, UnknownError
 from towerstrat.graph.runtime.config import check_config
 from towerstrat.graph.runtime.served import SERVERS, ServerState
-from towerstrat.hosts import randomness
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts import shared_seeds
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs, messages
 from towerstrat.towers.cluster.processes import AIDES, require_processes, training_tasks
 from towerstrat.towers.cluster.spec import ClusterSpec
@@ -165,5 +165,5 @@ def _check_processes(definition: Any) -> bool:
         require_processes("tf.train.Server", spec, definition.job_name, definition.task_index)
     if PEERS.count == 1 or len(training_tasks(spec)) == 1:
         return False
-    randomness.part()  # Processes that a strategy spans stay together.
+    shared_seeds.part()  # Processes that a strategy spans stay together.
     return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.processes import require_processes, training_tasks
 from towerstrat.towers.contrib.mirrored import MirroredStrategy

@@ -23,7 +23,7 @@ from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.registry import Signature, define
 from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine.own_rows import dealt
 from towerstrat.towers.engine.splitting import Dealt, share_of
 from towerstrat.towers.engine.values import per_device

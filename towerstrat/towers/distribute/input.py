@@ -13,8 +13,8 @@ from towerstrat.data.options import AutoShardPolicy
 from towerstrat.data.pipeline import INFINITE, Node
 from towerstrat.data.together import ALIKE, are_surely_alike, require_alike
 from towerstrat.errors import UnsupportedError
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.distribute.dataset import DistributedDataset, Layout
 from towerstrat.towers.engine.own_rows import split_rows

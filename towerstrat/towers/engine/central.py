@@ -10,7 +10,7 @@ from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.device import canonical, parse
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.cluster.local import devices_named, of_each_process
 from towerstrat.towers.engine import contexts

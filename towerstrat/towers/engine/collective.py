@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.cross_tower import (

@@ -9,7 +9,7 @@ from typing import Any
 from towerstrat.graph.ir import default_graph
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.engine.contexts import SingleTower
 from towerstrat.towers.engine.scope import colocated

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 _CAUTION = 0.5
 """Where processes agree on the time, they do so after this part of the steps that are expected until the trigger."""

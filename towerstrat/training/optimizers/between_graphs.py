@@ -9,7 +9,7 @@ from typing import Any
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ops.worker_means import mean_over_workers
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine.contexts import has_distribution_strategy
 
 

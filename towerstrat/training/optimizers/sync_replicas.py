@@ -25,7 +25,7 @@ from towerstrat.graph.ops.array import fill
 from towerstrat.graph.ops.control_flow import group, no_op
 from towerstrat.graph.variables.variable_ops import global_variables, report_uninitialized_variables
 from towerstrat.graph.variables.variables import GraphKeys, create_variable
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training.hooks.session_run_hook import SessionRunHook

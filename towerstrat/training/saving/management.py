@@ -12,8 +12,8 @@ from typing import Any
 from towerstrat.checkpoints import folder
 from towerstrat.checkpoints.bundle import index_path
 from towerstrat.errors import DataLossError
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs, messages
 from towerstrat.platform.duty import DUTY
 from towerstrat.platform.storage import storage_of

@@ -13,7 +13,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.elements import Operation, Tensor
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.hosts.exchange import AGREEMENT
+from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 

@@ -23,8 +23,8 @@ from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.runs import Runner
 from towerstrat.graph.runtime.session import BaseSession
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 

@@ -24,8 +24,8 @@ from towerstrat.checkpoints.bundle_writing import Saved, Written
 from towerstrat.checkpoints.division import Form, cut, divided
 from towerstrat.errors import FailedPreconditionError, OpError, UnknownError
 from towerstrat.graph.ir.mesh import everywhere
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.talks import TALKS
+from towerstrat.hosts.channels import TALKS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.platform.storage import storage_of
 from towerstrat.training.saving.background import copies

@@ -8,8 +8,8 @@ from functools import partial
 
 from towerstrat.checkpoints import bundle_writing
 from towerstrat.checkpoints.bundle_writing import Saved
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.progress import CHECKPOINTING, PROGRESS
+from towerstrat.hosts.heartbeat import CHECKPOINTING, PROGRESS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform.duty import DUTY
 from towerstrat.training.saving.background import copies
 from towerstrat.training.saving.together import SharedSave

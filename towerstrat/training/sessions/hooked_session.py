@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from towerstrat.graph.runtime.session import BaseSession
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts.heartbeat import PROGRESS
 from towerstrat.platform import messages
 from towerstrat.training.hooks.run_ahead import steps_until_session_use
 from towerstrat.training.hooks.session_run_hook import (

@@ -19,7 +19,7 @@ from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.runtime.session import BaseSession
 from towerstrat.graph.variables.variables import GraphKeys, Variable
-from towerstrat.hosts.progress import PROGRESS
+from towerstrat.hosts.heartbeat import PROGRESS
 from towerstrat.platform import messages
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.platform.progress import SCREEN

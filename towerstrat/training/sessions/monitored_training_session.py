@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.runtime.session import goes_apart
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import messages
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook

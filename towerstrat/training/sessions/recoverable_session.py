@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from towerstrat.graph.runtime.session import BaseSession
-from towerstrat.hosts.meeting import MEETING
+from towerstrat.hosts.gradient_rendezvous import MEETING
 from towerstrat.platform import logs, messages
 from towerstrat.training.sessions.wrapped_session import PREEMPTION_ERRORS, StepFn, WrappedSession
 

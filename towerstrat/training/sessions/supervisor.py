@@ -27,7 +27,7 @@ from towerstrat.graph.variables.variable_ops import (
     report_uninitialized_variables,
 )
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs, messages
 from towerstrat.platform.coordinator import Coordinator, LooperThread
 from towerstrat.training.global_step import get_global_step

@@ -9,7 +9,7 @@ from towerstrat.compat.estimator.keys import EstimatorModeKeys
 from towerstrat.compat.estimator.tpu.feeding import BROADCAST, PER_HOST_V2, PER_SHARD_V1, SLICED
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import devices, logs
 
 TRAIN, EVAL, PREDICT = EstimatorModeKeys.TRAIN, EstimatorModeKeys.EVAL, EstimatorModeKeys.PREDICT

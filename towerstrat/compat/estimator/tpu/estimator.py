@@ -23,7 +23,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.elements import Tensor
 from towerstrat.graph.ops.array import identity
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.engine.splitting import share_of
 from towerstrat.towers.shards.tracing import inside

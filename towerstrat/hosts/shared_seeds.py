@@ -11,8 +11,8 @@ import secrets
 
 import numpy as np
 
-from towerstrat.hosts.exchange import AGREEMENT
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
 
 
 class Shared:

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 from jax._src import distributed
 
 from towerstrat.errors import FailedPreconditionError, UnknownError
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.progress import COMPILING, PROGRESS
+from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
+from towerstrat.hosts.process_index import PEERS
 
 _LONG = 24 * 3600 * 1000
 """Milliseconds: whoever is dead or stuck is found by others than those who wait."""

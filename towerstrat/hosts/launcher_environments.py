@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towerstrat.hosts.lines import parted
-from towerstrat.hosts.places import Place
+from towerstrat.hosts.line_protocol import parted
+from towerstrat.hosts.process_spec import Place
 
 _TF_CONFIG = "TF_CONFIG"
 _CHIEFS = ("chief", "master")

@@ -7,8 +7,8 @@ import math
 import sys
 from typing import Any
 
-from towerstrat.hosts.lines import parted
-from towerstrat.hosts.places import Bounds, Place, Work
+from towerstrat.hosts.line_protocol import parted
+from towerstrat.hosts.process_spec import Bounds, Place, Work
 
 _BOUNDS = {
     "join": ("--join-timeout", "how long processes wait until all are there"),

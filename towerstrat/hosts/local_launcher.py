@@ -11,10 +11,10 @@ import time
 from collections.abc import Iterator
 from typing import IO, BinaryIO
 
-from towerstrat.hosts import commands
-from towerstrat.hosts.child import ends_with_parent
-from towerstrat.hosts.lines import Loop, free_port
-from towerstrat.hosts.places import ENDED, GRACE, REFUSED, Bounds, Place, Work
+from towerstrat.hosts import command_line
+from towerstrat.hosts.child_process import ends_with_parent
+from towerstrat.hosts.line_protocol import Loop, free_port
+from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, Bounds, Place, Work
 
 _TICK = 0.25
 _TIDYING = 1.5
@@ -46,7 +46,7 @@ class Launch:
             address = f"127.0.0.1:{free_port()}"
             for i in range(self._number):
                 place = Place(self._number, i, address)
-                attempted.start(commands.supervise(place, self._bounds, self._work, attempt), self._environment(i))
+                attempted.start(command_line.supervise(place, self._bounds, self._work, attempt), self._environment(i))
             statuses = attempted.run()
             status = _status(statuses)
             if status in (0, REFUSED) or attempted.told or set(statuses) <= {0, *_TOLD} or attempt > self._restarts:

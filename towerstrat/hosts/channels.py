@@ -5,8 +5,8 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
-from towerstrat.hosts.exchange import client
-from towerstrat.hosts.peers import PEERS
+from towerstrat.hosts.consensus import client
+from towerstrat.hosts.process_index import PEERS
 
 _LONG = 24 * 3600 * 1000
 """Milliseconds: whoever is dead or stuck is found by others than those who wait."""

@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
-from towerstrat.hosts import variables
+from towerstrat.hosts import environment_variables
 
 STARTING, STEPPING, COMPILING, CHECKPOINTING = "starting", "stepping", "compiling", "checkpointing"
 WAITING, FAILING, ENDED = "waiting for input", "failing", "ended"
@@ -232,7 +232,7 @@ def _number(name: str) -> int:
 
 def _own() -> Progress:
     # For this process alone: what it starts would write into the same file.
-    path = os.environ.pop(variables.PROGRESS, None)
+    path = os.environ.pop(environment_variables.PROGRESS, None)
     return MappedProgress(path) if path else Progress()
 
 

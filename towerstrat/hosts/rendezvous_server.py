@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
-from towerstrat.hosts import agreement
-from towerstrat.hosts.lines import Connection, Loop, Message, free_port, parted
-from towerstrat.hosts.places import GRACE, LONGER, Bounds, Place, Process
-from towerstrat.hosts.progress import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
+from towerstrat.hosts import run_compatibility
+from towerstrat.hosts.heartbeat import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
+from towerstrat.hosts.line_protocol import Connection, Loop, Message, free_port, parted
+from towerstrat.hosts.process_spec import GRACE, LONGER, Bounds, Place, Process
 
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _TICK = 0.2
@@ -256,7 +256,7 @@ class Hub:
 
     def _start(self) -> None:
         members = [self._members[i] for i in range(self._place.count)]
-        apart = agreement.differences([agreement.Side(m.supervisor, m.facts, m.names) for m in members])
+        apart = run_compatibility.differences([run_compatibility.Side(m.supervisor, m.facts, m.names) for m in members])
         if apart:
             more = [f"and {len(apart) - _SHOWN} differences more"] if len(apart) > _SHOWN else []
             lines = "".join(f"\n  {line}" for line in (*apart[:_SHOWN], *more))

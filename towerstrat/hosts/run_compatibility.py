@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import towerstrat
-from towerstrat.hosts.places import Process, Work
+from towerstrat.hosts.process_spec import Process, Work
 
 _PACKAGES = ("jax", "jaxlib", "numpy")
 _COMMAND = "command"

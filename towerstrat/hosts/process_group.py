@@ -16,12 +16,12 @@ import jax
 from jax._src import xla_bridge
 from jaxlib import _jax
 
-from towerstrat.hosts import variables
-from towerstrat.hosts.exchange import client
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.places import WHERE
-from towerstrat.hosts.progress import ENDED, FAILING, PROGRESS, STARTING
-from towerstrat.hosts.randomness import SHARED
+from towerstrat.hosts import environment_variables
+from towerstrat.hosts.consensus import client
+from towerstrat.hosts.heartbeat import ENDED, FAILING, PROGRESS, STARTING
+from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_spec import WHERE
+from towerstrat.hosts.shared_seeds import SHARED
 from towerstrat.platform.deferred import jax_extend
 
 _LONG = 7 * 24 * 3600
@@ -53,11 +53,11 @@ def join() -> None:
     Raises:
       RuntimeError: JAX has started, or the others are not there.
     """
-    hosts = os.environ.pop(variables.HOSTS, None)
+    hosts = os.environ.pop(environment_variables.HOSTS, None)
     if hosts is None:
         return
-    count, index = int(hosts), int(os.environ.pop(variables.HOST))
-    address, own = os.environ.pop(variables.COORDINATOR), os.environ.pop(variables.ADDRESS)
+    count, index = int(hosts), int(os.environ.pop(environment_variables.HOST))
+    address, own = os.environ.pop(environment_variables.COORDINATOR), os.environ.pop(environment_variables.ADDRESS)
     if count == 1:
         return
     if "JAX_CPU_COLLECTIVES_IMPLEMENTATION" not in os.environ:

@@ -14,9 +14,9 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from towerstrat.hosts import variables
-from towerstrat.hosts.output import Output
-from towerstrat.hosts.progress import Reader, Seen
+from towerstrat.hosts import environment_variables
+from towerstrat.hosts.heartbeat import Reader, Seen
+from towerstrat.hosts.stderr_relay import Output
 
 _KILLED = 1.0
 """Seconds until a process that was killed is gone."""
@@ -48,7 +48,7 @@ class Child:
             # A group of its own that read from the terminal would be stopped.
             self._process = subprocess.Popen(
                 argv,
-                env={**environment, variables.PROGRESS: str(self._reader.path)},
+                env={**environment, environment_variables.PROGRESS: str(self._reader.path)},
                 stdin=subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None,
                 stderr=subprocess.PIPE,
                 process_group=0,

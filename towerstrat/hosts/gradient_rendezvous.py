@@ -21,10 +21,10 @@ from jax import lax
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from towerstrat.errors import AbortedError, OutOfRangeError
-from towerstrat.hosts import joining
-from towerstrat.hosts.exchange import AGREEMENT, client
-from towerstrat.hosts.peers import PEERS
-from towerstrat.hosts.progress import ENDED, PROGRESS, STARTING
+from towerstrat.hosts import process_group
+from towerstrat.hosts.consensus import AGREEMENT, client
+from towerstrat.hosts.heartbeat import ENDED, PROGRESS, STARTING
+from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import compilers, logs
 
 _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
@@ -244,7 +244,7 @@ class Meeting:
         """Tells the others, at its end, that this process takes no further part."""
         if self.over is not None:
             return
-        failure = joining.failure()
+        failure = process_group.failure()
         words = "the program has ended" if failure is None else failure
         word = Word.LEFT if failure is None else Word.FAILED
         why = f"Process {PEERS.index} of {PEERS.count} trains no more: {words}."

@@ -24,7 +24,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.checkpoints.bundle_writing import Saved
+from towerstrat.checkpoints.bundle_writer import Saved
 from towerstrat.training.saving.background import copies
 
 PROGRAM = str(Path(__file__).parent / "checkpoint_program.py")

@@ -190,9 +190,9 @@ def sets():
 
 
 def ours_write(folder):
-    from towerstrat.checkpoints import elements
-    from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
-    from towerstrat.checkpoints.division import Form, cut, divided
+    from towerstrat.checkpoints import dtypes as elements
+    from towerstrat.checkpoints.bundle_writer import Saved, Whole, write
+    from towerstrat.checkpoints.shard_layout import Form, cut, divided
     from towerstrat.checkpoints.slices import Slice
 
     def code(name):
@@ -235,7 +235,7 @@ class _InTurns:
         """They write when they are waited for."""
 
     def written(self, shards):
-        from towerstrat.checkpoints.bundle_writing import write_shard
+        from towerstrat.checkpoints.bundle_writer import write_shard
 
         return [(s, write_shard(self.prefix, i, shards, s).entries) for i, s in enumerate(self.shares, 1)]
 
@@ -245,7 +245,7 @@ def typed(bits, dtype):
 
 
 def ours_check(folder):
-    from towerstrat.checkpoints.opening import opened
+    from towerstrat.checkpoints.checkpoint_file import opened
 
     equal = 0
     expected = sets() | {"sharded": arrays(PLAIN), "first": arrays(FIRST)}

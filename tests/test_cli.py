@@ -7,9 +7,9 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from towerstrat import cli
-from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle import Bundle
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints import checkpoint_state
+from towerstrat.checkpoints.bundle_reader import Bundle
+from towerstrat.checkpoints.bundle_writer import Saved, write
 from towerstrat.graph.eager import mode
 
 VALUES = {
@@ -37,7 +37,7 @@ def run(capsys):
 
 def test_a_checkpoint_is_named_by_its_prefix_its_index_or_its_folder(tmp_path, run):
     prefix = save(str(tmp_path / "model-1"), VALUES)
-    folder.write_state(str(tmp_path), folder.new_state(str(tmp_path), prefix))
+    checkpoint_state.write_state(str(tmp_path), checkpoint_state.new_state(str(tmp_path), prefix))
     lists = [run("list", path) for path in (prefix, f"{prefix}.index", str(tmp_path))]
     assert lists[0] == lists[1] == lists[2]
     status, lines, error = lists[0]

@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 import jax
 
 import towerstrat
-from towerstrat.checkpoints import describing
-from towerstrat.checkpoints.converting import convert, convert_to_objects, renamed
-from towerstrat.checkpoints.folder import prefix_of
-from towerstrat.checkpoints.object_names import names_of_objects
-from towerstrat.checkpoints.opening import Checkpoint, opened
+from towerstrat.checkpoints import description
+from towerstrat.checkpoints.checkpoint_file import Checkpoint, opened
+from towerstrat.checkpoints.checkpoint_state import prefix_of
+from towerstrat.checkpoints.format_conversion import convert, convert_to_objects, renamed
+from towerstrat.checkpoints.object_graph_keys import names_of_objects
 from towerstrat.compat.program import check, lookup, report, runner, versions
 from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.hosts import command_line as hosts
@@ -328,17 +328,17 @@ def _checkpoint(arguments: argparse.Namespace) -> int:
 
 def _list(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
     if arguments.json:
-        print(json.dumps([array._asdict() for array in describing.described(checkpoint, arguments.norms)], indent=1))
+        print(json.dumps([array._asdict() for array in description.described(checkpoint, arguments.norms)], indent=1))
         return 0
-    return _printed(describing.listed(checkpoint, arguments.norms))
+    return _printed(description.listed(checkpoint, arguments.norms))
 
 
 def _show(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
-    return _printed(describing.shown(checkpoint, arguments.name, arguments.slice, arguments.all))
+    return _printed(description.shown(checkpoint, arguments.name, arguments.slice, arguments.all))
 
 
 def _diff(checkpoint: Checkpoint, arguments: argparse.Namespace) -> int:
-    found = list(describing.differences(checkpoint, opened(prefix_of(arguments.other))))
+    found = list(description.differences(checkpoint, opened(prefix_of(arguments.other))))
     _printed(found)
     return int(bool(found))
 

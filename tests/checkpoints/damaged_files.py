@@ -21,8 +21,8 @@ from pathlib import Path
 import numpy as np
 
 from towerstrat import errors
-from towerstrat.checkpoints import folder, tables
-from towerstrat.checkpoints.opening import opened
+from towerstrat.checkpoints import checkpoint_state, sorted_tables
+from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.platform import messages
 from towerstrat.platform.local_storage import LOCAL
 
@@ -82,7 +82,7 @@ LARGE = [-1, -(2**62), 2**31, 2**40, 2**62, 2**63 - 1]
 
 def absurd(random, path):
     """Gives one array of an index, or of the first format, a place or a shape of no sense, with the right checksums."""
-    items = list(tables.Table(LOCAL.ranges(str(path))).items())
+    items = list(sorted_tables.Table(LOCAL.ranges(str(path))).items())
     large = LARGE[random.randint(len(LARGE))]
     if path.name == "first":
         place = 0
@@ -108,7 +108,7 @@ def absurd(random, path):
         for _ in range(random.randint(1, 40)):
             array.shape.dim.add(size=large)
     items[place] = items[place][0], message.SerializeToString()
-    path.write_bytes(tables.encoded(items))
+    path.write_bytes(sorted_tables.encoded(items))
 
 
 # ---- what must hold ------------------------------------------------------------------------------------------------
@@ -156,8 +156,8 @@ def _naming(error: errors.OpError, *words: str) -> str:
 
 def _state_refusals(where: Path) -> Iterator[str]:
     try:
-        state = folder.read_state(str(where))
-        latest = folder.latest(str(where))
+        state = checkpoint_state.read_state(str(where))
+        latest = checkpoint_state.latest(str(where))
     except errors.DataLossError as error:
         yield _naming(error, "checkpoint")
         return

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 
 from towerstrat import errors
-from towerstrat.checkpoints.bundle import Bundle
-from towerstrat.checkpoints.bundle_writing import Saved, write
-from towerstrat.checkpoints.converting import convert, renamed
-from towerstrat.checkpoints.describing import differences, listed, shown
+from towerstrat.checkpoints.bundle_reader import Bundle
+from towerstrat.checkpoints.bundle_writer import Saved, write
+from towerstrat.checkpoints.description import differences, listed, shown
+from towerstrat.checkpoints.format_conversion import convert, renamed
 
 VALUES = {
     "dense/bias": np.float32([3.0, 4.0]),

@@ -6,15 +6,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towerstrat.checkpoints import bundle_writing, elements
-from towerstrat.checkpoints.bundle import Bundle
-from towerstrat.checkpoints.bundle_writing import Saved, Whole
-from towerstrat.checkpoints.division import Form, Piece, cut, divided
+from towerstrat.checkpoints import bundle_writer, dtypes
+from towerstrat.checkpoints.bundle_reader import Bundle
+from towerstrat.checkpoints.bundle_writer import Saved, Whole
+from towerstrat.checkpoints.shard_layout import Form, Piece, cut, divided
 from towerstrat.checkpoints.slices import Slice
 
 TYPES = ("float32", "float16", "bool", "int64", "bfloat16")
 FORMS = st.builds(
-    lambda shape, kind, anywhere: Form(tuple(shape), elements.type_of(code(kind)).itemsize, code(kind), anywhere),
+    lambda shape, kind, anywhere: Form(tuple(shape), dtypes.type_of(code(kind)).itemsize, code(kind), anywhere),
     st.lists(st.sampled_from((0, 1, 1, 2, 3, 7, 50, 301)), max_size=3),
     st.sampled_from(TYPES),
     st.sampled_from((True, True, True, False)),
@@ -24,7 +24,7 @@ PROCESSES = st.integers(1, 6)
 
 
 def code(name):
-    return next(n for n in range(1, 30) if elements.name_of(n) == name)
+    return next(n for n in range(1, 30) if dtypes.name_of(n) == name)
 
 
 def rows_of(form):
@@ -47,7 +47,7 @@ def test_each_element_is_written_once_and_in_order(forms, processes):
         assert mine[-1][2] == rows_of(form)
         if not form.anywhere:
             assert Piece(number) in shares[0]
-        if elements.name_of(form.code) in ("float16", "bfloat16"):
+        if dtypes.name_of(form.code) in ("float16", "bfloat16"):
             assert len(mine) == 1
     for share in shares:
         assert [piece.number for piece in share] == sorted(piece.number for piece in share)
@@ -61,7 +61,7 @@ def test_shares_are_equal(forms, processes):
     total = sum(form.nbytes for form in forms)
     first = max(own, total / processes)
     each = (total - first) / (processes - 1) if processes > 1 else 0
-    whole = [f.nbytes for f in forms if f.anywhere and elements.name_of(f.code) in ("float16", "bfloat16")]
+    whole = [f.nbytes for f in forms if f.anywhere and dtypes.name_of(f.code) in ("float16", "bfloat16")]
     rows = [form.nbytes / rows_of(form) for form in forms if form.anywhere]
     apart = max([each / 16, *whole, *rows]) + 1
     for process, share in enumerate(shares):
@@ -89,7 +89,7 @@ class Together:
 
     def written(self, shards):
         for process, share in enumerate(self.shares, 1):
-            done = bundle_writing.write_shard(self.prefix, process, shards, share)
+            done = bundle_writer.write_shard(self.prefix, process, shards, share)
             yield share, done.entries
 
 
@@ -105,14 +105,14 @@ def test_what_is_read_is_what_was_saved(tmp_path):
         Saved("halves", lambda a=a: halves[:, a : a + 200], Whole(halves.shape, Slice((0, a, 0), (1, 200, -1))))
         for a in (0, 200)
     ]
-    forms = [Form(np.shape(one.load()), one.load().itemsize, elements.code_of(one.load().dtype), True) for one in saved]
+    forms = [Form(np.shape(one.load()), one.load().itemsize, dtypes.code_of(one.load().dtype), True) for one in saved]
     for processes in (2, 3, 7):
         shares = [
             [cut(saved[p.number], forms[p.number].shape, p) for p in share] for share in divided(forms, processes)
         ]
         prefix = str(tmp_path / f"of-{processes}")
         for _ in range(2):
-            bundle_writing.write(prefix, shares[0], None, Together(prefix, shares[1:]))
+            bundle_writer.write(prefix, shares[0], None, Together(prefix, shares[1:]))
         bundle = Bundle(prefix)
         for number, array in enumerate(arrays):
             found = bundle.read(f"v{number}")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from towerstrat import errors
-from towerstrat.checkpoints.bundle import Bundle
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.bundle_reader import Bundle
+from towerstrat.checkpoints.bundle_writer import Saved, write
 
 TRAINS = """
 import resource, signal, sys

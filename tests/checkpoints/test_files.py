@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from towerstrat import errors
-from towerstrat.checkpoints import elements, slices, snappy, tables, varint
-from towerstrat.checkpoints.bundle import Bundle, index_path
-from towerstrat.checkpoints.bundle_writing import Saved, Whole, write
-from towerstrat.checkpoints.version_one import FirstFormat
+from towerstrat.checkpoints import dtypes, slices, snappy, sorted_tables, varint
+from towerstrat.checkpoints.bundle_reader import Bundle, index_path
+from towerstrat.checkpoints.bundle_writer import Saved, Whole, write
+from towerstrat.checkpoints.v1_reader import FirstFormat
 from towerstrat.platform import messages
 from towerstrat.platform.files import GFile, ListDirectory
 
@@ -65,17 +65,17 @@ def test_the_first_format_is_read(version):
 
 def test_a_string_alone_in_the_first_format(tmp_path):
     meta, stored = messages.SavedTensorSlices(), messages.SavedTensorSlices()
-    array = meta.meta.tensor.add(name="word", type=elements.STRING)
+    array = meta.meta.tensor.add(name="word", type=dtypes.STRING)
     array.shape.SetInParent()
     array.slice.add()
     stored.data.data.string_val.append(b"abc")
     items = [(b"", meta.SerializeToString()), (slices.Slice((), ()).key("word"), stored.SerializeToString())]
-    (tmp_path / "first").write_bytes(tables.encoded(items))
+    (tmp_path / "first").write_bytes(sorted_tables.encoded(items))
     found = FirstFormat([str(tmp_path / "first")]).read("word")
     assert (found.shape, found.item()) == ((), b"abc")
 
 
-ELEMENTS = st.sampled_from([elements.type_of(code) for code in (*range(1, 7), 8, 9, 10, 14, *range(17, 20), 22, 23)])
+ELEMENTS = st.sampled_from([dtypes.type_of(code) for code in (*range(1, 7), 8, 9, 10, 14, *range(17, 20), 22, 23)])
 
 
 @settings(max_examples=40, deadline=None)
@@ -180,7 +180,7 @@ def test_damage_is_refused_by_file_name_and_offset(tmp_path):
 def test_an_index_of_many_blocks(tmp_path):
     items = [(f"{i:06d}".encode(), b"v" * (i % 700)) for i in range(3000)]
     path = tmp_path / "table"
-    path.write_bytes(tables.encoded(items))
+    path.write_bytes(sorted_tables.encoded(items))
 
     class Whole:
         def __init__(self, data):
@@ -192,7 +192,7 @@ def test_an_index_of_many_blocks(tmp_path):
         def read(self, start, size):
             return self.data[start : start + size]
 
-    table = tables.Table(Whole(path.read_bytes()))
+    table = sorted_tables.Table(Whole(path.read_bytes()))
     assert list(table.items()) == items
     assert table.get(b"001234") == items[1234][1]
     assert table.get(b"00123") is None
@@ -217,10 +217,10 @@ def test_snappy_repeats():
 
 
 def test_elements():
-    assert elements.type_of(14) == ml_dtypes.bfloat16
-    assert elements.code_of(np.dtype("S3")) == elements.STRING
+    assert dtypes.type_of(14) == ml_dtypes.bfloat16
+    assert dtypes.code_of(np.dtype("S3")) == dtypes.STRING
     with pytest.raises(ValueError, match="values of variant cannot be read"):
-        elements.type_of(21)
+        dtypes.type_of(21)
     with pytest.raises(ValueError, match="datetime64"):
-        elements.code_of(np.dtype("M8[s]"))
+        dtypes.code_of(np.dtype("M8[s]"))
     assert index_path("a/b") == "a/b.index"

@@ -10,14 +10,14 @@ import time
 import numpy as np
 import pytest
 
-from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle import Bundle
+from towerstrat.checkpoints import checkpoint_state
+from towerstrat.checkpoints.bundle_reader import Bundle
 
 PROGRAM = """
 import itertools, sys
 import numpy as np
-from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints import checkpoint_state as folder
+from towerstrat.checkpoints.bundle_writer import Saved, write
 
 where, prefix = sys.argv[1:]
 for number in itertools.count(1):
@@ -40,7 +40,7 @@ def test_what_is_there_is_whole(tmp_path, prefix):
         process.send_signal(signal.SIGKILL)
         rest, _ = process.communicate()
         saved = int(rest.split()[-1]) if rest.split() else saved
-        found = Bundle(folder.latest(str(tmp_path)))
+        found = Bundle(checkpoint_state.latest(str(tmp_path)))
         values = {name: found.read(name) for name in "abc"}
         number = values["a"][0]
         assert number in (saved, saved + 1)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from towerstrat import errors
-from towerstrat.checkpoints import folder, resumption
-from towerstrat.checkpoints.bundle_writing import Saved, write
-from towerstrat.checkpoints.states import decoded, encoded
+from towerstrat.checkpoints import checkpoint_state, side_files
+from towerstrat.checkpoints.bundle_writer import Saved, write
+from towerstrat.checkpoints.state_codec import decoded, encoded
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text("aß😀\0"), st.binary(),
@@ -73,24 +73,24 @@ def test_a_checkpoint_has_its_own_side_file_or_none(tmp_path):
     def saved(value, beside):
         write(prefix, [Saved("w", lambda: np.float32(value))], None if beside is None else encoded(beside))
 
-    assert resumption.read(prefix) is None
+    assert side_files.read(prefix) is None
     saved(1, {"step": 1})
-    assert resumption.read(prefix) == {"step": 1}
+    assert side_files.read(prefix) == {"step": 1}
     saved(2, {"step": 2})
-    assert resumption.read(prefix) == {"step": 2}
-    (path,) = resumption.side_files(prefix)
+    assert side_files.read(prefix) == {"step": 2}
+    (path,) = side_files.side_files(prefix)
     with pytest.raises(ValueError, match="twice"):
         write(prefix, [Saved("w", lambda: np.float32(3))] * 2, encoded({"step": 3}))
-    assert resumption.side_files(prefix) == [path]
-    assert resumption.read(prefix) == {"step": 2}
+    assert side_files.side_files(prefix) == [path]
+    assert side_files.read(prefix) == {"step": 2}
     whole = bytearray((tmp_path / path).read_bytes())
     whole[40] ^= 1
     (tmp_path / path).write_bytes(whole)
     with pytest.raises(errors.DataLossError, match=f"{path}: wrong checksum"):
-        resumption.read(prefix)
+        side_files.read(prefix)
     saved(4, None)
-    assert resumption.side_files(prefix) == []
-    assert resumption.read(prefix) is None
+    assert side_files.side_files(prefix) == []
+    assert side_files.read(prefix) is None
     saved(5, {"step": 5})
-    folder.remove(prefix)
+    checkpoint_state.remove(prefix)
     assert list(tmp_path.iterdir()) == []

@@ -7,15 +7,15 @@ import sys
 import numpy as np
 import pytest
 
-from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle import Bundle, shards_of
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints import checkpoint_state
+from towerstrat.checkpoints.bundle_reader import Bundle, shards_of
+from towerstrat.checkpoints.bundle_writer import Saved, write
 from towerstrat.platform import logs
 
 HOLD = """
 import sys
 import numpy as np
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints.bundle_writer import Saved, write
 
 def load():
     print("begun", flush=True)
@@ -26,7 +26,7 @@ write(sys.argv[1], [Saved("x", load)])
 """
 CONTENT = (
     "import sys, numpy as np\n"
-    "from towerstrat.checkpoints.bundle_writing import Saved, write\n"
+    "from towerstrat.checkpoints.bundle_writer import Saved, write\n"
     "for i in range(40):\n"
     "    write(sys.argv[1], [Saved(n, lambda: np.full(5000, int(sys.argv[2]), np.float32)) for n in 'ab'])\n"
 )
@@ -101,8 +101,8 @@ def test_writers_of_one_prefix_in_turns_and_at_once(tmp_path):
 
 def elsewhere(program, *arguments):
     """Runs a program in a process of its own."""
-    start = "import sys, numpy as np\nfrom towerstrat.checkpoints import folder\n"
-    start += "from towerstrat.checkpoints.bundle_writing import Saved, write\n"
+    start = "import sys, numpy as np\nfrom towerstrat.checkpoints import checkpoint_state as folder\n"
+    start += "from towerstrat.checkpoints.bundle_writer import Saved, write\n"
     subprocess.run([sys.executable, "-c", start + program, *arguments], check=True)
 
 
@@ -110,19 +110,19 @@ def test_a_state_file_that_another_program_wrote_is_named(tmp_path, warnings):
     place = str(tmp_path)
     for number in range(2):
         write(f"{place}/model-{number}", saved(number))
-        folder.write_state(place, folder.new_state(place, f"{place}/model-{number}"))
+        checkpoint_state.write_state(place, checkpoint_state.new_state(place, f"{place}/model-{number}"))
     assert warnings == []
     elsewhere("folder.write_state(sys.argv[1], folder.new_state(sys.argv[1], sys.argv[1] + '/model-0'))", place)
-    folder.write_state(place, folder.new_state(place, f"{place}/model-1"))
+    checkpoint_state.write_state(place, checkpoint_state.new_state(place, f"{place}/model-1"))
     assert "written by another program" in warnings[0]
-    assert folder.latest(place) == f"{place}/model-1"
+    assert checkpoint_state.latest(place) == f"{place}/model-1"
 
 
 def test_a_checkpoint_that_another_program_wrote_is_known(tmp_path):
     prefix = str(tmp_path / "model-1")
     write(prefix, saved(1))
-    assert not folder.replaced(prefix)
+    assert not checkpoint_state.replaced(prefix)
     elsewhere("write(sys.argv[1], [Saved('x', lambda: np.float32(2))])", prefix)
-    assert folder.replaced(prefix)
-    folder.remove(prefix)
-    assert not folder.replaced(prefix)
+    assert checkpoint_state.replaced(prefix)
+    checkpoint_state.remove(prefix)
+    assert not checkpoint_state.replaced(prefix)

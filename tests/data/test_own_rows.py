@@ -9,7 +9,7 @@ import towerstrat.compat.v1 as tf
 from tests.data.test_properties import source
 from tests.data.test_resuming import changes
 from tests.data.test_shares import OWN, elements, rows_of
-from towerstrat.checkpoints.states import decoded, encoded
+from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data import mapping
 from towerstrat.data.iterator_resource import IteratorResource
 from towerstrat.data.pipeline import Opening

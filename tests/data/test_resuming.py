@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import towerstrat.compat.v1 as tf
 from tests.data.test_properties import source
 from tests.spread import spread
-from towerstrat.checkpoints.states import decoded, encoded
+from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.pipeline import Part, Pull
 from towerstrat.data.rows import Order

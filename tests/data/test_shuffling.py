@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
 from tests.data.common import pulled
-from towerstrat.checkpoints.states import decoded, encoded
+from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.pipeline import Node, Pull
 from towerstrat.data.rows import Draws

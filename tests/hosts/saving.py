@@ -15,7 +15,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat import errors
-from towerstrat.checkpoints.bundle import Bundle
+from towerstrat.checkpoints.bundle_reader import Bundle
 from towerstrat.compat import importer
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.process_index import PEERS

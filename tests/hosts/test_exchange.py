@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from towerstrat.checkpoints import folder
+from towerstrat.checkpoints import checkpoint_state
 from towerstrat.errors import NotFoundError, UnknownError
 from towerstrat.hosts import consensus
 from towerstrat.hosts.process_index import PEERS
@@ -79,7 +79,9 @@ def test_all_go_on_from_the_checkpoint_that_the_first_has_found(processes, monke
     def saved(name):
         path = str(tmp_path / name)
         (tmp_path / f"{name}.index").touch()
-        folder.write_state(str(tmp_path), folder.new_state(str(tmp_path), path, [path], None, None), None)
+        checkpoint_state.write_state(
+            str(tmp_path), checkpoint_state.new_state(str(tmp_path), path, [path], None, None), None
+        )
         return path
 
     assert processes(0, latest) is None

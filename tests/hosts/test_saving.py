@@ -14,8 +14,8 @@ import pytest
 
 from tests.hosts import several
 from tests.hosts.several import environment
-from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle import Bundle, shards_of
+from towerstrat.checkpoints import checkpoint_state
+from towerstrat.checkpoints.bundle_reader import Bundle, shards_of
 
 pytestmark = pytest.mark.long
 MODULE = "tests.hosts.saving"
@@ -166,7 +166,7 @@ def test_killed_while_saving_it_goes_on_from_the_last_whole_checkpoint(processes
         while f"attempt {attempt} ended" not in said.read_text():
             assert run.poll() is None, said.read_text()
             time.sleep(0.01)
-        assert whole(folder.latest(str(place)))
+        assert whole(checkpoint_state.latest(str(place)))
     assert run.wait(300) == 0, (place / "said").read_text()
     assert (place / "said").read_text().count("killed by signal 9") >= 3
     last = [Bundle(str(tmp_path / name / "model.ckpt-30")) for name in ("killed", "undisturbed")]

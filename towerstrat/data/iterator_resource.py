@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from towerstrat.checkpoints.states import decoded, encoded
+from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.fingerprint import check_fingerprint, fingerprint
 from towerstrat.data.pipeline import UNKNOWN, Array, Element, Opening, Pull, write_next
 from towerstrat.data.share import Share

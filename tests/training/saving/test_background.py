@@ -10,9 +10,9 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from towerstrat import errors
-from towerstrat.checkpoints import bundle_writing
-from towerstrat.checkpoints.bundle import Bundle
-from towerstrat.checkpoints.bundle_writing import Saved, write
+from towerstrat.checkpoints import bundle_writer
+from towerstrat.checkpoints.bundle_reader import Bundle
+from towerstrat.checkpoints.bundle_writer import Saved, write
 from towerstrat.graph.eager import mode
 from towerstrat.training.saving.background import BackgroundWriter, copies
 
@@ -97,13 +97,13 @@ def eager():
 def slow(monkeypatch):
     """Writes wait for the event."""
     go = threading.Event()
-    write = bundle_writing.write
+    write = bundle_writer.write
 
     def waiting(*arguments):
         assert go.wait(60)
         write(*arguments)
 
-    monkeypatch.setattr(bundle_writing, "write", waiting)
+    monkeypatch.setattr(bundle_writer, "write", waiting)
     return go
 
 
@@ -148,7 +148,7 @@ def test_an_error_in_the_background_comes_with_the_next_save(tmp_path, eager, mo
         def fails(*arguments):
             raise errors.ResourceExhaustedError(None, None, "the disk is full")
 
-        patched.setattr(bundle_writing, "write", fails)
+        patched.setattr(bundle_writer, "write", fails)
         checkpoint.save(str(tmp_path / "model"), **ASYNC)
         with pytest.raises(errors.ResourceExhaustedError, match="full"):
             checkpoint.save(str(tmp_path / "model"))

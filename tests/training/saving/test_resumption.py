@@ -11,7 +11,7 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from tests.spread import spread
 from tests.training.saving import resumed
-from towerstrat.checkpoints.resumption import side_files
+from towerstrat.checkpoints.side_files import side_files
 from towerstrat.platform import logs
 
 

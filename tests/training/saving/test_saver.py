@@ -10,7 +10,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
-from towerstrat.checkpoints.bundle import Bundle
+from towerstrat.checkpoints.bundle_reader import Bundle
 from towerstrat.graph.eager import mode
 from towerstrat.platform import logs
 from towerstrat.training.saving.builder import BaseSaverBuilder
@@ -341,7 +341,7 @@ def test_rotation_keeps_what_another_program_has_overwritten(tmp_path, monkeypat
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         first = saver.save(session, str(tmp_path / "model"), 1)
-        program = "import sys, numpy as np\nfrom towerstrat.checkpoints.bundle_writing import Saved, write\n"
+        program = "import sys, numpy as np\nfrom towerstrat.checkpoints.bundle_writer import Saved, write\n"
         program += "write(sys.argv[1], [Saved('v', lambda: np.float32(7))])"
         subprocess.run([sys.executable, "-c", program, first], check=True)
         second = saver.save(session, str(tmp_path / "model"), 2)

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from towerstrat import errors
-from towerstrat.checkpoints import bundle_writing, elements
-from towerstrat.checkpoints.bundle import Bundle
-from towerstrat.checkpoints.bundle_writing import Saved
-from towerstrat.checkpoints.division import Form
+from towerstrat.checkpoints import bundle_writer, dtypes
+from towerstrat.checkpoints.bundle_reader import Bundle
+from towerstrat.checkpoints.bundle_writer import Saved
+from towerstrat.checkpoints.shard_layout import Form
 from towerstrat.hosts import channels
 from towerstrat.platform import logs
 from towerstrat.training.saving import together
@@ -87,7 +87,7 @@ def processes(monkeypatch):
 
 
 def arrays(names="abc", **loads):
-    code = elements.code_of(np.dtype(np.float32))
+    code = dtypes.code_of(np.dtype(np.float32))
     return [Saved(name, loads.get(name, lambda name=name: VALUES[name]), None, code) for name in names]
 
 
@@ -130,7 +130,7 @@ def test_few_bytes_are_written_by_the_first(tmp_path, processes):
 
 @pytest.mark.parametrize("failing", range(COUNT))
 def test_an_error_of_one_is_raised_in_all_and_nothing_is_left(tmp_path, processes, monkeypatch, failing):
-    write = bundle_writing._Data.append
+    write = bundle_writer._Data.append
 
     def append(self, saved):
         if together.PEERS.index == failing:
@@ -138,7 +138,7 @@ def test_an_error_of_one_is_raised_in_all_and_nothing_is_left(tmp_path, processe
         return write(self, saved)
 
     with monkeypatch.context() as patched:
-        patched.setattr(bundle_writing._Data, "append", append)
+        patched.setattr(bundle_writer._Data, "append", append)
         found = processes(saving(tmp_path / "model"))
     assert {type(error) for error in found} == {errors.ResourceExhaustedError}
     assert {error.message for error in found} == {f"Process {failing} of 3: the disk is full"}
@@ -160,9 +160,9 @@ def test_a_process_with_other_variables_is_named(tmp_path, processes):
 
 def not_seeing(monkeypatch):
     """The first process does not see what the last one has written."""
-    tail = bundle_writing.tail
+    tail = bundle_writer.tail
     monkeypatch.setattr(
-        bundle_writing, "tail", lambda path: None if together.PEERS.index == 0 and "-00002-" in path else tail(path)
+        bundle_writer, "tail", lambda path: None if together.PEERS.index == 0 and "-00002-" in path else tail(path)
     )
 
 

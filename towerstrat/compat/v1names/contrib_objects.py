@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints import object_names
+from towerstrat.checkpoints import object_graph_keys as object_names
 from towerstrat.errors import NotFoundError
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.stacks import SessionLike

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Protocol
 
-from towerstrat.checkpoints.resumption import forget
+from towerstrat.checkpoints.side_files import forget
 from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.variables.variables import GraphKeys

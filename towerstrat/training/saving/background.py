@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import jax
 import numpy as np
 
-from towerstrat.checkpoints.bundle_writing import Saved
+from towerstrat.checkpoints.bundle_writer import Saved
 from towerstrat.platform import logs
 
 

@@ -1,4 +1,4 @@
-"""Which checkpoints a folder has: the original's functions over ``towerstrat.checkpoints.folder``."""
+"""Which checkpoints a folder has: the original's functions over ``towerstrat.checkpoints.checkpoint_state``."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle import index_path
+from towerstrat.checkpoints import checkpoint_state
+from towerstrat.checkpoints.bundle_reader import index_path
 from towerstrat.errors import DataLossError
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS
@@ -31,7 +31,7 @@ def generate_checkpoint_state_proto(
     paths = list(all_model_checkpoint_paths or ())
     if not paths or paths[-1] != model_checkpoint_path:
         logs.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)
-    return folder.new_state(
+    return checkpoint_state.new_state(
         save_dir, model_checkpoint_path, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
     )
 
@@ -69,12 +69,12 @@ def update_checkpoint_state(
         all_model_checkpoint_timestamps,
         last_preserved_timestamp,
     )
-    if folder.state_path(save_dir, latest_filename) == state.model_checkpoint_path:
+    if checkpoint_state.state_path(save_dir, latest_filename) == state.model_checkpoint_path:
         raise RuntimeError(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
             "Please use a different save path."
         )
-    AGREEMENT.by_first(lambda: folder.write_state(save_dir, state, latest_filename))
+    AGREEMENT.by_first(lambda: checkpoint_state.write_state(save_dir, state, latest_filename))
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> messages.CheckpointState | None:
@@ -91,7 +91,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 def _state(checkpoint_dir: str, latest_filename: str | None) -> messages.CheckpointState | None:
     try:
-        return folder.read_state(as_text(checkpoint_dir), latest_filename)
+        return checkpoint_state.read_state(as_text(checkpoint_dir), latest_filename)
     except DataLossError as error:
         logs.warning("%s", error.message)
         return None
@@ -102,7 +102,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     if state is None:
         return None
-    if folder.exists(state.model_checkpoint_path):
+    if checkpoint_state.exists(state.model_checkpoint_path):
         return str(state.model_checkpoint_path)
     logs.error("Couldn't match files for checkpoint %s", state.model_checkpoint_path)
     return None
@@ -110,7 +110,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of either format at a prefix, which may be a pattern."""
-    return folder.exists(as_text(checkpoint_prefix))
+    return checkpoint_state.exists(as_text(checkpoint_prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
@@ -132,14 +132,14 @@ def remove_checkpoint(
 
 def _remove(prefix: str, meta_graph_suffix: str) -> None:
     storage_of(prefix).remove(meta_graph_filename(prefix, meta_graph_suffix))
-    folder.remove(prefix)
+    checkpoint_state.remove(prefix)
 
 
 def remove_surplus(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
     """Removes a checkpoint that is one too many, unless another program has overwritten it, which is logged."""
     if not DUTY.writes:
         return
-    if folder.replaced(checkpoint_prefix):
+    if checkpoint_state.replaced(checkpoint_prefix):
         logs.warning("%s is kept: another program has overwritten it since this one saved it.", checkpoint_prefix)
     else:
         _remove(checkpoint_prefix, meta_graph_suffix)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.bundle_writing import Saved
-from towerstrat.checkpoints.object_names import OBJECT_GRAPH, object_graph
-from towerstrat.checkpoints.opening import opened
+from towerstrat.checkpoints.bundle_writer import Saved
+from towerstrat.checkpoints.checkpoint_file import opened
+from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH, object_graph
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import EagerSession, context
 from towerstrat.graph.ir.convert import constant

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from towerstrat.checkpoints import elements
-from towerstrat.checkpoints.bundle_writing import Saved, Whole
-from towerstrat.checkpoints.opening import opened
+from towerstrat.checkpoints import dtypes as elements
+from towerstrat.checkpoints.bundle_writer import Saved, Whole
+from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.core import Graph

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.checkpoints.opening import opened
+from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.graph.ir.types import DType, as_dtype
 from towerstrat.platform.files import IsDirectory
 from towerstrat.platform.text import as_text

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from towerstrat.checkpoints.object_names import OBJECT_GRAPH
-from towerstrat.checkpoints.opening import Checkpoint
+from towerstrat.checkpoints.checkpoint_file import Checkpoint
+from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH
 from towerstrat.errors import EagerArgumentError, InvalidArgumentError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor, placeholder

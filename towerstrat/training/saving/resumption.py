@@ -1,7 +1,7 @@
 """Going on exactly: what a run has besides its variables is saved with them, and taken when they are restored.
 
 These are the counters of random operations, the numbers of passes over datasets, and the positions of iterators. They
-are in the side file of a checkpoint (``towerstrat.checkpoints.resumption``), and matched by the names of operations and
+are in the side file of a checkpoint (``towerstrat.checkpoints.side_files``), and matched by the names of operations and
 iterators, and by what a pipeline consists of: what has changed in the program begins anew, and the log says so.
 """
 
@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints.opening import opened
-from towerstrat.checkpoints.resumption import read
-from towerstrat.checkpoints.states import decoded, encoded
+from towerstrat.checkpoints.checkpoint_file import opened
+from towerstrat.checkpoints.side_files import read
+from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.iterators import resume_iterator
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.core import Graph

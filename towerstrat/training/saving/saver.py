@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints import folder
-from towerstrat.checkpoints.bundle_writing import Saved
-from towerstrat.checkpoints.object_names import OBJECT_GRAPH, names_of_objects
-from towerstrat.checkpoints.opening import Checkpoint, opened
+from towerstrat.checkpoints import checkpoint_state
+from towerstrat.checkpoints.bundle_writer import Saved
+from towerstrat.checkpoints.checkpoint_file import Checkpoint, opened
+from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH, names_of_objects
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.convert import convert_to_tensor
@@ -290,7 +290,7 @@ class Saver:
             raise TypeError(f"'sess' must be a Session; {sess}")
         if self._write_version != _SECOND_FORMAT:
             logs.warning("Saver(write_version=V1): checkpoints are written in the second format, which restore reads.")
-        state_file = latest_filename or folder.STATE_FILE
+        state_file = latest_filename or checkpoint_state.STATE_FILE
         if os.path.dirname(state_file):
             raise ValueError("'latest_filename' must not contain path components")
         save_path = as_text(save_path)

@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from towerstrat.checkpoints import bundle_writing, elements
-from towerstrat.checkpoints.bundle import shard_path
-from towerstrat.checkpoints.bundle_writing import Saved, Written
-from towerstrat.checkpoints.division import Form, cut, divided
+from towerstrat.checkpoints import bundle_writer
+from towerstrat.checkpoints import dtypes as elements
+from towerstrat.checkpoints.bundle_reader import shard_path
+from towerstrat.checkpoints.bundle_writer import Saved, Written
+from towerstrat.checkpoints.shard_layout import Form, cut, divided
 from towerstrat.errors import FailedPreconditionError, OpError, UnknownError
 from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.hosts.channels import TALKS
@@ -128,7 +129,7 @@ class SharedSave:
         try:
             together = self._divides and self._with_others()
             if not together:
-                bundle_writing.write(self._prefix, self._arrays, self._beside)
+                bundle_writer.write(self._prefix, self._arrays, self._beside)
         except BaseException as error:
             told = error if error is self._reported else _named(error)
             self._talk.tell(_End(told))
@@ -144,7 +145,7 @@ class SharedSave:
         if self._has_all and not FOLDERS.shared.get(self._folder, True):
             return False
         try:
-            bundle_writing.write(self._prefix, self._shares[0], self._beside, self)
+            bundle_writer.write(self._prefix, self._shares[0], self._beside, self)
         except _NotSeen as missing:
             FOLDERS.shared[self._folder] = False
             logs.warning(
@@ -204,7 +205,7 @@ class SharedSave:
         """Writes this process' file."""
         if begin.plan != _digest(self._plan):
             return _Differs(self._plan)
-        return bundle_writing.write_shard(self._prefix, PEERS.index, begin.shards, self._shares[PEERS.index])
+        return bundle_writer.write_shard(self._prefix, PEERS.index, begin.shards, self._shares[PEERS.index])
 
 
 def _in_each(value: Any) -> Any:
@@ -248,7 +249,7 @@ def _sees(path: str, tail: tuple[int, int]) -> bool:
     until = time.monotonic() + _PATIENCE
     while True:
         storage_of(path).refresh()
-        if bundle_writing.tail(path) == tail:
+        if bundle_writer.tail(path) == tail:
             return True
         if time.monotonic() > until:
             return False

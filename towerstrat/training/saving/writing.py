@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from towerstrat.checkpoints import bundle_writing
-from towerstrat.checkpoints.bundle_writing import Saved
+from towerstrat.checkpoints import bundle_writer
+from towerstrat.checkpoints.bundle_writer import Saved
 from towerstrat.hosts.heartbeat import CHECKPOINTING, PROGRESS
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform.duty import DUTY
@@ -32,12 +32,12 @@ def captured(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) 
 
 def _prepared(prefix: str, arrays: Iterable[Saved], beside: bytes | None, copied: bool) -> Callable[[], None]:
     if not PEERS.together:
-        return partial(bundle_writing.write, prefix, copies(arrays) if copied else arrays, beside)
+        return partial(bundle_writer.write, prefix, copies(arrays) if copied else arrays, beside)
     if threading.current_thread() is threading.main_thread():
         return SharedSave(prefix, arrays, beside, copied)
     # In a thread of the program's own nobody knows what the others do now: the first one writes, for itself.
     arrays = copies(arrays)
-    return partial(bundle_writing.write, prefix, arrays, beside) if DUTY.writes else _nothing
+    return partial(bundle_writer.write, prefix, arrays, beside) if DUTY.writes else _nothing
 
 
 def _nothing() -> None:

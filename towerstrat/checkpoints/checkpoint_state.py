@@ -11,9 +11,9 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from towerstrat.checkpoints import ownership
-from towerstrat.checkpoints.bundle import index_path
-from towerstrat.checkpoints.resumption import side_files
+from towerstrat.checkpoints import written_files
+from towerstrat.checkpoints.bundle_reader import index_path
+from towerstrat.checkpoints.side_files import side_files
 from towerstrat.errors import DataLossError, NotFoundError
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
@@ -61,14 +61,14 @@ def new_state(
 def write_state(folder: str, state: Any, name: str | None = None) -> None:
     """Writes the state file of a folder, whole or not at all. Where another program has replaced it, that is logged."""
     path = state_path(folder, name)
-    if ownership.replaced(path):
+    if written_files.replaced(path):
         logs.warning(
             "%s was written by another program: two save to this folder, and the file names the checkpoints of the one "
             "that saved last. Neither removes those of the other; give each a folder of its own.", path,
         )  # fmt: skip
     with storage_of(path).writing(path) as file:
         file.write(text_format.MessageToString(state).encode())
-    ownership.record(path)
+    written_files.record(path)
 
 
 def read_state(folder: str, name: str | None = None) -> Any:
@@ -125,13 +125,13 @@ def prefix_of(path: str) -> str:
 
 def replaced(prefix: str) -> bool:
     """Whether another program has overwritten a checkpoint that this one wrote."""
-    return ownership.replaced(index_path(prefix))
+    return written_files.replaced(index_path(prefix))
 
 
 def remove(prefix: str) -> None:
     """Removes a checkpoint: first what makes it one, then the rest."""
     storage = storage_of(prefix)
-    ownership.forget(index_path(prefix))
+    written_files.forget(index_path(prefix))
     storage.remove(index_path(prefix))
     data = storage.beginning_with(f"{prefix}.data-")
     for path in (*side_files(prefix), *data, *storage.matching(prefix), *_first_format(prefix)):

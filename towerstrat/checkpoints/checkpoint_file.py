@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from towerstrat.checkpoints.bundle import Array, Bundle, Entry, index_path
-from towerstrat.checkpoints.version_one import FirstFormat
+from towerstrat.checkpoints.bundle_reader import Array, Bundle, Entry, index_path
+from towerstrat.checkpoints.v1_reader import FirstFormat
 from towerstrat.errors import NotFoundError
 from towerstrat.platform.storage import storage_of
 

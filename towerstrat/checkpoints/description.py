@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from towerstrat.checkpoints import elements
-from towerstrat.checkpoints.bundle import Array, Entry
-from towerstrat.checkpoints.opening import Checkpoint
+from towerstrat.checkpoints import dtypes as elements
+from towerstrat.checkpoints.bundle_reader import Array, Entry
+from towerstrat.checkpoints.checkpoint_file import Checkpoint
 
 
 class Described(NamedTuple):

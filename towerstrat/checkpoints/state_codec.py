@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.checkpoints import elements, strings
+from towerstrat.checkpoints import dtypes, string_codec
 from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.plain import State
 
@@ -57,12 +57,12 @@ def _described(state: State, parts: list[bytes]) -> Any:
         raise TypeError(f"{type(state).__name__} is no part of a state")
     array = np.asarray(state)
     try:
-        code = elements.code_of(array.dtype)
+        code = dtypes.code_of(array.dtype)
     except ValueError as error:
         raise TypeError(str(error)) from None
-    if code == elements.STRING and not all(isinstance(v, bytes | str) for v in array.reshape(-1)):
+    if code == dtypes.STRING and not all(isinstance(v, bytes | str) for v in array.reshape(-1)):
         raise TypeError("an array of Python objects is no part of a state")
-    data = strings.encode(array)[0] if code == elements.STRING else np.ascontiguousarray(array).tobytes()
+    data = string_codec.encode(array)[0] if code == dtypes.STRING else np.ascontiguousarray(array).tobytes()
     parts.append(data)
     return {"array": [code, list(array.shape), len(data)]}
 
@@ -90,6 +90,6 @@ class _Reader:
             return bytes(self._taken(what))
         code, shape, size = what
         data = self._taken(size)
-        if code == elements.STRING:
-            return strings.decode(data, int(np.prod(shape, dtype=np.int64)), None).reshape(shape)
-        return np.frombuffer(data, elements.type_of(code)).reshape(shape)
+        if code == dtypes.STRING:
+            return string_codec.decode(data, int(np.prod(shape, dtype=np.int64)), None).reshape(shape)
+        return np.frombuffer(data, dtypes.type_of(code)).reshape(shape)

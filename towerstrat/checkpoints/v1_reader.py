@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from towerstrat.checkpoints import elements, tables
-from towerstrat.checkpoints.bundle import Array, Entry
+from towerstrat.checkpoints import dtypes, sorted_tables
+from towerstrat.checkpoints.bundle_reader import Array, Entry
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import DataLossError, NotFoundError, UnimplementedError
 from towerstrat.platform import messages
@@ -39,13 +39,13 @@ class FirstFormat:
 
     def __init__(self, paths: Sequence[str]):
         self._paths = list(paths)
-        self._tables: dict[str, tables.Table] = {}
+        self._tables: dict[str, sorted_tables.Table] = {}
         self._places: dict[tuple[str, Slice], str] = {}
         self.entries: Mapping[str, Entry] = {}
         found: dict[str, Entry] = {}
         for path in paths:
             try:
-                self._tables[path] = tables.Table(storage_of(path).ranges(path))
+                self._tables[path] = sorted_tables.Table(storage_of(path).ranges(path))
                 meta = messages.SavedTensorSlices.FromString(self._tables[path].get(b"") or b"").meta
             except (ValueError, DecodeError) as error:
                 raise DataLossError(None, None, f"{path}: {error}.") from None
@@ -74,7 +74,7 @@ class FirstFormat:
         if entry is None:
             raise NotFoundError(None, None, f"Key {name} not found in checkpoint {', '.join(self._paths)}.")
         try:
-            dtype = elements.type_of(entry.code)
+            dtype = dtypes.type_of(entry.code)
         except ValueError as error:
             raise UnimplementedError(None, None, f"{self._paths[0]}, {name}: {error}.") from None
         parts = [(part, self._part(name, part, entry)) for part in entry.slices]
@@ -108,7 +108,7 @@ class FirstFormat:
 
 def _flat(message: Any, code: int) -> Array:
     """The elements in a ``TensorProto``."""
-    dtype, field = elements.type_of(code), _FIELDS.get(elements.name_of(code), "int_val")
+    dtype, field = dtypes.type_of(code), _FIELDS.get(dtypes.name_of(code), "int_val")
     values = getattr(message, field)
     if dtype.hasobject:
         found = np.empty(len(values), object)

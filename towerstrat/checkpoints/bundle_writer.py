@@ -10,8 +10,8 @@ from typing import IO, Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from towerstrat.checkpoints import elements, ownership, resumption, strings, tables
-from towerstrat.checkpoints.bundle import index_path, shard_path, shards_of
+from towerstrat.checkpoints import dtypes, side_files, sorted_tables, string_codec, written_files
+from towerstrat.checkpoints.bundle_reader import index_path, shard_path, shards_of
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import NotFoundError, OpError
 from towerstrat.platform import logs, messages
@@ -118,10 +118,10 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
                     index.enter(array, messages.BundleEntryProto.FromString(entry))
             encoded = index.encoded(shards)
             if beside is not None:
-                with storage.writing(resumption.side_file(prefix, encoded)) as side:
+                with storage.writing(side_files.side_file(prefix, encoded)) as side:
                     side.write(beside)
             file.write(encoded)
-        ownership.record(index_file)
+        written_files.record(index_file)
     finally:
         _tidy(storage, prefix)
 
@@ -169,7 +169,7 @@ def _tidy(storage: Storage, prefix: str) -> None:
             return
         shards = shards_of(prefix)
         unused = [path for path in files if not path.endswith(f"-of-{shards:05d}")]
-        for path in (*unused, *resumption.of_others(prefix)):
+        for path in (*unused, *side_files.of_others(prefix)):
             storage.remove(path)
 
 
@@ -185,10 +185,10 @@ class _Data:
         """Appends the bytes of an array; its ``BundleEntryProto``."""
         array = np.asarray(saved.load())
         entry = messages.BundleEntryProto()
-        entry.dtype = saved.code or elements.code_of(array.dtype)
+        entry.dtype = saved.code or dtypes.code_of(array.dtype)
         _enter_shape(entry, array.shape)
-        if entry.dtype == elements.STRING:
-            data, entry.crc32c = strings.encode(array)
+        if entry.dtype == dtypes.STRING:
+            data, entry.crc32c = string_codec.encode(array)
             self._file.write(data)
             entry.size = len(data)
         else:
@@ -231,7 +231,7 @@ class _Index:
         header = messages.BundleHeaderProto(num_shards=shards)
         header.version.producer = _VERSION
         entries = sorted((key, entry.SerializeToString()) for key, entry in self._entries.items())
-        return tables.encoded([(b"", header.SerializeToString()), *entries])
+        return sorted_tables.encoded([(b"", header.SerializeToString()), *entries])
 
 
 def _enter_shape(entry: Any, shape: tuple[int, ...]) -> None:

@@ -12,11 +12,11 @@ from functools import partial
 
 import numpy as np
 
-from towerstrat.checkpoints import elements
-from towerstrat.checkpoints.bundle import Array
-from towerstrat.checkpoints.bundle_writing import Saved, write
-from towerstrat.checkpoints.object_names import OBJECT_GRAPH, objects_of_names
-from towerstrat.checkpoints.opening import Checkpoint
+from towerstrat.checkpoints import dtypes
+from towerstrat.checkpoints.bundle_reader import Array
+from towerstrat.checkpoints.bundle_writer import Saved, write
+from towerstrat.checkpoints.checkpoint_file import Checkpoint
+from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH, objects_of_names
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform.storage import storage_of
 
@@ -121,10 +121,10 @@ def _write_safetensors(checkpoint: Checkpoint, target: str, names: Mapping[str, 
     header, place = {}, 0
     for new, old in names.items():
         entry = checkpoint.entries[old]
-        kind = elements.name_of(entry.code)
+        kind = dtypes.name_of(entry.code)
         if kind not in _SAFETENSORS:
             raise UnsupportedError(f"{old}: .safetensors has no elements of {kind}; leave it out, or use .npz.")
-        end = place + math.prod(entry.shape) * elements.type_of(entry.code).itemsize
+        end = place + math.prod(entry.shape) * dtypes.type_of(entry.code).itemsize
         header[new] = {"dtype": _SAFETENSORS[kind], "shape": list(entry.shape), "data_offsets": [place, end]}
         place = end
     text = json.dumps(header).encode()

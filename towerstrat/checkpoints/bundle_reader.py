@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from towerstrat.checkpoints import elements, strings, tables
+from towerstrat.checkpoints import dtypes, sorted_tables, string_codec
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import DataLossError, NotFoundError, UnimplementedError
 from towerstrat.platform import messages
@@ -40,7 +40,7 @@ def shards_of(prefix: str) -> int:
     if not storage_of(path).exists(path):
         return 0
     with _damage_in(path):
-        header = tables.Table(storage_of(path).ranges(path)).get(b"")
+        header = sorted_tables.Table(storage_of(path).ranges(path)).get(b"")
         return int(messages.BundleHeaderProto.FromString(header or b"").num_shards)
 
 
@@ -88,7 +88,7 @@ class Bundle:
         self._storage = storage_of(prefix)
         index = self._storage.ranges(index_path(prefix))
         with _damage_in(index_path(prefix)):
-            found = dict(tables.Table(index).items())
+            found = dict(sorted_tables.Table(index).items())
             header = messages.BundleHeaderProto.FromString(found.pop(b"", b""))
             self._entries = {key: _entry(value) for key, value in found.items()}
         self.shards = header.num_shards
@@ -124,7 +124,7 @@ class Bundle:
         if entry is None:
             raise NotFoundError(None, None, f"Key {name} not found in checkpoint {self.prefix}.")
         try:
-            dtype = elements.type_of(entry.code)
+            dtype = dtypes.type_of(entry.code)
         except ValueError as error:
             raise UnimplementedError(None, None, f"{self.prefix}, {name}: {error}.") from None
         if not entry.slices:
@@ -162,7 +162,7 @@ class Bundle:
         data = file.read(entry.offset, entry.size)
         count = math.prod(entry.shape)
         if dtype.hasobject:
-            return strings.decode(data, count, entry.crc if self._verify else None).reshape(entry.shape)
+            return string_codec.decode(data, count, entry.crc if self._verify else None).reshape(entry.shape)
         if count * dtype.itemsize != entry.size:
             raise ValueError(f"{entry.size} bytes for an array of shape {list(entry.shape)} of {dtype}")
         if self._verify and masked_crc(data) != entry.crc:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from google.protobuf.message import DecodeError
 
-from towerstrat.checkpoints.opening import Checkpoint
+from towerstrat.checkpoints.checkpoint_file import Checkpoint
 from towerstrat.errors import DataLossError
 from towerstrat.platform import messages
 

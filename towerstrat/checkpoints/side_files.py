@@ -7,8 +7,8 @@ strings, arrays, lists and dictionaries; reading them runs no code.
 
 from __future__ import annotations
 
-from towerstrat.checkpoints.bundle import index_path
-from towerstrat.checkpoints.states import decoded
+from towerstrat.checkpoints.bundle_reader import index_path
+from towerstrat.checkpoints.state_codec import decoded
 from towerstrat.errors import DataLossError
 from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.plain import State

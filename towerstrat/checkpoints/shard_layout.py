@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from towerstrat.checkpoints import elements
-from towerstrat.checkpoints.bundle_writing import Saved, Whole
+from towerstrat.checkpoints import dtypes
+from towerstrat.checkpoints.bundle_writer import Saved, Whole
 from towerstrat.checkpoints.slices import Slice
 
 _CUT = frozenset(
@@ -66,7 +66,7 @@ def divided(forms: Sequence[Form], processes: int) -> list[list[Piece]]:
         if not form.anywhere:
             shares[0].append(Piece(number))
             continue
-        rows = _rows(form) if form.nbytes > large and elements.name_of(form.code) in _CUT else 1
+        rows = _rows(form) if form.nbytes > large and dtypes.name_of(form.code) in _CUT else 1
         # The rows at which the cuts within the array come to be.
         end = start + form.nbytes
         first = min(bisect.bisect_right(cuts, start), processes) - 1

@@ -20,7 +20,7 @@ from benchmarks.harness import Devices
 from benchmarks.tpu_compile import devices
 from towerstrat import set_data_checks
 from towerstrat.compat import v1 as tf
-from towerstrat.graph.runtime.step_loop import lower_loop
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 
 WIDTH, BATCH, CLASSES = 64, 256, 10
 KINDS = ("none", "data", "numerics")

@@ -29,7 +29,7 @@ import towerstrat.compat.v1 as tf
 from benchmarks import mlp
 from benchmarks.harness import Devices, Ours, Twin, Workload
 from tests.hosts import several
-from towerstrat.graph.runtime import agreed, compiled
+from towerstrat.graph.runtime.programs import program_cache, program_consensus
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS
 
@@ -175,13 +175,13 @@ def agreement(programs: int) -> None:
             total = strategy.reduce(tf.VariableAggregation.SUM, values, "/cpu:0")
         operations = tf.get_default_graph().get_operations()
         start = time.perf_counter()
-        agreed.fingerprint(operations, ())
+        program_consensus.fingerprint(operations, ())
         described = time.perf_counter() - start
         # Each shape is a program of its own; every other one is not compared.
         first: dict[bool, list[float]] = {True: [], False: []}
         for rows in range(1, 2 * FIRST_CALLS + 1):
             compared = rows % 2 == 0
-            with nullcontext() if compared else mock.patch.object(compiled, "require_agreement"):
+            with nullcontext() if compared else mock.patch.object(program_cache, "require_agreement"):
                 start = time.perf_counter()
                 session.run(total, {given: np.ones([rows, 64], np.float32)})
                 first[compared].append(time.perf_counter() - start)

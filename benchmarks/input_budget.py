@@ -25,8 +25,8 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
-from towerstrat.graph.runtime.limits import LIMITS
-from towerstrat.graph.runtime.program import Program
+from towerstrat.graph.runtime.programs.device_program import Program
+from towerstrat.graph.runtime.programs.limits import LIMITS
 
 KILO, MEGA = 1 << 10, 1 << 20
 STEP_BYTES = (KILO, MEGA, 100 * MEGA)

@@ -31,9 +31,9 @@ import towerstrat.compat.v1 as tf
 from benchmarks import convnet, mlp
 from benchmarks.harness import Devices, Workload
 from benchmarks.tpu_compile import collectives
-from towerstrat.graph.runtime import session as sessions
-from towerstrat.graph.runtime.limits import LIMITS
-from towerstrat.graph.runtime.plan import DeviceStage
+from towerstrat.graph.runtime.plans.plan import DeviceStage
+from towerstrat.graph.runtime.programs.limits import LIMITS
+from towerstrat.graph.runtime.sessions import session as sessions
 
 TABLES = ("programs", "steps", "building", "towers", "uneven", "by_hand")
 ROUNDS = 7

@@ -17,8 +17,8 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf
 from benchmarks.input_budget import MEGA, resident
-from towerstrat.graph.runtime.compiled import CACHE
-from towerstrat.graph.runtime.limits import LIMITS
+from towerstrat.graph.runtime.programs.limits import LIMITS
+from towerstrat.graph.runtime.programs.program_cache import CACHE
 
 LAYERS, WIDTH = 6, 32
 WARM = 10

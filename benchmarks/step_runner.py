@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.runtime.limits import LIMITS
+from towerstrat.graph.runtime.programs.limits import LIMITS
 
 EVERY, RUNS = 100, 20
 WIDTHS = {"a few microseconds": (8, 8), "a millisecond": (640, 64)}

@@ -37,7 +37,7 @@ from jax.experimental import topologies  # noqa: E402
 
 from benchmarks import bert, convnet, models, resnet  # noqa: E402
 from benchmarks.harness import Ours, Twin, Workload  # noqa: E402
-from towerstrat.graph.runtime.step_loop import lower_loop  # noqa: E402
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop  # noqa: E402
 
 MODELS = models.MODELS | {
     "convnet": partial(convnet.workload, windows=True),

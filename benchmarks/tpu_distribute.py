@@ -12,8 +12,8 @@ from typing import Any
 from benchmarks.distribute import MODELS, STEPS, function_loop, tower_loop
 from benchmarks.tpu_compile import described, devices, figures
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.data_loop import lower_data_loop
-from towerstrat.graph.runtime.step_loop import lower_loop
+from towerstrat.graph.runtime.loops.data_loop_stage import lower_data_loop
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 
 
 def compare(name: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:

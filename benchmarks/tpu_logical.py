@@ -24,8 +24,8 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops import logical
-from towerstrat.graph.runtime.step_loop import lower_loop
+from towerstrat.graph.ops.collectives import sharding
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.towers import Towers
 
@@ -41,7 +41,7 @@ def ours(towers: int, each: int) -> jax.stages.Lowered:
         strategy._stand_on(Towers(Axis("tower", devices("v5e:2x2")[: towers * each], each), CONTRIB))
 
         def tower_fn(x: Any) -> Any:
-            y = tf.matmul(x, logical.split_over(w, strategy.engine.axis, [1, each]))
+            y = tf.matmul(x, sharding.split_over(w, strategy.engine.axis, [1, each]))
             loss = tf.reduce_mean(tf.square(y))
             return tf.train.GradientDescentOptimizer(RATE).minimize(loss), loss
 

@@ -15,9 +15,9 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from benchmarks.tpu_compile import devices, figures, report
 from towerstrat.compat import v1 as tf
-from towerstrat.graph.runtime.compiled import Given
-from towerstrat.graph.runtime.plan import DeviceStage
-from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.runtime.plans.plan import DeviceStage
+from towerstrat.graph.runtime.programs.program_cache import Given
+from towerstrat.graph.runtime.sessions.stage_table import plan_of
 
 WIDTH, LAYERS, ROWS, STEPS, RATE, MOMENTUM = 1024, 4, 512, 10, 0.01, 0.9
 

@@ -15,11 +15,11 @@ import numpy as np
 from benchmarks.harness import Devices
 from benchmarks.tpu_compile import devices, figures, report
 from towerstrat.compat import v1 as tf
-from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.runtime.compiled import Given
-from towerstrat.graph.runtime.plan import DeviceStage
-from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.runtime.plans.plan import DeviceStage
+from towerstrat.graph.runtime.programs.program_cache import Given
+from towerstrat.graph.runtime.sessions.stage_table import plan_of
 
 WIDTH = 1024
 LAYERS = 4
@@ -30,7 +30,7 @@ def lowered(sizes: Sequence[int], topology: str) -> jax.stages.Lowered:
     count = math.prod(int(n) for n in topology.partition(":")[2].split("x"))
     with tf.Graph().as_default() as graph:
         strategy = tf.contrib.distribute.TPUStrategy(Devices(devices(topology)[:count]), steps_per_run=1)
-        rows = collectives.position_input(strategy.engine.axis, tf.float32, [None, WIDTH], "rows")
+        rows = all_reduce.position_input(strategy.engine.axis, tf.float32, [None, WIDTH], "rows")
 
         def tower() -> Any:
             net = rows

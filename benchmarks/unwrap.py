@@ -20,8 +20,8 @@ import numpy as np  # isort: skip
 
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
-from towerstrat.graph.runtime.stages import plan_of
-from towerstrat.graph.runtime.step_loop import lower_loop
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
+from towerstrat.graph.runtime.sessions.stage_table import plan_of
 
 
 def measure(towers: int, chips: list[Any]) -> list[float]:

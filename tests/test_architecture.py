@@ -153,7 +153,7 @@ def test_every_folder_is_a_room_in_the_order():
         assert folders | {p.stem for p in (ROOT / floor).glob("*.py")} - {"__init__"} == set(order)
 
 
-FILLED_BY_OTHERS = {"towerstrat.graph.ir.registry._TYPES", "towerstrat.graph.ir.registry._OPERATORS"}
+FILLED_BY_OTHERS = {"towerstrat.graph.ir.op_registry._TYPES", "towerstrat.graph.ir.op_registry._OPERATORS"}
 """The operation registry: the only containers that modules add to when they are imported."""
 TAKING_STOCK = """
 import importlib, json, sys, types
@@ -220,8 +220,8 @@ def test_a_session_imported_alone_runs_all_operations():
     below = ROOMS["graph"][: ROOMS["graph"].index("runtime") + 1]
     program = f"""
 import importlib, pkgutil
-from towerstrat.graph.ir import registry
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir import op_registry as registry
+from towerstrat.graph.runtime.sessions.session import Session
 alone = set(registry.types())
 for room in {below}:
     for module in pkgutil.iter_modules(importlib.import_module("towerstrat.graph." + room).__path__):

@@ -19,7 +19,7 @@ from towerstrat.compat.names.corners import Corner
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.program import check
 from towerstrat.compat.program.resolution import Resolver, Status
-from towerstrat.graph.runtime import config
+from towerstrat.graph.runtime.sessions import session_config
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
 PROGRAM = """import tensorflow as tf
@@ -273,7 +273,7 @@ def test_functions_that_do_nothing_say_why(api):
 def test_each_field_of_a_message_has_an_effect_or_is_refused_or_changes_nothing(message):
     heard = {"trace_level", "output_partition_graphs"}
     further = {"graph_options", "debug_options", "experimental"}
-    refused = {path.rpartition(".")[2] for path in config.REFUSED} - {"debug_tensor_watch_opts"}
+    refused = {path.rpartition(".")[2] for path in session_config.REFUSED} - {"debug_tensor_watch_opts"}
     fields = set(message.DESCRIPTOR.fields_by_name)
     assert set(no_effect.FIELDS[message]) == fields - heard - further - refused
 

@@ -39,7 +39,7 @@ def test_the_file_is_sorted_and_says_each_name_once_a_version():
 def test_a_name_is_one_object_or_one_for_each_namespace():
     assert len(ROWS) > 3700
     assert [row[1:] for row in name_file.below("tf.concat")] == [
-        ("towerstrat.graph.ops.array", "concat", "1.12", "2.15")
+        ("towerstrat.graph.ops.array.arrays", "concat", "1.12", "2.15")
     ]
     assert [row.last for row in name_file.below("tf.gather")] == ["1.15", "2.15"]
 
@@ -93,8 +93,8 @@ def test_no_module_has_names_in_code():
 def test_names_are_looked_up(capsys):
     assert cli.main(["names", "tf.gather", "tf.contrib.tpu.TPUEstimator", "tf.contrib.slim.nets"]) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "tf.gather  1.12 to 1.15  towerstrat.graph.ops.indexing.gather",
-        "tf.gather  2.15          towerstrat.graph.ops.indexing.gather_v2",
+        "tf.gather  1.12 to 1.15  towerstrat.graph.ops.indexing.gather_scatter.gather",
+        "tf.gather  2.15          towerstrat.graph.ops.indexing.gather_scatter.gather_v2",
         "tf.contrib.tpu.TPUEstimator  1.12 to 1.15  towerstrat.compat.estimator.tpu.estimator.TPUEstimator over "
         "tensorflow_estimator.python.estimator.estimator.Estimator",
         "tf.contrib.slim.nets  1.12 to 1.15  tf_slim.nets",

@@ -9,10 +9,10 @@ import pytest
 
 from towerstrat.compat.v1names import testing
 from towerstrat.compat.wheel import test_util
-from towerstrat.graph.ir.convert import constant, placeholder
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.ir.types import float32
-from towerstrat.graph.ops.math import add, cast
+from towerstrat.graph.ops.math.arithmetic import add, cast
 
 
 def outcome(*functions):

@@ -2,10 +2,10 @@
 
 import pytest
 
-from towerstrat.graph.runtime import data_loop as fed_loop
-from towerstrat.graph.runtime import host_control_flow as hosted
-from towerstrat.graph.runtime.pace import Pace
-from towerstrat.graph.runtime.program import Program
+from towerstrat.graph.runtime.loops import data_loop_stage as fed_loop
+from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.plans import host_control_flow_stage as hosted
+from towerstrat.graph.runtime.programs.device_program import Program
 
 
 @pytest.fixture

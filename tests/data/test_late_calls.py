@@ -6,8 +6,8 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.data_loop import _DataLoopProgram
-from towerstrat.graph.runtime.pace import Pace
+from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.data_loop_stage import _DataLoopProgram
 
 pytestmark = pytest.mark.usefixtures("later_behavior")
 Dataset = tf.data.Dataset

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v2 as tf
-from towerstrat.graph.runtime import data_loop as fed_loop
+from towerstrat.graph.runtime.loops import data_loop_stage as fed_loop
 
 pytestmark = pytest.mark.usefixtures("later_behavior", "small_chunks")
 

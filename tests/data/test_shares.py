@@ -7,7 +7,7 @@ import towerstrat.compat.v1 as tf
 from towerstrat.data.file_shares import of_files
 from towerstrat.data.pipeline import Opening
 from towerstrat.data.share import Share
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.uneven_shards import Uneven
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine.splitting import Dealt, Shares, Split
 from towerstrat.training.saving import resumption

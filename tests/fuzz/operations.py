@@ -15,8 +15,8 @@ from tests.fuzz.routes import ROUTES, Results
 from tests.fuzz.tolerances import of_types
 from tests.graph.three_ways import within
 from towerstrat.errors import OpError, UnsupportedError
-from towerstrat.graph.ir.convert import placeholder
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.tensor_conversion import placeholder
 
 REFUSALS: Counter[str] = Counter()
 """Routes that refused a case, with how often they did: what cannot be compiled, or needs a shape to be built."""

@@ -14,7 +14,7 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 
 Function = Callable[..., Any]
 Values = Sequence[np.ndarray[Any, Any]]

@@ -7,7 +7,7 @@ from tests.fuzz import operations, tolerances
 from tests.fuzz.difference import Tolerance, apart, written
 from tests.fuzz.routes import ROUTES
 from tests.spread import spread
-from towerstrat.graph.ir import registry
+from towerstrat.graph.ir import op_registry
 
 EXACT = Tolerance()
 NAN = float("nan")
@@ -43,7 +43,7 @@ def test_an_array_is_written_as_code(dtype, shape):
 
 def test_tolerances_are_of_operation_types():
     listed = {name for table in (tolerances.EACH, tolerances.LARGEST) for v in table.values() for name in v.split()}
-    assert listed <= set(registry.types())
+    assert listed <= set(op_registry.types())
 
 
 FOUND = [9060, 9073]

@@ -3,29 +3,21 @@
 from types import ModuleType, SimpleNamespace
 
 from towerstrat.graph.functions import map_fn as functional
-from towerstrat.graph.ir import convert, core, shapes, types
+from towerstrat.graph.ir import graph, shapes, tensor_conversion, types
 from towerstrat.graph.lowering import gradients
-from towerstrat.graph.ops import (
-    array,
-    assertions,
-    checks,
-    control_flow,
-    host,
-    indexing,
-    linalg,
-    loops,
-    math,
-    reductions,
-    slicing,
-    tensor_array,
-)
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import assertions, branches, tensor_array, while_loop
+from towerstrat.graph.ops.host import python_calls, runtime_checks
+from towerstrat.graph.ops.indexing import gather_scatter, slicing
+from towerstrat.graph.ops.linalg import products
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes import custom_gradients
 from towerstrat.graph.variables import variables
 
 _MODULES = (
-    convert, core, array, math, reductions, linalg, indexing, slicing, control_flow, loops, functional, tensor_array,
-    checks, assertions, host, gradients, custom_gradients, variables,
+    tensor_conversion, graph, arrays, arithmetic, reductions, products, gather_scatter, slicing, branches, while_loop, functional, tensor_array,
+    runtime_checks, assertions, python_calls, gradients, custom_gradients, variables,
 )  # fmt: skip
 
 
@@ -35,18 +27,18 @@ def _own(module: ModuleType) -> dict[str, object]:
 
 
 def _control_dependencies(inputs: object) -> object:
-    return core.get_default_graph().control_dependencies(inputs)
+    return graph.get_default_graph().control_dependencies(inputs)
 
 
 def _initializer() -> object:
-    return control_flow.group(*(v.initializer for v in core.get_default_graph().get_collection("variables")))
+    return branches.group(*(v.initializer for v in graph.get_default_graph().get_collection("variables")))
 
 
 def namespace() -> SimpleNamespace:
     names: dict[str, object] = {t.name: t for t in types.ALL}
     for module in _MODULES:
         names |= _own(module)
-    names["print"] = host.print_v2
+    names["print"] = python_calls.print_v2
     return SimpleNamespace(
         **names,
         control_dependencies=_control_dependencies,

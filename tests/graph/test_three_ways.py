@@ -32,11 +32,11 @@ from tests.graph.three_ways_cases import (
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir import nest, registry
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir import nest, op_registry
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.variables import Variable
 
@@ -94,7 +94,7 @@ def with_limits(case):
 def kind(case):
     """What is put together: results of unknown size make a whole function run operation by operation."""
     types = {op.type for op in operations(case)}
-    return any(registry.lookup(t).dynamic for t in types), not floating(case)
+    return any(op_registry.lookup(t).dynamic for t in types), not floating(case)
 
 
 def str_of(cases):
@@ -146,17 +146,17 @@ def test_a_batch_of_nothing_has_results_of_the_same_shapes_three_ways(cases):
 def test_every_type_has_a_batch_of_nothing():
     covered = {op.type for case in batches_of_nothing() for op in operations(case)}
     known = {t for types in WITHOUT_BATCH.values() for t in types.split()}
-    kernels = {t for types in table().values() for t in types if registry.lookup(t).host is None}
+    kernels = {t for types in table().values() for t in types if op_registry.lookup(t).host is None}
     assert kernels - covered - known == set()
 
 
 def test_every_type_is_in_a_case():
     covered = {t for types in table().values() for t in types} | set(DRAWS) | {t for s in STATES for t in types_of(s)}
     left_out = {t for types in ELSEWHERE for t in types.split()}
-    wanted = set(registry.types())
+    wanted = set(op_registry.types())
     assert wanted - covered - left_out == set()
     assert left_out <= wanted
-    assert left_out & {t for t in covered if registry.lookup(t).kernel is not None} == set()
+    assert left_out & {t for t in covered if op_registry.lookup(t).kernel is not None} == set()
 
 
 # ---- the original's values -----------------------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_numpy_forms_have_the_types_and_values_of_kernels():
     cases += [("ArgSort", (odd,), {"axis": 0, "descending": d}) for d in (True, False)]
     with jax.enable_x64(True):
         for type, args, attrs in cases:
-            definition = registry.lookup(type)
+            definition = op_registry.lookup(type)
             found = np.asarray(definition.numpy(*args, **attrs))
             wanted = np.asarray(jax.jit(functools.partial(definition.kernel, **attrs))(*args))
             assert not (problem := apart(found, wanted, 2.0)), f"{type} of {args}: {problem}"

@@ -11,13 +11,13 @@ import numpy as np
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor, placeholder
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Block, Operation
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, placeholder
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops import math
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 EPSILON = {"float16": 2e-3, "bfloat16": 1e-2, "float32": 2e-6, "complex64": 2e-6, "float64": 1e-12, "complex128": 1e-12}
@@ -56,7 +56,7 @@ def floating(case: Case) -> list[int]:
 
 def _differentiable(outputs: Sequence[Any]) -> list[Any]:
     """What of the outputs the gradients are of: complex numbers by their parts."""
-    real = [math.real(t) + 2.0 * math.imag(t) if t.dtype.is_complex else t for t in outputs]
+    real = [arithmetic.real(t) + 2.0 * arithmetic.imag(t) if t.dtype.is_complex else t for t in outputs]
     return [t for t in real if t.dtype.is_floating]
 
 

@@ -18,39 +18,25 @@ import towerstrat.training.summaries.write_operations
 from tests.golden import array_mathematics_cases as expressions
 from tests.golden import images_cases, names_v2_cases
 from tests.golden.nn_cases import cases as nn_cases
-from tests.graph.ops.array_namespace import namespace
+from tests.graph.ops.array.array_namespace import namespace
 from tests.graph.ops.test_kernels import EMPTY
 from tests.graph.three_ways import Case
 from towerstrat.graph.functions import map_fn as functional
-from towerstrat.graph.ir.convert import constant, placeholder_with_default
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder_with_default
 from towerstrat.graph.ir.types import float32, int32
-from towerstrat.graph.ops import (
-    activations,
-    array,
-    assertions,
-    build,
-    candidates,
-    checks,
-    control_flow,
-    counting,
-    embedding,
-    host,
-    indexing,
-    linalg,
-    loops,
-    math,
-    matrices,
-    nn,
-    normalization,
-    random,
-    reductions,
-    sorting,
-    stateless_random,
-    tensor_array,
-)
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building import op_builder
+from towerstrat.graph.ops.control import assertions, tensor_array, while_loop
+from towerstrat.graph.ops.control import branches as control_flow
+from towerstrat.graph.ops.host import python_calls, runtime_checks
 from towerstrat.graph.ops.images import boxes, patches
+from towerstrat.graph.ops.indexing import gather_scatter, histograms, sorting
+from towerstrat.graph.ops.linalg import decompositions, products
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import activations, candidate_sampling, embedding, misc, normalization
+from towerstrat.graph.ops.random import stateful, stateless
 from towerstrat.graph.tapes.custom_gradients import custom_gradient, recompute_grad
 from towerstrat.graph.tapes.vectorized import vectorized_map
 
@@ -70,7 +56,7 @@ SEED = np.array([3, 4], i4)
 
 def one(type: str, **attrs: Any) -> Callable[..., Any]:
     """Adds an operation as it is."""
-    return lambda *tensors: build.add(type, tensors, attrs)
+    return lambda *tensors: op_builder.add(type, tensors, attrs)
 
 
 def of_expressions() -> Iterator[Case]:
@@ -129,7 +115,7 @@ def _evaluated(texts: Iterable[str], tf: Any, inputs: Mapping[str, np.ndarray[An
 
 def of_networks() -> Iterator[Case]:
     for name, function, inputs in nn_cases():
-        yield Case(name, lambda *tensors, f=function: f(nn, *tensors), tuple(inputs))
+        yield Case(name, lambda *tensors, f=function: f(misc, *tensors), tuple(inputs))
 
 
 # ---- regions ---------------------------------------------------------------------------------------------------
@@ -143,7 +129,7 @@ def branches(x: Any) -> Any:
 
 
 def loop(x: Any) -> Any:
-    return loops.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x + 1.0), (constant(0), x))
+    return while_loop.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, y * x + 1.0), (constant(0), x))
 
 
 def written(x: Any) -> Any:
@@ -163,12 +149,12 @@ def doubled(x: Any) -> Any:
 
 
 def doubled_in_a_loop(x: Any) -> Any:
-    return loops.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, doubled(y)), (constant(0), x))[1]
+    return while_loop.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, doubled(y)), (constant(0), x))[1]
 
 
 def checked(x: Any) -> Any:
-    checks.Assert(reductions.reduce_all(x > -5.0), ["too small", x])
-    return checks.check_numerics(x, "broken") * 2.0
+    runtime_checks.Assert(reductions.reduce_all(x > -5.0), ["too small", x])
+    return runtime_checks.check_numerics(x, "broken") * 2.0
 
 
 def rows_of(x: Any) -> Any:
@@ -177,12 +163,12 @@ def rows_of(x: Any) -> Any:
 
 def turned(x: Any, count: int) -> Any:
     """A transform of real numbers over some dimensions, there and back."""
-    there = build.one(f"RFFT{count}D", [x], {"fft_length": None})
-    return build.one(f"IRFFT{count}D", [there], {"fft_length": None})
+    there = op_builder.one(f"RFFT{count}D", [x], {"fft_length": None})
+    return op_builder.one(f"IRFFT{count}D", [there], {"fft_length": None})
 
 
 def dense(values: Any) -> Any:
-    return array.identity(IndexedSlices(values, constant([2, 0, 2, 1]), constant([4, 2])))
+    return arrays.identity(IndexedSlices(values, constant([2, 0, 2, 1]), constant([4, 2])))
 
 
 FURTHER = [
@@ -192,52 +178,52 @@ FURTHER = [
     Case("cumulative_logsumexp", lambda x: reductions.cumulative_logsumexp(x, 1), (X,)),
     Case("dense", dense, (ROWS,)),
     Case("dropout", lambda x, keep, noise: one("Dropout")(x, keep, noise), (X, np.array(0.5, f4), P / 4)),
-    Case("inverses", lambda x: (math.erfinv(x / 4.0), math.ndtri(0.5 + x / 8.0)), (X,), ulps=4),
+    Case("inverses", lambda x: (arithmetic.erfinv(x / 4.0), arithmetic.ndtri(0.5 + x / 8.0)), (X,), ulps=4),
     Case("fitted rank", one("FittedRank", excess=0, expands=False), (X[:, :1], X[:, 0])),
     Case("gelu", lambda x: (activations.gelu(x), activations.gelu(x, True)), (X,)),
-    Case("mul_no_nan", lambda x, y: (math.multiply_no_nan(x, y), math.xlog1py(x, y)), (X, P)),
-    Case("matrix_transpose", lambda x: array.matrix_transpose(x), (N,)),
-    Case("max_pool1d", lambda x: nn.pool(x, [2], "MAX", "VALID"), (N,)),
-    Case("max_pool_with_argmax", lambda x: nn.max_pool_with_argmax(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), (IMAGE,)),
-    Case("fused_batch_norm", lambda x, s, o: nn.fused_batch_norm(x, s, o)[0], (IMAGE, P[0], P[1]), ulps=8),
-    Case("fused_batch_norm of halves", lambda x, s, o: nn.fused_batch_norm(x, s, o)[0],
+    Case("mul_no_nan", lambda x, y: (arithmetic.multiply_no_nan(x, y), arithmetic.xlog1py(x, y)), (X, P)),
+    Case("matrix_transpose", lambda x: arrays.matrix_transpose(x), (N,)),
+    Case("max_pool1d", lambda x: misc.pool(x, [2], "MAX", "VALID"), (N,)),
+    Case("max_pool_with_argmax", lambda x: misc.max_pool_with_argmax(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"), (IMAGE,)),
+    Case("fused_batch_norm", lambda x, s, o: misc.fused_batch_norm(x, s, o)[0], (IMAGE, P[0], P[1]), ulps=8),
+    Case("fused_batch_norm of halves", lambda x, s, o: misc.fused_batch_norm(x, s, o)[0],
          (IMAGE.astype(np.float16), P[0], P[1])),
-    Case("prevent_gradient", lambda x: build.one("PreventGradient", [x]) + x, (X,)),
-    Case("snapshot", lambda x: build.one("Snapshot", [x]), (X,)),
+    Case("prevent_gradient", lambda x: op_builder.one("PreventGradient", [x]) + x, (X,)),
+    Case("snapshot", lambda x: op_builder.one("Snapshot", [x]), (X,)),
     Case("placeholder_with_default", lambda x: placeholder_with_default(x, [2, 3]), (X,)),
-    Case("repeat", lambda x: array.repeat(x, [2, 1], 0), (X,)),
+    Case("repeat", lambda x: arrays.repeat(x, [2, 1], 0), (X,)),
     Case("select_v2", lambda x, y: one("SelectV2")(x > 0.0, x, y), (X, P)),
-    Case("spectral_norm", lambda x: matrices.norm(x, 2, axis=(0, 1)), (X,), ulps=20),
+    Case("spectral_norm", lambda x: decompositions.norm(x, 2, axis=(0, 1)), (X,), ulps=20),
     Case("SegmentSqrtN", one("SegmentSqrtN"), (ROWS, IDS)),
     Case("tensor scatters", lambda x, u: [f(x, [[0], [1]], u) for f in (
-        indexing.tensor_scatter_nd_add, indexing.tensor_scatter_nd_sub, indexing.tensor_scatter_nd_update)], (X, P)),
+        gather_scatter.tensor_scatter_nd_add, gather_scatter.tensor_scatter_nd_sub, gather_scatter.tensor_scatter_nd_update)], (X, P)),
     Case("transforms", lambda x: turned(x, 3), (N,), ulps=8),
     Case("transforms of two", lambda x: turned(x, 2), (N,), ulps=8),
-    Case("complex transforms", lambda x: math.real(build.one("IFFT3D", [build.one("FFT3D", [x])])),
+    Case("complex transforms", lambda x: arithmetic.real(op_builder.one("IFFT3D", [op_builder.one("FFT3D", [x])])),
          (N.astype(np.complex64),), ulps=8),
-    Case("conv3d_backprop_filter", lambda x, g: nn.conv3d_backprop_filter_v2(x, [1, 1, 1, 4, 2], g, [1] * 5, "SAME"),
+    Case("conv3d_backprop_filter", lambda x, g: misc.conv3d_backprop_filter_v2(x, [1, 1, 1, 4, 2], g, [1] * 5, "SAME"),
          (N[None, :, :, :, None].repeat(4, -1), N[None, :, :, :, None].repeat(2, -1)), ulps=8),
-    Case("random_crop", lambda x: random.random_crop(x, [2, 3]), (X,)),
+    Case("random_crop", lambda x: stateful.random_crop(x, [2, 3]), (X,)),
     Case("branches", branches, (X,)),
     Case("loop", loop, (X,)),
     Case("array", written, (ROWS[:2],)),
     Case("map_fn", lambda x: functional.map_fn(lambda r: r * r, x), (X,)),
     Case("custom gradient", doubled, (X,)),
     Case("custom gradient in a loop", doubled_in_a_loop, (X,)),
-    Case("recompute", lambda x: recompute_grad(lambda v: math.tanh(v) * v)(x), (X,)),
+    Case("recompute", lambda x: recompute_grad(lambda v: arithmetic.tanh(v) * v)(x), (X,)),
     Case("checks", checked, (X,)),
     Case("vectorized_map", rows_of, (X,)),
-    Case("print", lambda x: host.Print(x, [x], "", first_n=0) * 2.0, (X,)),
+    Case("print", lambda x: python_calls.Print(x, [x], "", first_n=0) * 2.0, (X,)),
     Case("orders", lambda x: (assertions.is_non_decreasing(x), assertions.is_strictly_increasing(x)), (IDS,)),
     Case("stateless", lambda s: (
-        random.stateless_random_uniform([3], s), random.stateless_random_normal([3], s),
-        random.stateless_truncated_normal([3], s), random.stateless_multinomial(constant(P), 4, s)), (SEED,)),
+        stateful.stateless_random_uniform([3], s), stateful.stateless_random_normal([3], s),
+        stateful.stateless_truncated_normal([3], s), stateful.stateless_multinomial(constant(P), 4, s)), (SEED,)),
     Case("more that is stateless", lambda s: (
-        stateless_random.stateless_gamma([2, 3], s, P), stateless_random.stateless_poisson([2, 3], s, P),
-        stateless_random.stateless_binomial([2, 3], s, 5.0, P / 4), stateless_random.stateless_shuffle(ROWS, s),
-        stateless_random.stateless_parameterized_truncated_normal([3], s, 0.0, 1.0, -1.0, 1.0),
-        stateless_random.stateless_uniform([3], s, 0, 9, int32),
-        stateless_random.stateless_uniform([3], s, None, None, int32)), (SEED,)),
+        stateless.stateless_gamma([2, 3], s, P), stateless.stateless_poisson([2, 3], s, P),
+        stateless.stateless_binomial([2, 3], s, 5.0, P / 4), stateless.stateless_shuffle(ROWS, s),
+        stateless.stateless_parameterized_truncated_normal([3], s, 0.0, 1.0, -1.0, 1.0),
+        stateless.stateless_uniform([3], s, 0, 9, int32),
+        stateless.stateless_uniform([3], s, None, None, int32)), (SEED,)),
     Case("optimization barrier", one("OptimizationBarrier"), (X, IDS)),
     Case("order of a matrix", one("MatrixPerm"), (np.array(3, i4),)),
     Case("placeholder identity", one("PlaceholderIdentity"), (X,)),
@@ -247,7 +233,7 @@ FURTHER = [
     Case("step ratio", one("StepRatio"), (P, X)),
     Case("trust ratio", one("TrustRatio", eeta=0.1, weight_decay=0.1, epsilon=0.0), (P, X)),
     Case("broadcastable weights", one("BroadcastableWeights"), (P[:1], X)),
-    Case("matmul of a batch", lambda a, b: linalg.matmul(a, b, transpose_b=True), (N, N)),
+    Case("matmul of a batch", lambda a, b: products.matmul(a, b, transpose_b=True), (N, N)),
     Case("sums of what is left", lambda x: normalization.sufficient_statistics(x, [0])[1:3], (X,)),
 ]  # fmt: skip
 
@@ -275,38 +261,38 @@ def of_kernels() -> Iterator[Case]:
 NOTHING = [
     Case("argmin", lambda x: reductions.argmin(x, 1), (NONE,)),
     Case("at most one, nothing", one("AtMostOneTrue"), (MASK[0], MASK[1])),
-    Case("broadcast_to", lambda x: array.broadcast_to(x, [2, 0, 3]), (NONE,)),
+    Case("broadcast_to", lambda x: arrays.broadcast_to(x, [2, 0, 3]), (NONE,)),
     Case("weights of nothing", one("BroadcastableWeights"), (NONE[:, :1], NONE)),
     Case("embedding", lambda t, i: embedding.embedding_lookup([t, t], i, max_norm=1.0), (W, NO_IDS)),
     Case("embedding by rows", lambda t, i: embedding.embedding_lookup(t, i, max_norm=1.0), (W, NO_IDS)),
-    Case("conv2d_backprop_input", lambda g, w: nn.conv2d_backprop_input([0, 5, 6, 2], w, g, [1] * 4, "SAME"),
+    Case("conv2d_backprop_input", lambda g, w: misc.conv2d_backprop_input([0, 5, 6, 2], w, g, [1] * 4, "SAME"),
          (PICTURES, FILTER)),
-    Case("depthwise", lambda x, w: nn.depthwise_conv2d(x, w, [1] * 4, "SAME"), (PICTURES, FILTER)),
-    Case("depthwise_backprop_input", lambda g, w: nn.depthwise_conv2d_native_backprop_input(
+    Case("depthwise", lambda x, w: misc.depthwise_conv2d(x, w, [1] * 4, "SAME"), (PICTURES, FILTER)),
+    Case("depthwise_backprop_input", lambda g, w: misc.depthwise_conv2d_native_backprop_input(
         [0, 5, 6, 2], w, g, [1] * 4, "SAME"), (np.zeros((0, 5, 6, 4), f4), FILTER)),
-    Case("dilation2d", lambda x, w: nn.dilation2d(x, w, [1] * 4, [1] * 4, "SAME"), (PICTURES, FILTER[..., 0])),
-    Case("conv3d", lambda x, w: nn.conv3d(x, w, [1] * 5, "SAME"), (PICTURES[:, :, :, None], FILTER[:, :, None])),
-    Case("conv3d_transpose", lambda x, w: nn.conv3d_transpose(x, w, [0, 5, 6, 1, 2], [1] * 5), (
+    Case("dilation2d", lambda x, w: misc.dilation2d(x, w, [1] * 4, [1] * 4, "SAME"), (PICTURES, FILTER[..., 0])),
+    Case("conv3d", lambda x, w: misc.conv3d(x, w, [1] * 5, "SAME"), (PICTURES[:, :, :, None], FILTER[:, :, None])),
+    Case("conv3d_transpose", lambda x, w: misc.conv3d_transpose(x, w, [0, 5, 6, 1, 2], [1] * 5), (
         PICTURES[:, :, :, None], FILTER[:, :, None])),
-    Case("dense of nothing", lambda v: array.identity(IndexedSlices(v, constant(NO_IDS), constant([4, 3]))), (NONE,)),
+    Case("dense of nothing", lambda v: arrays.identity(IndexedSlices(v, constant(NO_IDS), constant([4, 3]))), (NONE,)),
     Case("stitched", lambda x, i: array_stitch(x, i), (NONE, NO_IDS)),
-    Case("ensured", lambda x: array.ensure_shape(x, [None, 3]), (NONE,)),
+    Case("ensured", lambda x: arrays.ensure_shape(x, [None, 3]), (NONE,)),
     Case("sums of segments", lambda x, i: [one(f"Segment{k}")(x, i) for k in ("Sum", "Mean", "Max")], (NONE, NO_IDS)),
-    Case("in_top_k", lambda x, i: nn.in_top_k(x, i, 2), (NONE, NO_IDS)),
-    Case("searched", lambda x, v: (counting.searchsorted(x, v), counting.searchsorted(x, v, "right")), (NONE, NONE)),
-    Case("lists", lambda i: (indexing.unique(i), indexing.unique_with_counts(i), indexing.setdiff1d(i, i)), (NO_IDS,)),
-    Case("unravelled", lambda i: counting.unravel_index(i, [2, 3]), (NO_IDS,)),
-    Case("parts", lambda x: (array.ones_like(x), array.slice(x, [0, 1], [-1, 2]), array.unstack(x, axis=1)), (NONE,)),
-    Case("squeezed", lambda x: array.squeeze(array.expand_dims(x, 2), [2]), (NONE,)),
-    Case("repeated", lambda x: array.repeat(x, 2, 0), (NONE,)),
+    Case("in_top_k", lambda x, i: misc.in_top_k(x, i, 2), (NONE, NO_IDS)),
+    Case("searched", lambda x, v: (histograms.searchsorted(x, v), histograms.searchsorted(x, v, "right")), (NONE, NONE)),
+    Case("lists", lambda i: (gather_scatter.unique(i), gather_scatter.unique_with_counts(i), gather_scatter.setdiff1d(i, i)), (NO_IDS,)),
+    Case("unravelled", lambda i: histograms.unravel_index(i, [2, 3]), (NO_IDS,)),
+    Case("parts", lambda x: (arrays.ones_like(x), arrays.slice(x, [0, 1], [-1, 2]), arrays.unstack(x, axis=1)), (NONE,)),
+    Case("squeezed", lambda x: arrays.squeeze(arrays.expand_dims(x, 2), [2]), (NONE,)),
+    Case("repeated", lambda x: arrays.repeat(x, 2, 0), (NONE,)),
     Case("scatters of nothing", lambda x, u, i: [f(x, i, u) for f in (
-        indexing.tensor_scatter_nd_add, indexing.tensor_scatter_nd_sub, indexing.tensor_scatter_nd_update)],
+        gather_scatter.tensor_scatter_nd_add, gather_scatter.tensor_scatter_nd_sub, gather_scatter.tensor_scatter_nd_update)],
          (X, NONE, np.zeros((0, 1), i4))),
-    Case("losses", lambda x, i: nn.sparse_softmax_cross_entropy_with_logits(labels=i, logits=x), (NONE, NO_IDS)),
+    Case("losses", lambda x, i: misc.sparse_softmax_cross_entropy_with_logits(labels=i, logits=x), (NONE, NO_IDS)),
     Case("arrays of nothing", written, (np.zeros((2, 0), f4),)),
-    Case("cropped", lambda x: random.random_crop(x, [0, 3]), (NONE,)),
+    Case("cropped", lambda x: stateful.random_crop(x, [0, 3]), (NONE,)),
     Case("placed", one("PlacedMatrix", shape=(0, 3), transposed=False, middle=False), (NONE,)),
-    Case("diagonals", lambda x: (matrices.matrix_diag_part(x), matrices.matrix_diag(x)), (np.zeros((0, 3, 3), f4),)),
+    Case("diagonals", lambda x: (decompositions.matrix_diag_part(x), decompositions.matrix_diag(x)), (np.zeros((0, 3, 3), f4),)),
 ]  # fmt: skip
 """Batches of no examples that cutting the other cases does not give."""
 
@@ -336,7 +322,7 @@ WITHOUT_BATCH = {
 
 
 def array_stitch(x: Any, ids: Any) -> Any:
-    return indexing.dynamic_stitch([ids, constant([0, 1])], [x, constant(X)])
+    return gather_scatter.dynamic_stitch([ids, constant([0, 1])], [x, constant(X)])
 
 
 # ---- state -----------------------------------------------------------------------------------------------------
@@ -417,19 +403,19 @@ STATES = [
 # ---- chance ----------------------------------------------------------------------------------------------------
 
 DRAWS: dict[str, Callable[[], Any]] = {
-    "RandomUniform": lambda: random.random_uniform([4, 3], 1.0, 2.0, seed=1),
-    "RandomUniformInt": lambda: random.random_uniform([4, 3], 1, 3, int32, seed=1),
-    "RandomStandardNormal": lambda: random.random_normal([4, 3], seed=1),
-    "TruncatedNormal": lambda: random.truncated_normal([4, 3], seed=1),
-    "RandomGamma": lambda: random.random_gamma([4], [1.0, 2.0, 3.0], seed=1),
-    "RandomPoissonV2": lambda: random.random_poisson([1.0, 2.0, 3.0], [4], seed=1),
-    "RandomShuffle": lambda: random.random_shuffle(constant(X), seed=1),
-    "Multinomial": lambda: random.multinomial(constant(X), 4, seed=1),
+    "RandomUniform": lambda: stateful.random_uniform([4, 3], 1.0, 2.0, seed=1),
+    "RandomUniformInt": lambda: stateful.random_uniform([4, 3], 1, 3, int32, seed=1),
+    "RandomStandardNormal": lambda: stateful.random_normal([4, 3], seed=1),
+    "TruncatedNormal": lambda: stateful.truncated_normal([4, 3], seed=1),
+    "RandomGamma": lambda: stateful.random_gamma([4], [1.0, 2.0, 3.0], seed=1),
+    "RandomPoissonV2": lambda: stateful.random_poisson([1.0, 2.0, 3.0], [4], seed=1),
+    "RandomShuffle": lambda: stateful.random_shuffle(constant(X), seed=1),
+    "Multinomial": lambda: stateful.multinomial(constant(X), 4, seed=1),
     "ExtractGlimpse": lambda: patches.extract_glimpse(IMAGE, [9, 9], [[0.0, 0.0], [0.0, 0.0]]),
     "SampleDistortedBoundingBoxV2": lambda: boxes.sample_distorted_bounding_box([40, 50, 3], [[[0.0, 0.0, 1.0, 1.0]]])[
         2
     ],
-    "CandidateSampler": lambda: candidates.uniform_candidate_sampler([[1, 2]], 2, 3, False, 4, seed=1)[0],
+    "CandidateSampler": lambda: candidate_sampling.uniform_candidate_sampler([[1, 2]], 2, 3, False, 4, seed=1)[0],
 }
 """Draws: what is equal three ways is their type, shape and range; sessions, programs and functions count separately."""
 
@@ -483,7 +469,7 @@ ELSEWHERE = {
     "WriteAudioSummary WriteHistogramSummary WriteImageSummary WriteScalarSummary": "event files",
     "WriteSummary WriteStringSummary": "event files",
     "NoOp Placeholder": "nothing is computed",
-    "LearnedUnigramCandidateSampler": "counts of sessions: tests/graph/ops/test_candidates.py",
+    "LearnedUnigramCandidateSampler": "counts of sessions: tests/graph/ops/nn/test_candidate_sampling.py",
     "RngReadAndSkip SeedOfState": "the state of generators: tests/graph/test_generator.py",
 }
 """Types that are in no case, and why."""

@@ -22,8 +22,8 @@ from tests.hosts.examples import EXAMPLES, PROGRAMS
 from towerstrat.compat.estimator.tpu.context import Placement
 from towerstrat.compat.estimator.tpu.feeding import PER_HOST_V2
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.process_index import PEERS
 
 LIBRARY = os.sep + "towerstrat" + os.sep

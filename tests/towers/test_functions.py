@@ -5,7 +5,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
-from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
+from towerstrat.graph.ops.math.equality import disable_tensor_equality, enable_tensor_equality
 
 
 @pytest.fixture(autouse=True)

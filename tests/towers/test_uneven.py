@@ -12,9 +12,9 @@ from tests.bounds import close
 from tests.spread import spread
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.runtime.sessions.stage_table import plan_of
 from towerstrat.graph.tapes.custom_gradients import recompute_grad
 
 SUM = tf.VariableAggregation.SUM
@@ -34,7 +34,7 @@ def carried_out(session, fetches, fed, runs=1):
 @pytest.mark.parametrize("towers", [1, 2])
 def test_an_input_gives_each_position_its_own_value(towers):
     strategy = tpu(towers)
-    x = collectives.position_input(strategy.engine.axis, tf.float32, [2], "x")
+    x = all_reduce.position_input(strategy.engine.axis, tf.float32, [2], "x")
     with strategy.scope():
         doubled = strategy.call_for_each_tower(lambda: x * 2.0)
         total = strategy.unwrap(strategy.reduce(SUM, doubled, "/cpu:0"))[0]
@@ -58,8 +58,8 @@ def rows(sizes, width, seed=0):
 def test_training_is_as_by_hand(sizes):
     batches, labels = rows(sizes, 3), rows(sizes, 1, 1)
     strategy = tpu(len(sizes))
-    x = collectives.position_input(strategy.engine.axis, tf.float32, [None, 3], "x")
-    y = collectives.position_input(strategy.engine.axis, tf.float32, [None, 1], "y")
+    x = all_reduce.position_input(strategy.engine.axis, tf.float32, [None, 3], "x")
+    y = all_reduce.position_input(strategy.engine.axis, tf.float32, [None, 1], "y")
 
     def tower():
         hidden = tf.nn.relu(tf.matmul(x, w) + b)
@@ -109,7 +109,7 @@ class Towers:
         self.sizes = sizes
         self.strategy = tpu(len(sizes))
         self.batches = rows(sizes, width)
-        self.x = collectives.position_input(self.strategy.engine.axis, tf.float32, [None, width], "x")
+        self.x = all_reduce.position_input(self.strategy.engine.axis, tf.float32, [None, width], "x")
 
     def __call__(self, function):
         with self.strategy.scope():
@@ -217,7 +217,7 @@ def test_what_is_reduced_has_one_shape():
 @spread(("sizes", "dim"), itertools.product([(2, 2, 2), (3, 3, 1, 0)], [0, 1, -1]), every=5)
 def test_values_are_joined_along_a_dimension_and_so_are_gradients(sizes, dim):
     towers = Towers(sizes, 2)
-    joined = collectives.all_concat(
+    joined = all_reduce.all_concat(
         towers.strategy.engine.local_of(towers(lambda: tf.transpose(towers.x) if dim else towers.x)),
         towers.strategy.engine.axis,
         dim=dim,
@@ -240,14 +240,14 @@ def test_values_that_differ_in_another_dimension_are_not_joined():
     towers = Towers((3, 2))
     local = towers.strategy.engine.local_of(towers(lambda: towers.x))
     with pytest.raises(tf.errors.InvalidArgumentError, match="joined along dimension 1"):
-        towers.run(collectives.all_concat(local, towers.strategy.engine.axis, dim=1))
+        towers.run(all_reduce.all_concat(local, towers.strategy.engine.axis, dim=1))
 
 
 def test_rows_of_an_embedding():
     sizes = (3, 1, 0)
     strategy = tpu(3)
     numbers = [np.array([1, 4, 1]), np.array([2]), np.array([], np.int64)]
-    ids = collectives.position_input(strategy.engine.axis, tf.int64, [None], "ids")
+    ids = all_reduce.position_input(strategy.engine.axis, tf.int64, [None], "ids")
     with strategy.scope():
         table = tf.get_variable("table", initializer=np.arange(10, dtype=np.float32).reshape(5, 2))
         optimizer = tf.train.GradientDescentOptimizer(0.5)
@@ -269,11 +269,11 @@ def test_rows_of_an_embedding():
 
 def test_each_tower_sees_the_sum_of_what_is_said_of_joined_values():
     towers = Towers((3, 1, 0), 2)
-    scale = collectives.position(towers.strategy.engine.axis)
+    scale = all_reduce.position(towers.strategy.engine.axis)
 
     def tower():
         joined = tf.contrib.distribute.get_tower_context().merge_call(
-            lambda strategy, v: collectives.all_concat(strategy.engine.local_of(v), strategy.engine.axis), towers.x
+            lambda strategy, v: all_reduce.all_concat(strategy.engine.local_of(v), strategy.engine.axis), towers.x
         )
         loss = tf.reduce_sum(joined * tf.cast(scale + 1, tf.float32))
         return tf.gradients(loss, towers.x)[0]
@@ -546,9 +546,9 @@ def trained(inputs):
     tf.set_random_seed(1)
     strategy = tpu(4)
     axis = strategy.engine.axis
-    images = collectives.position_input(axis, tf.float32, [None, 6, 6, 1], "images")
-    labels = collectives.position_input(axis, tf.int32, [None], "labels")
-    other = collectives.position_input(axis, tf.float32, [None], "other")
+    images = all_reduce.position_input(axis, tf.float32, [None, 6, 6, 1], "images")
+    labels = all_reduce.position_input(axis, tf.int32, [None], "labels")
+    other = all_reduce.position_input(axis, tf.float32, [None], "other")
     with strategy.scope():
         optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
 
@@ -647,7 +647,7 @@ def test_rows_looked_up_by_several_towers_and_summed_outside():
     sizes = (2, 1, 0)
     strategy = tpu(3)
     numbers = [np.array([1, 4]), np.array([1]), np.array([], np.int64)]
-    ids = collectives.position_input(strategy.engine.axis, tf.int64, [None], "ids")
+    ids = all_reduce.position_input(strategy.engine.axis, tf.int64, [None], "ids")
     with strategy.scope():
         table = tf.get_variable("table", initializer=np.arange(10, dtype=np.float32).reshape(5, 2))
         grad = strategy.call_for_each_tower(

@@ -6,9 +6,9 @@ import pathlib
 import numpy as np
 
 from tests.golden.optimizer_cases import CASES, DENSE_ONLY, FLOAT32_ONLY, KEPT, ROWS, STEP, STEPS, VARIABLES
-from towerstrat.graph.ops.linalg import matmul
-from towerstrat.graph.ops.math import square, tanh
-from towerstrat.graph.ops.reductions import reduce_mean
+from towerstrat.graph.ops.linalg.products import matmul
+from towerstrat.graph.ops.math.arithmetic import square, tanh
+from towerstrat.graph.ops.math.reductions import reduce_mean
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.training import optimizers
 

@@ -8,7 +8,7 @@ from tests.bounds import close
 from tests.golden.layer_cases import numbers
 from tests.spread import spread
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
 
 
 class Scale(tf.layers.Layer):

@@ -8,13 +8,13 @@ import pytest
 
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.convert import constant, placeholder
-from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.default_graph import get_collection
-from towerstrat.graph.ops.array import fill, ones
-from towerstrat.graph.ops.math import square
-from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
+from towerstrat.graph.ops.array.arrays import fill, ones
+from towerstrat.graph.ops.math.arithmetic import square
+from towerstrat.graph.ops.math.reductions import reduce_sum
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.graph.scopes.variable_store import EagerVariableStore
 from towerstrat.graph.tapes.gradient_tape import GradientTape

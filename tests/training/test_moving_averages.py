@@ -6,12 +6,12 @@ import pathlib
 import numpy as np
 import pytest
 
-from towerstrat.graph.ir.convert import placeholder
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ops.math import abs, multiply
-from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import placeholder
+from towerstrat.graph.ops.math.arithmetic import abs, multiply
+from towerstrat.graph.ops.math.reductions import reduce_sum
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.scopes.variable_scope import get_variable, variable_scope
 from towerstrat.graph.variables.variable_ops import global_variables, global_variables_initializer
 from towerstrat.graph.variables.variables import GraphKeys, Variable

@@ -18,12 +18,12 @@ from tests.training.optimizer_model import (
     make_variables,
 )
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.convert import constant, placeholder
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.math import cast, square
-from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
+from towerstrat.graph.ops.math.arithmetic import cast, square
+from towerstrat.graph.ops.math.reductions import reduce_sum
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.rows import of_lookups
 from towerstrat.graph.variables.variable_ops import global_variables, global_variables_initializer
 from towerstrat.graph.variables.variables import GraphKeys, Variable

@@ -21,12 +21,12 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import Graph
 from towerstrat.graph.ir.default_graph import get_collection
+from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.math import maximum, square
-from towerstrat.graph.ops.reductions import reduce_sum
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ops.math.arithmetic import maximum, square
+from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.training import global_step, optimizers, schedules

@@ -8,8 +8,8 @@ import pytest
 
 from tests.bounds import close
 from tests.golden.schedule_cases import CASES, STEPS
-from towerstrat.graph.ir.convert import constant, placeholder
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.training import schedules

@@ -8,19 +8,19 @@ import numpy as np
 from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.convert import constant, placeholder
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops.activations import relu
-from towerstrat.graph.ops.array import reshape
-from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.ops.convolution import conv2d
-from towerstrat.graph.ops.cross_entropy import sparse_softmax_cross_entropy_with_logits
-from towerstrat.graph.ops.linalg import matmul
-from towerstrat.graph.ops.math import tanh
-from towerstrat.graph.ops.reductions import reduce_mean
-from towerstrat.graph.runtime.plan import DeviceStage
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.array.arrays import reshape
+from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.linalg.products import matmul
+from towerstrat.graph.ops.math.arithmetic import tanh
+from towerstrat.graph.ops.math.reductions import reduce_mean
+from towerstrat.graph.ops.nn.activations import relu
+from towerstrat.graph.ops.nn.convolution import conv2d
+from towerstrat.graph.ops.nn.cross_entropy import sparse_softmax_cross_entropy_with_logits
+from towerstrat.graph.runtime.plans.plan import DeviceStage
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable

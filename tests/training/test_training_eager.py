@@ -8,11 +8,11 @@ import pytest
 from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import Graph, reset_default_graph
 from towerstrat.graph.ir.default_graph import get_collection
-from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.graph import Graph, reset_default_graph
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ops.math.reductions import reduce_sum
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.scopes.variable_scope import get_variable
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.training import global_step, losses, metrics, moving_averages, schedules

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from towerstrat.graph.ir.convert import constant, placeholder
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.rows import PADDING, deduplicate
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable

@@ -13,16 +13,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.errors import CancelledError, InvalidArgumentError
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing, scalar
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, as_dtype, int32, int64, resource
-from towerstrat.graph.ops import math
-from towerstrat.graph.ops.host import check_place
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.ops.host.python_calls import check_place
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform import logs
 
 _KINDS = ("MEAN", "SUM")
@@ -114,7 +114,7 @@ class ConditionalAccumulatorBase:
         return get_default_graph().add(type, inputs, {"_accumulator": self, **attrs}, name)
 
     def _applied(self, inputs: Sequence[Any], local_step: Any, name: str | None, **attrs: Any) -> Operation:
-        step = math.cast(convert_to_tensor(local_step), int64)
+        step = arithmetic.cast(convert_to_tensor(local_step), int64)
         return self._add("AccumulatorApplyGradient", [step, *inputs], name, **attrs)
 
     def _taken(self, num_required: Any, name: str | None) -> list[Tensor]:
@@ -139,7 +139,7 @@ class ConditionalAccumulatorBase:
 
     def set_global_step(self, new_global_step: Any, name: str | None = None) -> Operation:
         """The operation that sets its step, an integer; a lower one than before is logged."""
-        step = math.cast(convert_to_tensor(new_global_step), int64)
+        step = arithmetic.cast(convert_to_tensor(new_global_step), int64)
         return self._add("AccumulatorSetGlobalStep", [step], name)
 
     def stop_taking(self, name: str | None = None) -> Operation:
@@ -262,10 +262,10 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
         Raises (when it runs):
           InvalidArgumentError: a gradient of another shape, or a row that is not in it.
         """
-        indices = math.cast(convert_to_tensor(grad_indices), int64)
+        indices = arithmetic.cast(convert_to_tensor(grad_indices), int64)
         values = convert_to_tensor(grad_values, self._dtype)
         known = grad_shape is not None
-        shape = math.cast(convert_to_tensor(grad_shape), int64) if known else constant([], int64)
+        shape = arithmetic.cast(convert_to_tensor(grad_shape), int64) if known else constant([], int64)
         return self._applied([indices, values, shape], local_step, name)
 
     def take_grad(self, num_required: Any, name: str | None = None) -> SparseTaken:

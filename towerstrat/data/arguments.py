@@ -13,12 +13,12 @@ from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Node
 from towerstrat.data.structure import RaggedParts, Structure, flatten, flatten_like, is_nest, map_leaves
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor, numpy_value
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dimension, TensorShape, as_shape
 from towerstrat.graph.ir.sparse_tensor import SparseTensorSpec
-from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, numpy_value
+from towerstrat.graph.ir.type_specs import TensorSpec
 from towerstrat.graph.ir.types import bool_, int64
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensorSpec
 

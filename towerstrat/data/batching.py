@@ -13,7 +13,7 @@ from towerstrat.data.pipeline import UNKNOWN, Array, Element, Node, Opening, Pul
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
 from towerstrat.errors import DataLossError, InvalidArgumentError
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import DType, string

@@ -10,10 +10,10 @@ import numpy as np
 from towerstrat.data.pipeline import Element, Node, Opening, Pull
 from towerstrat.data.structure import Structure, flatten
 from towerstrat.errors import OutOfRangeError
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.runtime.runs import Run
-from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.runtime.plans.runner import Run
+from towerstrat.graph.runtime.sessions.stage_table import plan_of
 
 
 class Computed(Node):

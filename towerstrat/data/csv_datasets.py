@@ -17,7 +17,7 @@ from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.example_datasets import matching, of_files, shuffled_and_repeated
 from towerstrat.data.readers import compression_of, names_of
 from towerstrat.data.records import Blocks, Files, Records, in_blocks, reads_blocks
-from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import DType, float32, float64, int32, int64, string
 from towerstrat.platform.compressed import opened
 from towerstrat.platform.storage import storage_of

@@ -8,13 +8,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, HostArray, float32, float64, int32, int64, string
-from towerstrat.graph.ops.build import add
-from towerstrat.graph.ops.string_forms import filled, number
+from towerstrat.graph.ops.building.op_builder import add
+from towerstrat.graph.ops.text.string_kernels import filled, number
 
 TYPES = (float32, float64, int32, int64, string)
 """The element types that columns may have."""

@@ -28,12 +28,12 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables
-from towerstrat.graph.ir.composite import Argument
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.composite_values import Argument
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import as_dtype, int64, variant
 
 AUTOTUNE = -1

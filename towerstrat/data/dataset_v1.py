@@ -12,8 +12,8 @@ from towerstrat.data.iterators import Iterator, Position, make_iterator
 from towerstrat.data.options import Options
 from towerstrat.data.pipeline import Node
 from towerstrat.data.structure import in_parts
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 
 

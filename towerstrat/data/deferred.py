@@ -26,7 +26,7 @@ from towerstrat.data.rows import Placed, RowFunction, Rows
 from towerstrat.data.structure import Structure
 from towerstrat.data.transforms import Repeat, Shard, Shuffle, Skip, Take, WithOptions, Zip
 from towerstrat.errors import OpError
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import int64
 
 Column: TypeAlias = "Array | Sequence[Array]"

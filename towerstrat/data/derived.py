@@ -12,10 +12,10 @@ from towerstrat.data.function import Function
 from towerstrat.data.pipeline import Node, Seeds
 from towerstrat.data.structure import Structure, flatten, flatten_like, in_parts, map_leaves
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int64
 
 

@@ -19,7 +19,7 @@ from towerstrat.data.structure import RaggedParts, SparseParts, Structure, is_un
 from towerstrat.data.tensor_texts import tensor_of, tensor_text
 from towerstrat.errors import InvalidArgumentError, NotFoundError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.platform import files
 from towerstrat.platform.plain import State

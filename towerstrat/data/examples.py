@@ -13,17 +13,17 @@ from towerstrat.data import feature_columns
 from towerstrat.data.feature_columns import FeatureError, MissingFeatureError
 from towerstrat.data.features import Features, RaggedFeature, SparseFeature, Wanted, defaults, index_keys, of_examples
 from towerstrat.data.ragged_features import of_batch, of_one
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
-from towerstrat.graph.ops import array
-from towerstrat.graph.ops.build import add
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import add
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
-from towerstrat.graph.ops.sparse.order import sparse_reorder
+from towerstrat.graph.ops.sparse.ordering import sparse_reorder
 from towerstrat.platform import messages
 
 Inputs = Sequence[Tensor]
@@ -266,7 +266,7 @@ def parse_any(serialized: Any, features: Features, name: str | None, example_nam
 
 
 def _first(value: Any) -> Tensor:
-    return array.expand_dims(convert_to_tensor(value, string), 0)
+    return arrays.expand_dims(convert_to_tensor(value, string), 0)
 
 
 def _of_batch(found: Mapping[str, Any], features: Features) -> dict[str, Any]:
@@ -277,7 +277,7 @@ def _of_batch(found: Mapping[str, Any], features: Features) -> dict[str, Any]:
 def _only(value: Any) -> Any:
     if isinstance(value, SparseTensor):
         return SparseTensor(value.indices[:, 1:], value.values, value.dense_shape[1:])
-    return value[0] if isinstance(value, RaggedTensor) else array.squeeze(value, [0])
+    return value[0] if isinstance(value, RaggedTensor) else arrays.squeeze(value, [0])
 
 
 def _put_together(
@@ -295,9 +295,9 @@ def _put_together(
 
 def _merged(feature: SparseFeature, found: Mapping[str, SparseTensor]) -> SparseTensor:
     values = found[feature.value_key]
-    columns = [array.expand_dims(found[key].values, 1) for key in index_keys(feature)]
+    columns = [arrays.expand_dims(found[key].values, 1) for key in index_keys(feature)]
     sizes = [feature.size] if isinstance(feature.size, int) else list(feature.size)
-    indices = array.concat([values.indices[:, :-1], *columns], 1)
-    shape = array.concat([values.dense_shape[:-1], convert_to_tensor(sizes, int64)], 0)
+    indices = arrays.concat([values.indices[:, :-1], *columns], 1)
+    shape = arrays.concat([values.dense_shape[:-1], convert_to_tensor(sizes, int64)], 0)
     merged = SparseTensor(indices, values.values, shape)
     return merged if feature.already_sorted else sparse_reorder(merged)

@@ -11,9 +11,9 @@ from towerstrat.data.dataset import Dataset, checked_dataset
 from towerstrat.data.experimental import Transformation
 from towerstrat.data.optional import Optional
 from towerstrat.data.reduction import element_at
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import int64
-from towerstrat.graph.ops.array import zeros
+from towerstrat.graph.ops.array.arrays import zeros
 
 
 class RandomDataset(Dataset):

@@ -11,11 +11,11 @@ from typing import Any, NamedTuple, TypeAlias
 
 from towerstrat.data.feature_columns import KINDS
 from towerstrat.data.ragged_features import RaggedFeature
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, ShapeLike, as_shape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, int64, string
-from towerstrat.graph.ops import array
+from towerstrat.graph.ops.array import arrays
 from towerstrat.platform import logs
 
 
@@ -215,9 +215,9 @@ def _default(key: str, feature: Dense) -> Tensor:
     if dims and dims[0] is None:
         if default is None:
             return convert_to_tensor("" if dtype is string else 0, dtype)
-        return array.reshape(convert_to_tensor(default, dtype, name=f"padding_{name}"), [])
+        return arrays.reshape(convert_to_tensor(default, dtype, name=f"padding_{name}"), [])
     if default is None:
         return convert_to_tensor([], dtype)
     if isinstance(default, Tensor):
         return default
-    return array.reshape(convert_to_tensor(default, dtype, name=f"key_{name}"), list(dims or ()))
+    return arrays.reshape(convert_to_tensor(default, dtype, name=f"key_{name}"), list(dims or ()))

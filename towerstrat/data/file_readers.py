@@ -15,13 +15,13 @@ from towerstrat.data import lmdb_files, records
 from towerstrat.data.queues import QueueBase
 from towerstrat.data.records import scalar_string
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, int64, resource, string
-from towerstrat.graph.ops.host import check_place
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.ops.host.python_calls import check_place
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform.compressed import opened
 from towerstrat.platform.record_files import TFRecordOptions
 

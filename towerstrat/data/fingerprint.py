@@ -15,7 +15,7 @@ from towerstrat.data.share import Share
 from towerstrat.data.structure import Structure
 from towerstrat.data.variants import Bound
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.elements import Operation, Tensor, dependencies
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, dependencies
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.types import DType
 from towerstrat.platform.plain import State

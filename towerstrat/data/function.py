@@ -33,14 +33,14 @@ from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.errors import FailedPreconditionError, UnsupportedError
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, numpy_alone, of_strings
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, numpy_alone, of_strings
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType
-from towerstrat.graph.runtime.compiled import SINGLE_BYTES, Programs
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
+from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, Programs
 from towerstrat.platform import compilers
 from towerstrat.platform.memory import keep_freed_memory
 from towerstrat.platform.plain import State

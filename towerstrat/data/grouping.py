@@ -16,7 +16,7 @@ from towerstrat.data.function import Function
 from towerstrat.data.mapping import Bound
 from towerstrat.data.pipeline import Element, Node, Opening, Pull
 from towerstrat.data.structure import Structure
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.types import int64
 
 

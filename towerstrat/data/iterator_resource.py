@@ -16,8 +16,8 @@ from towerstrat.data.state import TAKEN_AGAIN, Stateless, at_one_moment, resumed
 from towerstrat.data.structure import Structure
 from towerstrat.data.variants import VariantNode, reachable_nodes
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError
-from towerstrat.graph.runtime.program import Uninterrupted
-from towerstrat.graph.runtime.runs import WaitingStates
+from towerstrat.graph.runtime.plans.runner import WaitingStates
+from towerstrat.graph.runtime.programs.device_program import Uninterrupted
 from towerstrat.platform.plain import State
 
 T = TypeVar("T")

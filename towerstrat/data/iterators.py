@@ -17,13 +17,13 @@ from towerstrat.data.structure import Structure
 from towerstrat.data.together import next_of
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.eager.context import EagerSession
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.registry import Signature, define, nothing
+from towerstrat.graph.ir.op_registry import Signature, define, nothing
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_, string
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 

@@ -15,10 +15,10 @@ from towerstrat.data.csv_fields import decode
 from towerstrat.data.examples import of_one_shape, single_examples
 from towerstrat.data.pipeline import Array, Opening
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.types import host_array
-from towerstrat.graph.ops.string_forms import decode_raw
+from towerstrat.graph.ops.text.string_kernels import decode_raw
 
 
 class Form(NamedTuple):

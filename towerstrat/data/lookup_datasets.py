@@ -9,12 +9,12 @@ from typing import Any
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.data.experimental_v2 import assert_cardinality
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.type_specs import TensorSpec
 from towerstrat.graph.ir.types import as_dtype, string
-from towerstrat.graph.ops.lookup import HashTable, KeyValueTensorInitializer, TableInitializerBase
-from towerstrat.graph.ops.vocabulary import FastHashSpec, HasherSpec, IdTableWithHashBuckets
+from towerstrat.graph.ops.tables.table_classes import HashTable, KeyValueTensorInitializer, TableInitializerBase
+from towerstrat.graph.ops.tables.vocabulary_tables import FastHashSpec, HasherSpec, IdTableWithHashBuckets
 
 _ALL = 1 << 62
 """More elements than a table has."""

@@ -7,14 +7,14 @@ from typing import Any
 
 from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.composite import Argument
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.composite_values import Argument
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import bool_
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.checks import Assert
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.host.runtime_checks import Assert
 
 _EMPTY = "The given optional does not have a value."
 

@@ -21,21 +21,21 @@ from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables, staged_while
 from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.composite import Argument
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.composite_values import Argument
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define
 from towerstrat.graph.ir.sparse_tensor import SparseTensorValue
-from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
-from towerstrat.graph.ir.trace import unconverted, user_line
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import bool_, string, variant
-from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.ops.control_flow import cond
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.user_lines import unconverted, user_line
+from towerstrat.graph.ops.control.branches import cond
+from towerstrat.graph.ops.control.regions import EndOfLoop
 from towerstrat.graph.ops.ragged.value import RaggedTensorValue
-from towerstrat.graph.ops.regions import EndOfLoop
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.graph.variables.trackable import Trackable
 
 _STATE = "ITERATOR_STATE"

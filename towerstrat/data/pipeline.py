@@ -13,10 +13,10 @@ from towerstrat.data.rows import Rows
 from towerstrat.data.share import Share
 from towerstrat.data.state import Stateful, at_one_moment, resumed, state_of
 from towerstrat.data.structure import Structure
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform.plain import State
 

@@ -12,17 +12,19 @@ from typing import Any
 from towerstrat.data.queue_runner import QueueRunner, add_queue_runner
 from towerstrat.data.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import int32, int64, string
-from towerstrat.graph.ops import array, indexing, math
-from towerstrat.graph.ops.checks import Assert
-from towerstrat.graph.ops.control_flow import cond, no_op
-from towerstrat.graph.ops.files import matching_files
-from towerstrat.graph.ops.random import random_shuffle
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.branches import cond, no_op
+from towerstrat.graph.ops.host.runtime_checks import Assert
+from towerstrat.graph.ops.indexing import gather_scatter
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.random.stateful import random_shuffle
+from towerstrat.graph.ops.text.files import matching_files
 from towerstrat.graph.variables.variable_ops import count_up_to
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 
@@ -62,7 +64,7 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
     with get_default_graph().name_scope(name or "limit_epochs") as scope:
         epochs = Variable(constant(0, int64), name="epochs", trainable=False, collections=[GraphKeys.LOCAL_VARIABLES])
         with control_dependencies([count_up_to(epochs, num_epochs)]):
-            return array.identity(tensor, name=scope)
+            return arrays.identity(tensor, name=scope)
 
 
 def input_producer(
@@ -119,8 +121,8 @@ def string_input_producer(
         raise ValueError(empty)
     with get_default_graph().name_scope(name or "input_producer") as scope:
         strings = convert_to_tensor(string_tensor, string)
-        with control_dependencies([Assert(math.greater(array.size(strings), 0), [empty])]):
-            strings = array.identity(strings)
+        with control_dependencies([Assert(arithmetic.greater(arrays.size(strings), 0), [empty])]):
+            strings = arrays.identity(strings)
         return input_producer(
             strings, [], num_epochs, shuffle, seed, capacity, shared_name, name=scope, cancel_op=cancel_op
         )
@@ -132,7 +134,7 @@ def range_input_producer(
 ) -> FIFOQueue:  # fmt: skip
     """A queue of the integers from 0 to ``limit - 1``. See ``input_producer``."""
     with get_default_graph().name_scope(name or "input_producer") as scope:
-        return input_producer(array.range(limit), [], num_epochs, shuffle, seed, capacity, shared_name, name=scope)
+        return input_producer(arrays.range(limit), [], num_epochs, shuffle, seed, capacity, shared_name, name=scope)
 
 
 def slice_input_producer(
@@ -148,9 +150,9 @@ def slice_input_producer(
         tensors = [convert_to_tensor(t) for t in tensor_list]
         if not tensors:
             raise ValueError("Expected at least one tensor in slice_input_producer().")
-        size = array.shape(tensors[0])[0]
+        size = arrays.shape(tensors[0])[0]
         index = range_input_producer(size, num_epochs, shuffle, seed, capacity, shared_name).dequeue()
-        return [indexing.gather(t, index) for t in tensors]
+        return [gather_scatter.gather(t, index) for t in tensors]
 
 
 # ---- batches ---------------------------------------------------------------------------------------------------
@@ -210,8 +212,8 @@ def _enqueue(queue: QueueBase, tensors: Sequence[Tensor], keep: Tensor, enqueue_
     """The operation that adds the tensors that are kept."""
     add: Callable[[Any], Any] = queue.enqueue_many if enqueue_many else queue.enqueue
     if keep.shape.ndims == 1:
-        chosen = math.cast(keep, int32)
-        return add([indexing.dynamic_partition(t, chosen, 2)[1] for t in tensors])
+        chosen = arithmetic.cast(keep, int32)
+        return add([gather_scatter.dynamic_partition(t, chosen, 2)[1] for t in tensors])
     known = constant_value(keep)
     if known is None:
         return cond(keep, partial(add, list(tensors)), no_op)

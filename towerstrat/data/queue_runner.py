@@ -12,10 +12,10 @@ from typing import Any
 
 from towerstrat.data.queues import QueueBase
 from towerstrat.errors import OpError, OutOfRangeError, UnsupportedError
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.context_stacks import get_default_session
 from towerstrat.graph.ir.default_graph import add_to_collection, get_collection
-from towerstrat.graph.ir.stacks import get_default_session
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator

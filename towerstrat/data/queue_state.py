@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from towerstrat.errors import CancelledError, OutOfRangeError
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.graph_elements import Operation
 
 Element = Sequence[np.ndarray[Any, Any]]
 """The components of one element."""

@@ -13,16 +13,16 @@ import numpy as np
 
 from towerstrat.data.queue_state import Element, FirstInFirstOut, Prioritized, QueueState, Shuffled
 from towerstrat.errors import CancelledError, InvalidArgumentError, UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing, scalar
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, as_dtype, bool_, int32, int64, resource, string
-from towerstrat.graph.ops.host import check_place
-from towerstrat.graph.ops.random import seeds
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.ops.host.python_calls import check_place
+from towerstrat.graph.ops.random.stateful import seeds
+from towerstrat.graph.runtime.plans.runner import Runner
 
 
 def _types(dtypes: Any) -> list[DType]:
@@ -352,7 +352,7 @@ class FIFOQueue(QueueBase):
       shared_name: queues of one name in a session share their elements.
       name: of the operation that stands for it.
 
-    >>> from towerstrat.graph.runtime.session import Session
+    >>> from towerstrat.graph.runtime.sessions.session import Session
     >>> queue = FIFOQueue(10, int32, [[]])
     >>> fill, two = queue.enqueue_many([[1, 2, 3]]), queue.dequeue_many(2)
     >>> with Session() as session:

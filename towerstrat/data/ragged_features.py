@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, float32, int32, int64, string
-from towerstrat.graph.ops import array, math
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.math.reductions import cumsum, reduce_max
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
-from towerstrat.graph.ops.reductions import cumsum, reduce_max
 
 
 class RowSplits(NamedTuple):
@@ -116,7 +117,7 @@ def of_batch(key: str, feature: RaggedFeature, found: Mapping[str, SparseTensor]
 def _rows(values: SparseTensor, feature: RaggedFeature) -> Any:
     """A sparse ``[batch, values]`` as a ragged tensor."""
     kind = feature.row_splits_dtype
-    rows, count = (math.cast(t, kind) for t in (values.indices[:, 0], values.dense_shape[0]))
+    rows, count = (arithmetic.cast(t, kind) for t in (values.indices[:, 0], values.dense_shape[0]))
     return RaggedTensor.from_value_rowids(values.values, rows, count, validate=False)
 
 
@@ -125,20 +126,20 @@ def _divided(x: Any, partition: Any, feature: RaggedFeature, found: Mapping[str,
     validate = feature.validate
     if isinstance(partition, UniformRowLength):
         return RaggedTensor.from_row_splits(
-            _uniform(x.values, partition.length), math.floordiv(x.row_splits, partition.length), validate=validate
+            _uniform(x.values, partition.length), arithmetic.floordiv(x.row_splits, partition.length), validate=validate
         )
     given = _rows(found[partition.key], feature)
-    given = given.with_values(math.cast(given.values, feature.row_splits_dtype))
+    given = given.with_values(arithmetic.cast(given.values, feature.row_splits_dtype))
     if isinstance(partition, RowLengths):
         return given.with_values(RaggedTensor.from_row_lengths(x.values, given.values, validate=validate))
     if isinstance(partition, ValueRowIds):
-        counts = math.maximum(reduce_max(given.with_values(given.values + 1), axis=1), 0)
-        ids = given.values + array.repeat(cumsum(counts, exclusive=True), given.row_lengths())
+        counts = arithmetic.maximum(reduce_max(given.with_values(given.values + 1), axis=1), 0)
+        ids = given.values + arrays.repeat(cumsum(counts, exclusive=True), given.row_lengths())
         inner = RaggedTensor.from_value_rowids(x.values, ids, validate=validate)
         return RaggedTensor.from_row_lengths(inner, counts, validate=validate)
     if isinstance(partition, RowSplits):
         given = given[:, 1:]
-    places = given.values + array.repeat(x.row_starts(), given.row_lengths())
+    places = given.values + arrays.repeat(x.row_starts(), given.row_lengths())
     make = RaggedTensor.from_row_starts if isinstance(partition, RowStarts) else RaggedTensor.from_row_limits
     return given.with_values(make(x.values, places, validate=validate))
 
@@ -147,7 +148,7 @@ def _uniform(values: Any, length: int) -> Any:
     """Values in rows of one length: a ragged tensor of ragged ones, or a tensor with one dimension more."""
     if isinstance(values, RaggedTensor):
         return RaggedTensor.from_uniform_row_length(values, length)
-    return array.reshape(values, array.concat([[-1, length], array.shape(values)[1:]], 0))
+    return arrays.reshape(values, arrays.concat([[-1, length], arrays.shape(values)[1:]], 0))
 
 
 def of_one(key: str, feature: RaggedFeature, found: Mapping[str, SparseTensor]) -> Any:
@@ -157,7 +158,7 @@ def of_one(key: str, feature: RaggedFeature, found: Mapping[str, SparseTensor]) 
         if isinstance(partition, UniformRowLength):
             result = _uniform(result, partition.length)
             continue
-        given = math.cast(found[partition.key].values, feature.row_splits_dtype)
+        given = arithmetic.cast(found[partition.key].values, feature.row_splits_dtype)
         result = _MAKERS[type(partition)](result, given, validate=feature.validate)
     return result
 

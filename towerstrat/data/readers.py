@@ -12,8 +12,8 @@ from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.data.pipeline import Node
 from towerstrat.data.sources import Slices, component
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
 
 

@@ -15,7 +15,7 @@ from towerstrat.data.rows import InOrder, Rows
 from towerstrat.data.sources import RowPull
 from towerstrat.data.structure import Structure
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.compressed import opened
 from towerstrat.platform.files import Glob

@@ -12,12 +12,12 @@ from towerstrat.data.pipeline import Array, Node
 from towerstrat.data.structure import Structure, flatten, in_parts, map_leaves
 from towerstrat.data.variants import opening_of
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 
 
 def _components(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:

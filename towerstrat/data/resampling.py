@@ -10,13 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32, int64
-from towerstrat.graph.ops import array, indexing, math, random, reductions
-from towerstrat.graph.ops.control_flow import cond
-from towerstrat.graph.ops.host import Print
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.branches import cond
+from towerstrat.graph.ops.host.python_calls import Print
+from towerstrat.graph.ops.indexing import gather_scatter
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.random import stateful
 
 _SEEN_AT_A_TIME = 32
 """Elements after which the proportions are estimated anew."""
@@ -45,7 +48,7 @@ def rejection_resampled(
         return pairs
     accepted = kind.zip((chances.map(lambda accept, _: accept), initials)).map(_warned)
     filtered = kind.zip((pairs, accepted)).filter(
-        lambda pair, accept: random.random_uniform([], seed=seed) < accept[math.cast(pair[0], int64)]
+        lambda pair, accept: stateful.random_uniform([], seed=seed) < accept[arithmetic.cast(pair[0], int64)]
     )
     filtered = filtered.map(lambda pair, _: pair).prefetch(3)
     if kept == 0:
@@ -56,7 +59,7 @@ def rejection_resampled(
 
 def _draw(original: Tensor, seed: int | None) -> Tensor:
     """1 with the chance that an element is not taken from the original dataset, else 0."""
-    return math.cast(random.random_uniform([], seed=seed) >= math.cast(original, float32), int64)
+    return arithmetic.cast(stateful.random_uniform([], seed=seed) >= arithmetic.cast(original, float32), int64)
 
 
 def _kept(initial: Tensor, target: Tensor) -> Any:
@@ -82,7 +85,7 @@ def _warned(accept: Tensor, initial: Tensor) -> Tensor:
     words = "Proportion of examples rejected by sampler is high: "
     return cond(
         rejected < constant(0.5, rejected.dtype),
-        lambda: array.identity(accept),
+        lambda: arrays.identity(accept),
         lambda: Print(accept, [rejected, initial, accept], message=words, summarize=100, first_n=10),
     )
 
@@ -90,12 +93,12 @@ def _warned(accept: Tensor, initial: Tensor) -> Tensor:
 def _estimated(classes: Any, target: Tensor) -> Any:
     """The proportions of classes so far, for each element."""
     count = target.dims[0] if target.dims else None
-    number = array.shape(target)[0] if count is None else count
+    number = arrays.shape(target)[0] if count is None else count
 
     def seen(counts: Tensor, some: Tensor) -> tuple[Tensor, Tensor]:
-        found = counts + reductions.reduce_sum(indexing.one_hot(some, number, dtype=int64), 0)
-        proportions = math.cast(found / reductions.reduce_sum(found), float32)
-        return found, array.tile(array.expand_dims(proportions, 0), [_SEEN_AT_A_TIME, 1])
+        found = counts + reductions.reduce_sum(gather_scatter.one_hot(some, number, dtype=int64), 0)
+        proportions = arithmetic.cast(found / reductions.reduce_sum(found), float32)
+        return found, arrays.tile(arrays.expand_dims(proportions, 0), [_SEEN_AT_A_TIME, 1])
 
-    start = array.fill([number], constant(_SEEN_BEFORE, int64))
+    start = arrays.fill([number], constant(_SEEN_BEFORE, int64))
     return classes.batch(_SEEN_AT_A_TIME).scan(start, seen).unbatch()

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Container, Mapping
 
 from towerstrat.data.function import Function
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 
 _ENTRYWISE = (
     "Abs", "Add", "AsString", "Cast", "Ceil", "DivNoNan", "Equal", "Exp", "Floor", "FloorDiv", "FloorMod",

@@ -17,12 +17,12 @@ from towerstrat.data.sources import Listed
 from towerstrat.data.structure import Nested, Structure
 from towerstrat.data.variants import Bound, boxed, opening_of
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation
-from towerstrat.graph.ir.registry import define, nothing
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.op_registry import define, nothing
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string, variant
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 
 _COMPRESSIONS = {None: "", "": "", "NONE": "", "AUTO": "", "GZIP": "GZIP"}
 

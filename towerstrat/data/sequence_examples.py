@@ -19,12 +19,12 @@ from towerstrat.data.features import (
     defaults,
     wanted,
 )
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
-from towerstrat.graph.ops.build import add
+from towerstrat.graph.ops.building.op_builder import add
 
 Inputs = Sequence[Tensor]
 Sparse = tuple[HostArray, HostArray, HostArray]

@@ -9,14 +9,14 @@ from typing import Any
 from google.protobuf import json_format
 
 from towerstrat.errors import DataLossError, InvalidArgumentError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.node_def import shape_proto
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.tensor_proto import make_ndarray
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, string
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.string_forms import each
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.text.string_kernels import each
 from towerstrat.platform import messages
 from towerstrat.platform.compressed import KINDS, WINDOW_BITS
 

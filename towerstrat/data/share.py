@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.uneven_shards import Uneven
 
 
 class Share:

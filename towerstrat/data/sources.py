@@ -30,11 +30,11 @@ from towerstrat.data.structure import Structure, flatten, flatten_like, in_parts
 from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir import nest as core_nest
-from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor, numpy_value
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, is_tensor, numpy_value
 from towerstrat.graph.ir.types import DType, as_dtype, int64, string
-from towerstrat.graph.ops.host import raised
+from towerstrat.graph.ops.host.python_calls import raised
 from towerstrat.platform.plain import State
 
 _BLOCK = 64

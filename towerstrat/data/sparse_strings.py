@@ -13,12 +13,12 @@ import numpy as np
 from towerstrat.data.composites import sparse_batch, sparse_rows
 from towerstrat.data.tensor_texts import tensor_of, tensor_text
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, int64, string
-from towerstrat.graph.ops.build import add, one
+from towerstrat.graph.ops.building.op_builder import add, one
 
 Inputs = Sequence[Tensor]
 

@@ -18,15 +18,15 @@ import numpy as np
 
 from towerstrat.data.pipeline import Array
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, dependencies, numpy_alone, of_strings
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies, numpy_alone, of_strings
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import DType, float32, host_array, resource
-from towerstrat.graph.lowering.faults import found_on_host, no_fault, record_size
-from towerstrat.graph.lowering.refusals import NeedsStatic
-from towerstrat.graph.runtime.compiled import SINGLE_BYTES, ArrayFunction, Programs
-from towerstrat.graph.runtime.plan import needs_host
-from towerstrat.graph.runtime.program import effects
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.lowering.error_records import found_on_host, no_fault, record_size
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic
+from towerstrat.graph.runtime.plans.plan import needs_host
+from towerstrat.graph.runtime.plans.runner import Runner
+from towerstrat.graph.runtime.programs.device_program import effects
+from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, Programs
 from towerstrat.platform import compilers
 
 Values = dict[Tensor, Any]

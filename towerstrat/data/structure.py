@@ -14,10 +14,10 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest as core_nest
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorSpec, SparseTensorValue
-from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.type_specs import TensorSpec
 from towerstrat.graph.ir.types import DType, as_dtype, int32, int64, string
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from towerstrat.graph.ops.ragged.value import RaggedTensorValue

@@ -20,8 +20,8 @@ from towerstrat.data.told_texts import told_texts
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import DType, HostArray, string
-from towerstrat.graph.ir.uneven import Uneven, exactly, of_parts
-from towerstrat.graph.runtime.shared_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
+from towerstrat.graph.ir.uneven_shards import Uneven, exactly, of_parts
+from towerstrat.graph.runtime.loops.collective_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs
 

@@ -11,11 +11,11 @@ from towerstrat.data.pipeline import Array, EagerOpening, Element, Node, Opening
 from towerstrat.data.rows import Rows
 from towerstrat.data.structure import Structure
 from towerstrat.graph.eager.context import EagerSession
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Signature, define
 from towerstrat.graph.ir.types import variant
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 
 
 def boxed(value: Any) -> Array:

@@ -9,12 +9,12 @@ from towerstrat.data.dataset import Dataset, checked_dataset
 from towerstrat.data.iterators import with_operation
 from towerstrat.data.pipeline import Array
 from towerstrat.data.variants import opening_of
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation
-from towerstrat.graph.ir.registry import define, nothing
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.op_registry import define, nothing
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform import record_files
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import float32, float64
-from towerstrat.graph.ops import array, math, reductions
-from towerstrat.graph.ops.assertions import assert_non_negative
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.assertions import assert_non_negative
+from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.towers.engine import contexts
 from towerstrat.training.ranks import fitted
 
@@ -48,28 +49,30 @@ def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, globa
                 f"per_example_loss={per_example_loss} with rank 0"
             )
         if sample_weight is not None:
-            losses = math.cast(_weighted(math.cast(losses, float32), convert_to_tensor(sample_weight)), dtype)
+            losses = arithmetic.cast(
+                _weighted(arithmetic.cast(losses, float32), convert_to_tensor(sample_weight)), dtype
+            )
         if global_batch_size is None:
             replicas = _replicas(
                 "compute_average_loss", "Call it in the function that strategy.run calls, or give global_batch_size."
             )
-            size = math.multiply(array.shape(losses)[0], replicas)
+            size = arithmetic.multiply(arrays.shape(losses)[0], replicas)
         else:
             size = _checked_size(global_batch_size)
         return _quotient(reductions.reduce_sum(losses), size)
 
 
 def _weighted(losses: Tensor, weights: Tensor) -> Tensor:
-    weights = math.cast(weights, losses.dtype)
+    weights = arithmetic.cast(weights, losses.dtype)
     if losses.dims is not None and weights.dims:
         more = len(weights.dims) - len(losses.dims)
         if more == 1:
-            weights = array.squeeze(weights, [-1])
+            weights = arrays.squeeze(weights, [-1])
         elif more == -1:
-            weights = array.expand_dims(weights, -1)
+            weights = arrays.expand_dims(weights, -1)
     elif weights.dims != ():
         weights = fitted(weights, losses, expands=True)
-    return math.multiply(losses, weights)
+    return arithmetic.multiply(losses, weights)
 
 
 def _checked_size(global_batch_size: Any) -> Tensor:
@@ -82,13 +85,13 @@ def _checked_size(global_batch_size: Any) -> Tensor:
         )
     check = assert_non_negative(size, message="global_batch_size must be non-negative.")
     with get_default_graph().control_dependencies([] if check is None else [check]):
-        return array.identity(size)
+        return arrays.identity(size)
 
 
 def _quotient(total: Tensor, count: Any) -> Tensor:
     """Nothing divided by nothing is 0. Whole numbers become float64."""
     wide = float64 if total.dtype.is_integer else total.dtype
-    return math.div_no_nan(math.cast(total, wide), math.cast(convert_to_tensor(count), wide))
+    return arithmetic.div_no_nan(arithmetic.cast(total, wide), arithmetic.cast(convert_to_tensor(count), wide))
 
 
 def scale_regularization_loss(regularization_loss: Any) -> Tensor:

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies, graph_of
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, is_tensor
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops import array, control_flow, math, reductions, segments
-from towerstrat.graph.ops.assertions import assert_scalar
-from towerstrat.graph.ops.checks import Assert
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import branches
+from towerstrat.graph.ops.control.assertions import assert_scalar
+from towerstrat.graph.ops.host.runtime_checks import Assert
+from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.training import ranks
 from towerstrat.training.global_step import assert_global_step, get_global_step
 
@@ -80,7 +83,7 @@ def reduce_sum_n(tensors: Sequence[Tensor], name: str | None = None) -> Tensor:
 def with_same_shape(expected_tensor: Tensor, tensor: Tensor) -> Tensor:
     """``with_shape`` of the shape of another tensor."""
     shape = expected_tensor.shape
-    return with_shape(shape.as_list() if shape.is_fully_defined() else array.shape(expected_tensor), tensor)
+    return with_shape(shape.as_list() if shape.is_fully_defined() else arrays.shape(expected_tensor), tensor)
 
 
 def with_shape(expected_shape: Any, tensor: Tensor) -> Tensor:
@@ -115,23 +118,25 @@ def _sizes(shape: Any, tensor: Tensor) -> list[int]:
 def _with_known_shape(sizes: list[int], tensor: Tensor) -> Tensor:
     if not tensor.shape.is_fully_defined():
         if not sizes:
-            return array.reshape(tensor, [])
-        return array.ensure_shape(tensor, [None if n < 0 else n for n in sizes])
+            return arrays.reshape(tensor, [])
+        return arrays.ensure_shape(tensor, [None if n < 0 else n for n in sizes])
     if tensor.shape.is_compatible_with(sizes):
         return tensor
     if not sizes and tensor.shape.is_compatible_with([1]):
-        return array.reshape(tensor, [])
+        return arrays.reshape(tensor, [])
     raise ValueError(f"Invalid shape for tensor {tensor.name}, expected {sizes}, got {tensor.shape}.")
 
 
 def _checked(wanted: Tensor, tensor: Tensor) -> Tensor:
     """The tensor, with an assertion about its shape in front."""
-    found = array.shape(tensor)
-    same = control_flow.cond(
-        math.equal(array.size(wanted), array.rank(tensor)),
-        lambda: reductions.reduce_all(math.logical_or(math.equal(wanted, -1), math.equal(wanted, found))),
+    found = arrays.shape(tensor)
+    same = branches.cond(
+        arithmetic.equal(arrays.size(wanted), arrays.rank(tensor)),
+        lambda: reductions.reduce_all(
+            arithmetic.logical_or(arithmetic.equal(wanted, -1), arithmetic.equal(wanted, found))
+        ),
         lambda: convert_to_tensor(False),
     )
     data = [f"Wrong shape for {tensor.name} [expected] [actual].", wanted, found]
     with control_dependencies([Assert(same, data)]):
-        return array.identity(tensor)
+        return arrays.identity(tensor)

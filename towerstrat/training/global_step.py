@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from towerstrat.graph.ir.core import Graph, default_graph_of, enter, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, default_graph_of, enter, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.types import int64
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.shapes import TensorShape
 
 

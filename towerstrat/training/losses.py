@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import get_collection, name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32
-from towerstrat.graph.ops import array, cross_entropy, math, nn, reductions, segments
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import cross_entropy, misc
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.towers.engine.contexts import note_loss_reduction
 from towerstrat.training.ranks import broadcast_weights, broadcastable, fitted, squeezed
@@ -42,15 +45,15 @@ class Reduction:
 
 def _safe_div(numerator: Tensor, denominator: Tensor, name: str = "value") -> Tensor:
     """The quotient, 0 where the denominator is not positive."""
-    divisor = array.where(math.equal(denominator, 0), array.ones_like(denominator), denominator)
-    return array.where(
-        math.greater(denominator, 0), math.div(numerator, divisor), array.zeros_like(numerator), name=name
+    divisor = arrays.where(arithmetic.equal(denominator, 0), arrays.ones_like(denominator), denominator)
+    return arrays.where(
+        arithmetic.greater(denominator, 0), arithmetic.div(numerator, divisor), arrays.zeros_like(numerator), name=name
     )
 
 
 def _num_elements(losses: Tensor) -> Tensor:
     with name_scope("num_elements") as scope:
-        return math.cast(array.size(losses, name=scope), losses.dtype)
+        return arithmetic.cast(arrays.size(losses, name=scope), losses.dtype)
 
 
 def _num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tensor:
@@ -58,8 +61,8 @@ def _num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tenso
     if isinstance(weights, float) and weights != 0.0 and not per_batch:
         return _num_elements(losses)
     with name_scope("num_present") as scope:
-        weights = math.to_float(weights)
-        present = array.where(math.equal(weights, 0.0), array.zeros_like(weights), array.ones_like(weights))
+        weights = arithmetic.to_float(weights)
+        present = arrays.where(arithmetic.equal(weights, 0.0), arrays.zeros_like(weights), arrays.ones_like(weights))
         present = broadcast_weights(present, losses)
         if per_batch:
             return reductions.reduce_sum(present, _but_first(present), keepdims=True, name=scope)
@@ -69,7 +72,7 @@ def _num_present(losses: Tensor, weights: Any, per_batch: bool = False) -> Tenso
 def _but_first(values: Tensor) -> Any:
     if values.dims is not None:
         return list(range(1, len(values.dims)))
-    return array.range(1, array.rank(values))
+    return arrays.range(1, arrays.rank(values))
 
 
 def compute_weighted_loss(
@@ -99,20 +102,20 @@ def compute_weighted_loss(
         note_loss_reduction(reduction)
         losses = convert_to_tensor(losses)
         kind = losses.dtype
-        losses = math.to_float(losses)
-        tensor = math.to_float(broadcastable(weights, losses))
-        loss = math.multiply(losses, tensor)
+        losses = arithmetic.to_float(losses)
+        tensor = arithmetic.to_float(broadcastable(weights, losses))
+        loss = arithmetic.multiply(losses, tensor)
         if reduction != Reduction.NONE:
             loss = reductions.reduce_sum(loss)
             if reduction == Reduction.MEAN:
-                total = reductions.reduce_sum(math.multiply(array.ones_like(losses), tensor))
+                total = reductions.reduce_sum(arithmetic.multiply(arrays.ones_like(losses), tensor))
                 loss = _safe_div(reductions.reduce_sum(loss), total)
             elif reduction == Reduction.SUM_BY_NONZERO_WEIGHTS:
                 present = _num_present(losses, weights if isinstance(weights, float) else tensor)
                 loss = _safe_div(reductions.reduce_sum(loss), present)
             elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
                 loss = _safe_div(reductions.reduce_sum(loss), _num_elements(losses))
-        loss = math.cast(loss, kind)
+        loss = arithmetic.cast(loss, kind)
         add_loss(loss, loss_collection)
         return loss
 
@@ -124,7 +127,7 @@ def _given(**values: Any) -> None:
 
 
 def _pair(labels: Any, predictions: Any) -> tuple[Tensor, Tensor]:
-    predictions, labels = math.to_float(predictions), math.to_float(labels)
+    predictions, labels = arithmetic.to_float(predictions), arithmetic.to_float(labels)
     predictions.shape.assert_is_compatible_with(labels.shape)
     return labels, predictions
 
@@ -137,7 +140,7 @@ def absolute_difference(
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "absolute_difference", (predictions, labels, weights)) as scope:
         labels, predictions = _pair(labels, predictions)
-        losses = math.abs(math.subtract(predictions, labels))
+        losses = arithmetic.abs(arithmetic.subtract(predictions, labels))
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -154,8 +157,8 @@ def cosine_distance(
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "cosine_distance_loss", (predictions, labels, weights)) as scope:
         labels, predictions = _pair(labels, predictions)
-        products = math.multiply(predictions, labels)
-        losses = math.subtract(1.0, reductions.reduce_sum(products, [axis], keepdims=True))
+        products = arithmetic.multiply(predictions, labels)
+        losses = arithmetic.subtract(1.0, reductions.reduce_sum(products, [axis], keepdims=True))
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -167,9 +170,9 @@ def hinge_loss(
     _given(labels=labels, logits=logits)
     with name_scope(scope, "hinge_loss", (logits, labels, weights)) as scope:
         labels, logits = _pair(labels, logits)
-        ones = array.ones_like(labels)
-        signs = math.subtract(math.multiply(2.0, labels), ones)
-        losses = nn.relu(math.subtract(ones, math.multiply(signs, logits)))
+        ones = arrays.ones_like(labels)
+        signs = arithmetic.subtract(arithmetic.multiply(2.0, labels), ones)
+        losses = misc.relu(arithmetic.subtract(ones, arithmetic.multiply(signs, logits)))
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -181,11 +184,11 @@ def huber_loss(
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "huber_loss", (predictions, labels, weights)) as scope:
         labels, predictions = _pair(labels, predictions)
-        error = math.abs(math.subtract(predictions, labels))
-        quadratic = math.minimum(error, delta)
-        linear = math.subtract(error, quadratic)
-        squares = math.multiply(0.5, math.multiply(quadratic, quadratic))
-        losses = math.add(squares, math.multiply(delta, linear))
+        error = arithmetic.abs(arithmetic.subtract(predictions, labels))
+        quadratic = arithmetic.minimum(error, delta)
+        linear = arithmetic.subtract(error, quadratic)
+        squares = arithmetic.multiply(0.5, arithmetic.multiply(quadratic, quadratic))
+        losses = arithmetic.add(squares, arithmetic.multiply(delta, linear))
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -197,9 +200,11 @@ def log_loss(
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "log_loss", (predictions, labels, weights)) as scope:
         labels, predictions = _pair(labels, predictions)
-        there = math.multiply(labels, math.log(math.add(predictions, epsilon)))
-        absent = math.add(math.subtract(1.0, predictions), epsilon)
-        losses = math.subtract(math.negative(there), math.multiply(math.subtract(1.0, labels), math.log(absent)))
+        there = arithmetic.multiply(labels, arithmetic.log(arithmetic.add(predictions, epsilon)))
+        absent = arithmetic.add(arithmetic.subtract(1.0, predictions), epsilon)
+        losses = arithmetic.subtract(
+            arithmetic.negative(there), arithmetic.multiply(arithmetic.subtract(1.0, labels), arithmetic.log(absent))
+        )
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -211,18 +216,18 @@ def mean_pairwise_squared_error(
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
         labels, predictions = _pair(labels, predictions)
-        weights = math.to_float(broadcastable(weights, labels))
-        diffs = math.subtract(predictions, labels)
+        weights = arithmetic.to_float(broadcastable(weights, labels))
+        diffs = arithmetic.subtract(predictions, labels)
         rows = _but_first(diffs)
-        squares = reductions.reduce_sum(math.square(diffs), rows, keepdims=True)
+        squares = reductions.reduce_sum(arithmetic.square(diffs), rows, keepdims=True)
         present = _num_present(diffs, weights, per_batch=True)
-        others = math.subtract(present, 1.0)
-        first = math.multiply(2.0, _safe_div(squares, others))
+        others = arithmetic.subtract(present, 1.0)
+        first = arithmetic.multiply(2.0, _safe_div(squares, others))
         total = reductions.reduce_sum(diffs, rows, keepdims=True)
-        second = math.multiply(2.0, _safe_div(math.square(total), math.multiply(present, others)))
-        loss = reductions.reduce_sum(math.multiply(math.subtract(first, second), weights))
-        some = math.greater(reductions.reduce_sum(present), 0.0)
-        mean = array.where(some, loss, array.zeros_like(loss), name="value")
+        second = arithmetic.multiply(2.0, _safe_div(arithmetic.square(total), arithmetic.multiply(present, others)))
+        loss = reductions.reduce_sum(arithmetic.multiply(arithmetic.subtract(first, second), weights))
+        some = arithmetic.greater(reductions.reduce_sum(present), 0.0)
+        mean = arrays.where(some, loss, arrays.zeros_like(loss), name="value")
         add_loss(mean, loss_collection)
         return mean
 
@@ -235,7 +240,7 @@ def mean_squared_error(
     _given(labels=labels, predictions=predictions)
     with name_scope(scope, "mean_squared_error", (predictions, labels, weights)) as scope:
         labels, predictions = _pair(labels, predictions)
-        losses = math.squared_difference(predictions, labels)
+        losses = arithmetic.squared_difference(predictions, labels)
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
 
@@ -253,10 +258,10 @@ def sigmoid_cross_entropy(
     _given(multi_class_labels=multi_class_labels, logits=logits)
     with name_scope(scope, "sigmoid_cross_entropy_loss", (logits, multi_class_labels, weights)) as scope:
         logits = convert_to_tensor(logits)
-        labels = math.cast(multi_class_labels, logits.dtype)
+        labels = arithmetic.cast(multi_class_labels, logits.dtype)
         logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
-            labels = math.add(math.multiply(labels, 1 - label_smoothing), 0.5 * label_smoothing)
+            labels = arithmetic.add(arithmetic.multiply(labels, 1 - label_smoothing), 0.5 * label_smoothing)
         losses = cross_entropy.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 
@@ -275,14 +280,14 @@ def softmax_cross_entropy(
     _given(onehot_labels=onehot_labels, logits=logits)
     with name_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as scope:
         logits = convert_to_tensor(logits)
-        labels = math.cast(onehot_labels, logits.dtype)
+        labels = arithmetic.cast(onehot_labels, logits.dtype)
         logits.shape.assert_is_compatible_with(labels.shape)
         if label_smoothing > 0:
-            size: Any = array.shape(labels)
-            classes = math.cast(size[1], logits.dtype)
-            smooth = math.div(convert_to_tensor(label_smoothing, logits.dtype), classes)
-            labels = math.add(math.multiply(labels, 1.0 - label_smoothing), smooth)
-        labels = array.stop_gradient(labels, name="labels_stop_gradient")
+            size: Any = arrays.shape(labels)
+            classes = arithmetic.cast(size[1], logits.dtype)
+            smooth = arithmetic.div(convert_to_tensor(label_smoothing, logits.dtype), classes)
+            labels = arithmetic.add(arithmetic.multiply(labels, 1.0 - label_smoothing), smooth)
+        labels = arrays.stop_gradient(labels, name="labels_stop_gradient")
         losses = cross_entropy.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, name="xentropy")
         return compute_weighted_loss(losses, weights, scope, loss_collection, reduction)
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from towerstrat.graph.ir.convert import placeholder
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.default_graph import add_to_collection, get_collection
 from towerstrat.graph.ir.default_graph import device as on_device
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import float32
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.scopes.variable_scope import VariableScope, get_variable, get_variable_scope
 from towerstrat.graph.variables.variables import (
     GraphKeys,

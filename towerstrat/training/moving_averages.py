@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, init_scope, name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bfloat16, float16, float32, float64
-from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.ops.math import cast, div, minimum, pow, truediv
+from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.math.arithmetic import cast, div, minimum, pow, truediv
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
-from towerstrat.graph.ir import device
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir import device_names
+from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.platform import logs
 from towerstrat.towers.cluster.spec import ClusterSpec
 
@@ -43,7 +43,7 @@ def replica_device_setter(
       TypeError: ``ps_strategy`` is no function.
     """
     if cluster is not None:
-        tasks = ClusterSpec(cluster).as_dict().get(device.parse(ps_device)["job"])
+        tasks = ClusterSpec(cluster).as_dict().get(device_names.parse(ps_device)["job"])
         ps_tasks = len(tasks) if tasks else 0
     if ps_tasks == 0:
         return None
@@ -60,12 +60,12 @@ def replica_device_setter(
     def chosen(op: Operation) -> str:
         if not merge_devices and op.device:
             return op.device
-        before = device.parse(op.device)
+        before = device_names.parse(op.device)
         if not ps_device or op.type not in stateful:
-            return device.merge_device(worker_device or "", op.device)
-        own = device.parse(ps_device)
+            return device_names.merge_device(worker_device or "", op.device)
+        own = device_names.parse(ps_device)
         if "job" in own and before.get("job", own["job"]) == own["job"]:
             own["task"] = str(choose(op))
-        return device.unparse(own | before)
+        return device_names.unparse(own | before)
 
     return chosen

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape
-from towerstrat.graph.ops import array, math
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic
 
 
 def _misfit(weights: Dims, values: Dims) -> str | None:
@@ -79,7 +80,7 @@ def broadcast_weights(weights: Any, values: Any) -> Tensor:
     weights = broadcastable(convert_to_tensor(weights, values.dtype, name="weights"), values)
     if shapes.known(weights.dims) and weights.dims == values.dims:
         return weights
-    return math.multiply(weights, array.ones_like(values), name="broadcast_weights")
+    return arithmetic.multiply(weights, arrays.ones_like(values), name="broadcast_weights")
 
 
 def _fitted_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -111,8 +112,8 @@ def fitted(x: Tensor, other: Tensor, excess: int = 0, expands: bool = False) -> 
         return get_default_graph().add("FittedRank", [x, other], attrs, "remove_squeezable_dimensions").outputs[0]
     difference = len(x.dims) - len(other.dims) - excess
     if difference == 1 and x.dims[-1] in (1, None):
-        return array.squeeze(x, [-1])
-    return array.expand_dims(x, -1) if expands and difference == -1 and x.dims else x
+        return arrays.squeeze(x, [-1])
+    return arrays.expand_dims(x, -1) if expands and difference == -1 and x.dims else x
 
 
 def squeezed(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tuple[Tensor, Tensor]:

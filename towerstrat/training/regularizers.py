@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
 from towerstrat.graph.ir.default_graph import add_to_collection, get_collection, name_scope
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import math, nn, reductions, segments
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.variables.variables import GraphKeys
 
 Regularizer = Callable[[Any], Any]
@@ -39,7 +41,7 @@ def l1_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     def l1(weights: Any, name: str | None = None) -> Tensor:
         with name_scope(scope, "l1_regularizer", [weights]) as name:
             factor = convert_to_tensor(scale, weights.dtype, name="scale")
-            return math.multiply(factor, reductions.reduce_sum(math.abs(weights)), name=name)
+            return arithmetic.multiply(factor, reductions.reduce_sum(arithmetic.abs(weights)), name=name)
 
     return l1
 
@@ -57,7 +59,7 @@ def l2_regularizer(scale: Any, scope: str | None = None) -> Regularizer:
     def l2(weights: Any) -> Tensor:
         with name_scope(scope, "l2_regularizer", [weights]) as name:
             factor = convert_to_tensor(scale, weights.dtype, name="scale")
-            return math.multiply(factor, nn.l2_loss(weights), name=name)
+            return arithmetic.multiply(factor, misc.l2_loss(weights), name=name)
 
     return l2
 

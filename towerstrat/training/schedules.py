@@ -11,16 +11,16 @@ from typing import Any, NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import define, same
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import define, same
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import DType, int32, int64
-from towerstrat.graph.ops import math as ops
-from towerstrat.graph.ops.array import where
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.random import random_normal
+from towerstrat.graph.ops.array.arrays import where
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.math import arithmetic as ops
+from towerstrat.graph.ops.random.stateful import random_normal
 
 
 def _ratio(steps: Any, period: Any) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype
-from towerstrat.graph.ops import array
+from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import Variable
@@ -77,5 +77,5 @@ def create_zeros_slot(primary: Any, name: str, dtype: Any = None, colocate_with_
         )
     with get_default_graph().outside():
         like = primary.initialized_value() if isinstance(primary, Variable) else convert_to_tensor(primary)
-        zeros = array.zeros(array.shape(like), dtype)
+        zeros = arrays.zeros(arrays.shape(like), dtype)
     return create_slot(primary, zeros, name, colocate_with_primary)

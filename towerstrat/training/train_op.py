@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies, get_collection, get_collection_ref
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops import array, checks, clip
-from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.branches import no_op
+from towerstrat.graph.ops.host import runtime_checks
+from towerstrat.graph.ops.nn import clipping
 from towerstrat.graph.variables.variable_ops import trainable_variables
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs
@@ -60,7 +62,7 @@ def create_train_op(
         with control_dependencies(updates):
             barrier = no_op(name="update_barrier")
         with control_dependencies([barrier]):
-            total_loss = array.identity(total_loss)
+            total_loss = arrays.identity(total_loss)
     variables = _trained(variables_to_train)
     pairs = optimizer.compute_gradients(
         total_loss,
@@ -77,9 +79,9 @@ def create_train_op(
     applied = optimizer.apply_gradients(pairs, global_step=step)
     with graph.name_scope("train_op"):
         if check_numerics:
-            total_loss = checks.check_numerics(total_loss, "LossTensor is inf or nan")
+            total_loss = runtime_checks.check_numerics(total_loss, "LossTensor is inf or nan")
         with control_dependencies([applied]):
-            train_op = array.identity(total_loss, name="control_dependency")
+            train_op = arrays.identity(total_loss, name="control_dependency")
     get_collection_ref(GraphKeys.TRAIN_OP).append(train_op)
     return train_op
 
@@ -97,7 +99,7 @@ def add_gradients_summaries(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[T
             continue
         values = gradient.values if isinstance(gradient, IndexedSlices) else gradient
         summaries.append(summary.histogram(f"{variable.op.name}_gradient", values))
-        summaries.append(summary.scalar(f"{variable.op.name}_gradient_norm", clip.global_norm([values])))
+        summaries.append(summary.scalar(f"{variable.op.name}_gradient_norm", clipping.global_norm([values])))
     return summaries
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v2 as tf
-from towerstrat.graph.runtime.data_loop import _DataLoopProgram
+from towerstrat.graph.runtime.loops.data_loop_stage import _DataLoopProgram
 
 keras = tf.keras
 BATCHES, STEPS, BAD = 16, 4, 9

@@ -8,8 +8,8 @@ import numpy as np
 from tests.graph.control_flow_namespace import namespace
 from towerstrat.graph.autograph import api
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Tensor, has_effect
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Tensor, has_effect
 
 
 def make_tf():

@@ -10,8 +10,8 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from tests.graph.autograph.common import run, tf
 from towerstrat.graph.autograph import api
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Tensor
 
 GLOBAL = 7
 

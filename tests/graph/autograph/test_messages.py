@@ -9,8 +9,8 @@ import pytest
 from tests.graph.autograph.common import run, tf
 from towerstrat import errors
 from towerstrat.graph.autograph import api
-from towerstrat.graph.ir import trace
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir import user_lines
+from towerstrat.graph.ir.graph import Graph
 
 HERE = __file__
 
@@ -218,9 +218,9 @@ def test_operations_know_the_users_line():
     with Graph().as_default() as graph:
         api.converted(program)(tf.placeholder(tf.int32, []))
     lines = {op.type: op.line for op in graph.get_operations()}
-    assert lines["Mul"] == trace.UserLine(HERE, line_of("made"), "program")
-    assert lines["If"] == trace.UserLine(HERE, line_of("if"), "program")
-    assert lines["While"] == trace.UserLine(HERE, line_of("for"), "program")
+    assert lines["Mul"] == user_lines.UserLine(HERE, line_of("made"), "program")
+    assert lines["If"] == user_lines.UserLine(HERE, line_of("if"), "program")
+    assert lines["While"] == user_lines.UserLine(HERE, line_of("for"), "program")
     assert all(op.line.filename == HERE for op in graph.get_operations())
 
 
@@ -283,4 +283,4 @@ def test_iteration_and_length_say_it_too():
 
 
 def test_nothing_is_said_where_nothing_is_converted():
-    assert trace.unconverted() == ""
+    assert user_lines.unconverted() == ""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.graph.autograph.common import tf
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph import api
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
 
 ARGUMENTS = [(0, 1, 2), (5, 3, 1), (7, -4, 6)]
 _numbers = count()

@@ -11,7 +11,7 @@ from towerstrat.graph.autograph.iteration import StagedIterable
 from towerstrat.graph.autograph.loops import staged_while
 from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.ir.core import Graph, enter
+from towerstrat.graph.ir.graph import Graph, enter
 
 
 def test_effects_run_with_their_branch_only():

@@ -9,7 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.core import get_default_graph, global_graph
+from towerstrat.graph.ir.graph import get_default_graph, global_graph
 
 
 def run(program):

@@ -10,7 +10,7 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ops import equality
+from towerstrat.graph.ops.math import equality
 
 
 @pytest.fixture(autouse=True)

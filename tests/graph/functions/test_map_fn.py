@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graph.control_flow_namespace import namespace
-from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops.collectives import position, select
+from towerstrat.graph.ops.collectives.all_reduce import position, select
 
 tf = namespace()
 

@@ -15,10 +15,10 @@ from towerstrat.data.dataset import Dataset
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.math.equality import disable_tensor_equality, enable_tensor_equality
 from towerstrat.graph.variables.variables import Variable
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "autograph.json").read_text())

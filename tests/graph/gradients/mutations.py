@@ -21,8 +21,8 @@ ROOT = pathlib.Path(__file__).parents[3]
 TESTS = (
     "tests/graph/gradients/test_table.py",
     "tests/fuzz/test_gradients.py",
-    "tests/graph/ops/test_gradients_in_loops.py",
-    "tests/graph/ops/test_control_flow.py",
+    "tests/graph/ops/control/test_gradients_in_loops.py",
+    "tests/graph/ops/control/test_control_flow.py",
     "tests/graph/lowering",
     "tests/graph/tapes",
     "tests/graph/test_three_ways.py",
@@ -48,7 +48,7 @@ class Mutation:
 
 REPAIRS = (
     Mutation(
-        "initial values of loops in towers", "graph/ops/loops.py",
+        "initial values of loops in towers", "graph/ops/control/while_loop.py",
         "return (*flows_of(found, inputs, made.body_vars), frozenset())",
         "return (*flows_of(found, inputs, () if made.graph.trace else made.body_vars), frozenset())",
     ),
@@ -57,7 +57,7 @@ REPAIRS = (
         "flows_of(depends, inputs, rows)", "flows_of(depends, inputs, () if graph.trace else rows)",
     ),
     Mutation(
-        "paths through what towers were later found to differ in", "graph/ir/traces.py",
+        "paths through what towers were later found to differ in", "graph/ir/shard_traces.py",
         "            self._lead_through(join, op, its)\n", "",
     ),
     Mutation(
@@ -74,11 +74,11 @@ REPAIRS = (
         "kept = {o for o in path if o.definition.reads_value}",
     ),
     Mutation(
-        "gradients of gradients by the formula of a type", "graph/lowering/formulas.py",
+        "gradients of gradients by the formula of a type", "graph/lowering/gradient_formulas.py",
         "result = function(*arrays)", "result = value(*arrays)",
     ),
     Mutation(
-        "the last evaluation of a condition that writes", "graph/ops/loop_lowering.py",
+        "the last evaluation of a condition that writes", "graph/ops/control/while_lowering.py",
         "if self.cond_acts:  # Where", "if False:  # Where",
     ),
 )  # fmt: skip
@@ -93,7 +93,7 @@ FLOWS = (
         "for other in arrays[1:]:", "for other in arrays[1:2]:",
     ),
     Mutation(
-        "tensors that a loop captures", "graph/ops/loops.py",
+        "tensors that a loop captures", "graph/ops/control/while_loop.py",
         "(*flows_of(found, inputs,", "(*flows_of([f.intersection(made.body_vars) for f in found], inputs,",
     ),
     Mutation(
@@ -102,26 +102,26 @@ FLOWS = (
         "sources = [t for t in self.active.intersection(op.inputs) if not (op.bodies and t.dtype is resource)]",
     ),
     Mutation(
-        "what the second branch depends on alone", "graph/ops/control_flow.py",
+        "what the second branch depends on alone", "graph/ops/control/branches.py",
         "differentiable_leaves([a], true) | differentiable_leaves([b], false)", "differentiable_leaves([a], true)",
     ),
     Mutation(
-        "the cotangent of the first branch", "graph/ops/control_flow.py",
+        "the cotangent of the first branch", "graph/ops/control/branches.py",
         "values = [_filled(v, t) for v, t in",
         "values = [_filled(v if which or isinstance(v, Unwritten) else jax.lax.stop_gradient(v), t) for v, t in",
     ),
     Mutation(
-        "rows of a TensorArray that a loop reads", "graph/ops/loop_lowering.py",
+        "rows of a TensorArray that a loop reads", "graph/ops/control/while_lowering.py",
         "rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)",
         "rows = tuple(lax.stop_gradient(walk.taken(self._rows(walk.op.inputs[0]), count)) for walk in self.reads)",
     ),
     Mutation(
-        "rows of a TensorArray that a loop writes", "graph/ops/loop_lowering.py",
+        "rows of a TensorArray that a loop writes", "graph/ops/control/while_lowering.py",
         "self.inits[i] = walk.put(self.inits[i], elements, count)",
         "self.inits[i] = walk.put(self.inits[i], lax.stop_gradient(elements), count)",
     ),
     Mutation(
-        "what enters a loop whose length is found", "graph/ops/loop_lowering.py",
+        "what enters a loop whose length is found", "graph/ops/control/while_lowering.py",
         "lax.scan(masked, (alive, self.start()),", "lax.scan(masked, (alive, lax.stop_gradient(self.start())),",
     ),
     Mutation(

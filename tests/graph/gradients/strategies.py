@@ -18,7 +18,7 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from benchmarks.harness import Devices
 from towerstrat.graph.ir import nest
-from towerstrat.graph.runtime.limits import LIMITS
+from towerstrat.graph.runtime.programs.limits import LIMITS
 
 X = np.array([0.3, -0.7])
 """The input of the first tower; the next one has twice that, and so on."""

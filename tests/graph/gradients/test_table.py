@@ -8,7 +8,7 @@ from tests.graph.gradients.__main__ import difference
 from tests.graph.gradients.covering import combinations, covered
 from tests.graph.gradients.ways import Task, in_graph, in_steps
 from tests.graph.three_ways import within
-from towerstrat.graph.ir import registry
+from towerstrat.graph.ir import op_registry
 
 FACTORS = list(table.FACTORS.values())
 
@@ -65,7 +65,7 @@ def test_the_table_has_all_triples():
 
 def test_an_operation_type_with_bodies_is_in_a_row():
     """Those that hold regions, or are executed or narrowed as what has regions is."""
-    definitions = map(registry.lookup, registry.types())
+    definitions = map(op_registry.lookup, op_registry.types())
     with_bodies = {d.type for d in definitions if "bodies" in d.hidden or d.unroll or d.narrow}
     built = set()
     for name in STRUCTURES:

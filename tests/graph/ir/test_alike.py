@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.ir.alike import Alike
+from towerstrat.graph.ir.trace_comparison import Alike
 
 
 class Thing:

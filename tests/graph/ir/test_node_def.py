@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.definitions import definition
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.original_op_defs import definition
 
 FOLDER = Path(__file__).parents[2] / "golden"
 sys.path.insert(0, str(FOLDER))
@@ -66,7 +66,7 @@ def test_attributes_are_the_originals():
 
 
 def test_every_type_of_the_original_has_its_attributes():
-    known = [t for t in registry.types() if definition(t) is not None]
+    known = [t for t in op_registry.types() if definition(t) is not None]
     assert len(known) > 300
     assert definition("Gelu") is None
     concat = definition("ConcatV2")

@@ -5,15 +5,15 @@ import pickle
 import pytest
 
 from tests.graph.later import cases, module, printed
-from towerstrat.graph.ir import specs, types
-from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir import type_specs, types
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.specs import IndexedSlicesSpec, Specified, TensorSpec, type_spec_from_value
-from towerstrat.graph.ops.array import zeros
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
+from towerstrat.graph.ir.type_specs import IndexedSlicesSpec, Specified, TensorSpec, type_spec_from_value
+from towerstrat.graph.ops.array.arrays import zeros
 
 TF = module(
     TensorSpec=TensorSpec,
-    TypeSpec=specs.TypeSpec,
+    TypeSpec=type_specs.TypeSpec,
     IndexedSlicesSpec=IndexedSlicesSpec,
     IndexedSlices=IndexedSlices,
     type_spec_from_value=type_spec_from_value,

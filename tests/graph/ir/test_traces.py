@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.ir.traces import decides_shape
+from towerstrat.graph.ir.shard_traces import decides_shape
 
 FUNCTIONS = (tf.tanh, tf.sin, tf.exp, tf.abs)
 

@@ -9,7 +9,7 @@ import towerstrat.compat.v2 as tf2
 from tests.fuzz.routes import eager_mode
 from towerstrat.errors import InternalError
 from towerstrat.graph.lowering import gradients as engine
-from towerstrat.graph.ops import control_flow, loops
+from towerstrat.graph.ops.control import branches, while_loop
 from towerstrat.graph.tapes import vectorized
 
 
@@ -71,10 +71,10 @@ def second(w, x):
 
 FLOWS = {
     "loop, initial value": (
-        lambda w, x: tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, w * 1.0])[1], loops
+        lambda w, x: tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, a * x), [0, w * 1.0])[1], while_loop
     ),
-    "loop, captured": (lambda w, x: body_of(lambda: w), loops),
-    "branch": (lambda w, x: tf.cond(x > 1.0, lambda: w * x, lambda: x), control_flow),
+    "loop, captured": (lambda w, x: body_of(lambda: w), while_loop),
+    "branch": (lambda w, x: tf.cond(x > 1.0, lambda: w * x, lambda: x), branches),
     "map, rows": (lambda w, x: tf2.vectorized_map(lambda e: e * x, w * tf.ones([3])), vectorized),
     "map, captured": (lambda w, x: tf2.vectorized_map(lambda e: e * w, tf.ones([3])), vectorized),
 }  # fmt: skip
@@ -94,7 +94,7 @@ def test_a_flow_that_a_structure_does_not_have(graph, name, monkeypatch):
 def test_a_flow_in_a_function(monkeypatch):
     with eager_mode():
         w = tf2.Variable(2.0)
-        monkeypatch.setattr(control_flow, "flows_of", lambda results, *_: tuple(frozenset() for _ in results))
+        monkeypatch.setattr(branches, "flows_of", lambda results, *_: tuple(frozenset() for _ in results))
 
         @tf2.function
         def step(x):
@@ -124,7 +124,7 @@ def test_a_path_that_the_engine_does_not_find(graph, build, monkeypatch):
 def test_a_warning_on_request(graph, monkeypatch, caplog):
     """With ``TOWERSTRAT_GRADIENT_CHECK=warn`` a program goes on without what is missing."""
     monkeypatch.setenv("TOWERSTRAT_GRADIENT_CHECK", "warn")
-    monkeypatch.setattr(control_flow, "flows_of", lambda results, *_: tuple(frozenset() for _ in results))
+    monkeypatch.setattr(branches, "flows_of", lambda results, *_: tuple(frozenset() for _ in results))
     w = tf.get_variable("w", initializer=2.0, use_resource=True)
     y = tf.cond(tf.constant(True), lambda: w * 3.0, lambda: w) + w
     with caplog.at_level(logging.WARNING, "tensorflow"):

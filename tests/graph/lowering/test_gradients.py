@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from tests.graph.control_flow_namespace import namespace
 from tests.spread import spread
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices, IndexedSlicesValue
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops import random
-from towerstrat.graph.ops.collectives import all_reduce, position, select
+from towerstrat.graph.ops.collectives.all_reduce import all_reduce, position, select
+from towerstrat.graph.ops.random import stateful
 
 tf = namespace()
 
@@ -112,7 +112,7 @@ def test_gradients_after_the_variable_changed_see_what_was_read(session):
 
 def test_random_numbers_are_drawn_once(session):
     x = tf.placeholder(tf.float32, [])
-    y = x * x * x * random.random_uniform([], 1.0, 2.0)
+    y = x * x * x * stateful.random_uniform([], 1.0, 2.0)
     (g,) = tf.gradients(y, x)
     (gg,) = tf.gradients(g, x)
     for _ in range(3):

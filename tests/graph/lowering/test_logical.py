@@ -9,11 +9,11 @@ from tests.bounds import close
 from tests.spread import spread
 from tests.towers.common import batches, tpu
 from tests.towers.test_uneven import carried_out
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.ops import logical
-from towerstrat.graph.ops.collectives import all_reduce, position, position_input, select
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ops.collectives import sharding
+from towerstrat.graph.ops.collectives.all_reduce import all_reduce, position, position_input, select
 from towerstrat.towers.contrib.surface import CONTRIB
 from towerstrat.towers.engine.towers import Towers
 
@@ -54,7 +54,7 @@ class Trained:
             self.w = tf.get_variable("w", initializer=tf.constant(W))
 
             def tower(x):
-                y = tf.matmul(x, logical.split_over(self.w, strategy.engine.axis, parts))
+                y = tf.matmul(x, sharding.split_over(self.w, strategy.engine.axis, parts))
                 loss = tf.reduce_mean(tf.square(y))
                 return optimizer.minimize(loss), loss
 
@@ -137,7 +137,7 @@ def test_any_partition_over_one_position(each, parts):
     x = np.random.RandomState(3).rand(24, 12).astype(np.float32)
     v = tf.Variable(x)
     with get_default_graph().under(axis):
-        update = v.assign(logical.split_over(v, axis, parts) * 2.0)
+        update = v.assign(sharding.split_over(v, axis, parts) * 2.0)
     with tf.Session() as sess:
         sess.run(v.initializer)
         np.testing.assert_array_equal(sess.run(update), 2 * x)
@@ -150,8 +150,8 @@ def test_gradients_flow_through_all_of_them(towers, each):
     axis = axis_of(towers, each)
     w, x = tf.Variable(W), tf.constant(X)
     with get_default_graph().under(axis):
-        y = logical.split_over(tf.matmul(x, logical.replicate(w, axis)), axis, [1, each])
-        y = logical.assign_to(tf.square(y), axis, each - 1)
+        y = sharding.split_over(tf.matmul(x, sharding.replicate(w, axis)), axis, [1, each])
+        y = sharding.assign_to(tf.square(y), axis, each - 1)
         loss = tf.reduce_sum(y)
         gradient = tf.gradients(loss, [w, x])
         second = tf.gradients(tf.reduce_sum(tf.square(gradient[1])), w)[0]
@@ -172,14 +172,14 @@ def test_inside_of_loops_and_branches(towers, each):
     axis = axis_of(towers, each)
     w, p = tf.Variable(np.eye(4, dtype=np.float32) * 2), tf.placeholder(tf.bool, [])
     with get_default_graph().under(axis):
-        x = logical.split_over(w, axis, [each, 1])
+        x = sharding.split_over(w, axis, [each, 1])
 
         def body(i, x):
-            return i + 1, logical.split_over(tf.matmul(x, logical.split_over(w, axis, [1, each])), axis, [1, each])
+            return i + 1, sharding.split_over(tf.matmul(x, sharding.split_over(w, axis, [1, each])), axis, [1, each])
 
         _, y = tf.while_loop(lambda i, x: i < 3, body, [0, x], maximum_iterations=3)
-        y = tf.cond(p, lambda: logical.replicate(y, axis), lambda: logical.split_over(y * 3.0, axis, [1, each]))
-        y = tf.cond(p, lambda: logical.split_over(y, axis, [each, 1]), lambda: y)
+        y = tf.cond(p, lambda: sharding.replicate(y, axis), lambda: sharding.split_over(y * 3.0, axis, [1, each]))
+        y = tf.cond(p, lambda: sharding.split_over(y, axis, [each, 1]), lambda: y)
         gradient = tf.gradients(y, w)[0]
     with tf.Session() as sess:
         sess.run(w.initializer)
@@ -199,7 +199,7 @@ def test_variables_that_each_tower_has_its_own_of(towers, each):
                 "v", [4, 6], initializer=tf.zeros_initializer(), synchronization=tf.VariableSynchronization.ON_READ,
                 aggregation=tf.VariableAggregation.SUM, trainable=False,
             )  # fmt: skip
-            return v, v.assign_add(logical.split_over(v, strategy.engine.axis, [1, each]) + 1.0)
+            return v, v.assign_add(sharding.split_over(v, strategy.engine.axis, [1, each]) + 1.0)
 
         v, update = strategy.call_for_each_tower(tower)
         sess.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
@@ -212,7 +212,7 @@ def test_a_position_of_two_devices_prints_once_and_runs_what_one_device_runs(cap
     axis = axis_of(1, 2)
     v = tf.Variable(np.arange(6, dtype=np.float32))
     with get_default_graph().under(axis):
-        x = logical.split_over(v, axis, [2])
+        x = sharding.split_over(v, axis, [2])
         with tf.control_dependencies([tf.print("sum", tf.reduce_sum(x))]):
             y = x * 2.0
         some = tf.boolean_mask(y, y > 4.0)
@@ -231,17 +231,17 @@ def test_draws_do_not_depend_on_how_they_are_split():
         with tf.Graph().as_default(), tf.Session() as sess:
             axis = axis_of(1, each)
             with get_default_graph().under(axis):
-                found.append(sess.run(logical.split_over(tf.random_uniform([8, 8], seed=3), axis, [each, 1])))
+                found.append(sess.run(sharding.split_over(tf.random_uniform([8, 8], seed=3), axis, [each, 1])))
     np.testing.assert_array_equal(*found)
 
 
 def test_what_assign_says_is_recorded():
     axis = axis_of(1, 4)
-    x = logical.assign_to(tf.constant(X), axis, 3)
+    x = sharding.assign_to(tf.constant(X), axis, 3)
     assert (x.op.type, x.op.get_attr("_logical_device"), x.shape) == ("XlaSharding", 3, (4, 8))
     for number in (-1, 4):
         with pytest.raises(ValueError, match="less than the number of logical devices of a replica, 4; got"):
-            logical.assign_to(tf.constant(X), axis, number)
+            sharding.assign_to(tf.constant(X), axis, number)
 
 
 @pytest.mark.parametrize(
@@ -255,14 +255,14 @@ def test_what_assign_says_is_recorded():
 )
 def test_partitions_that_are_refused(parts, message):
     with pytest.raises(ValueError, match=message):
-        logical.split_over(tf.constant(X), axis_of(1, 4), parts)
+        sharding.split_over(tf.constant(X), axis_of(1, 4), parts)
 
 
 def test_sizes_and_ranks_that_are_refused():
     axis = axis_of(1, 4)
     with pytest.raises(ValueError, match=r"divisible by partition_dimensions\[1\]; 6 is not by 4"):
-        logical.split_over(tf.zeros([8, 6]), axis, [1, 4])
-    for function in (lambda x: logical.split_over(x, axis, [4]), lambda x: logical.replicate(x, axis)):
+        sharding.split_over(tf.zeros([8, 6]), axis, [1, 4])
+    for function in (lambda x: sharding.split_over(x, axis, [4]), lambda x: sharding.replicate(x, axis)):
         with pytest.raises(ValueError, match="rank"):
             function(tf.placeholder(tf.float32))
     with pytest.raises(ValueError, match="Expected positions of 2 devices each, got 3 devices"):
@@ -273,7 +273,7 @@ def test_a_size_that_is_not_known_is_taken_as_it_comes():
     axis = axis_of(1, 2)
     x = tf.placeholder(tf.float32, [None, 4])
     with get_default_graph().under(axis):
-        y = logical.split_over(x, axis, [2, 1]) + 1.0
+        y = sharding.split_over(x, axis, [2, 1]) + 1.0
     with tf.Session() as sess:
         for rows in (2, 4, 3):
             np.testing.assert_array_equal(sess.run(y, {x: np.ones((rows, 4))}), np.full((rows, 4), 2.0))
@@ -286,7 +286,7 @@ def test_functions_of_eager_programs(later_behavior):
     @tf.function
     def step(x):
         with get_default_graph().under(axis), tf.GradientTape() as tape:
-            loss = tf.reduce_sum(tf.matmul(x, logical.split_over(v, axis, [1, 2])))
+            loss = tf.reduce_sum(tf.matmul(x, sharding.split_over(v, axis, [1, 2])))
             v.assign_sub(0.1 * tape.gradient(loss, v))
         return loss
 
@@ -296,7 +296,7 @@ def test_functions_of_eager_programs(later_behavior):
     close(v.numpy(), wanted, 4 + 2)
     close((v + 1.0).numpy(), wanted + 1, 4 + 3)
     close(step(tf.constant(X)).numpy(), (X @ wanted).sum(), 6 + 8 + 48, (X @ np.abs(wanted)).sum())
-    np.testing.assert_array_equal(logical.split_over(tf.constant(X), axis, [1, 2]).numpy(), X)
+    np.testing.assert_array_equal(sharding.split_over(tf.constant(X), axis, [1, 2]).numpy(), X)
 
 
 @pytest.mark.parametrize(("towers", "each"), [(2, 1), (1, 2), (2, 2)])
@@ -307,7 +307,7 @@ def test_values_go_from_programs_of_some_devices_to_those_of_others(later_behavi
     @tf.function
     def spread(x):
         with get_default_graph().under(axis):
-            y = logical.split_over(x * v, axis, [each, 1])
+            y = sharding.split_over(x * v, axis, [each, 1])
             return all_reduce(y, axis, "mean") + 1.0
 
     @tf.function
@@ -326,7 +326,7 @@ def test_a_tape_outside_of_a_function_that_runs_on_two_devices(later_behavior):
     @tf.function
     def spread(x):
         with get_default_graph().under(axis):
-            return tf.exp(logical.split_over(tf.matmul(x, v) * 0.1, axis, [1, 2]))
+            return tf.exp(sharding.split_over(tf.matmul(x, v) * 0.1, axis, [1, 2]))
 
     with tf.GradientTape() as tape:
         tape.watch(x)
@@ -346,18 +346,18 @@ def test_towers_that_take_different_ways_do_not_wait_for_each_other(towers, each
     w = tf.Variable(W[:, :8])
     with get_default_graph().under(axis):
         number = position(axis)
-        x = logical.split_over(tf.eye(8) * tf.cast(number + 1, tf.float32), axis, [each, 1])
+        x = sharding.split_over(tf.eye(8) * tf.cast(number + 1, tf.float32), axis, [each, 1])
 
         def product():
-            y = tf.matmul(logical.split_over(x, axis, [1, each]), logical.split_over(w, axis, [each, 1]))
-            return logical.split_over(y, axis, [1, each])
+            y = tf.matmul(sharding.split_over(x, axis, [1, each]), sharding.split_over(w, axis, [each, 1]))
+            return sharding.split_over(y, axis, [1, each])
 
-        y = tf.cond(tf.equal(number, 0), product, lambda: logical.split_over(x, axis, [each, 1]) * 2.0)
+        y = tf.cond(tf.equal(number, 0), product, lambda: sharding.split_over(x, axis, [each, 1]) * 2.0)
         gradient = tf.gradients(y, w)[0]
         _, z = tf.while_loop(
             lambda k, z: k <= number,
-            lambda k, z: (k + 1, logical.split_over(tf.matmul(z, w), axis, [1, each])),
-            [0, logical.split_over(x, axis, [each, 1])],
+            lambda k, z: (k + 1, sharding.split_over(tf.matmul(z, w), axis, [1, each])),
+            [0, sharding.split_over(x, axis, [each, 1])],
         )
     with tf.Session() as sess:
         sess.run(w.initializer)
@@ -380,8 +380,8 @@ def test_batches_of_different_sizes(sizes):
         w = tf.get_variable("w", initializer=W)
 
         def tower():
-            y = logical.split_over(tf.matmul(x, logical.split_over(w, axis, [1, 2])), axis, [1, 2])
-            loss = tf.reduce_sum(tf.square(logical.replicate(y, axis)))
+            y = sharding.split_over(tf.matmul(x, sharding.split_over(w, axis, [1, 2])), axis, [1, 2])
+            loss = tf.reduce_sum(tf.square(sharding.replicate(y, axis)))
             return loss, tf.gradients(loss, w)[0]
 
         loss, gradient = strategy.call_for_each_tower(tower)

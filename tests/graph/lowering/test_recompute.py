@@ -6,10 +6,13 @@ import pytest
 from tests.bounds import close
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.convert import constant, placeholder
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops import array, linalg, math, random, reductions
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.linalg import products
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.random import stateful
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.custom_gradients import custom_gradient, grad_pass_through, recompute_grad
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.tapes.vectorized import vectorized_map
@@ -19,7 +22,7 @@ X = np.random.RandomState(0).randn(3, 4).astype(np.float32)
 
 
 def block(x, w):
-    return math.tanh(math.sin(linalg.matmul(math.tanh(x), w)))
+    return arithmetic.tanh(arithmetic.sin(products.matmul(arithmetic.tanh(x), w)))
 
 
 def sines(step):
@@ -135,7 +138,7 @@ def test_passing_gradients_through_several_arguments():
         x, y = constant(2.0), constant(3.0)
         with GradientTape() as tape:
             tape.watch([x, y])
-            a, b = grad_pass_through(lambda p, q: (math.floor(p), math.floor(q)))(x, y)
+            a, b = grad_pass_through(lambda p, q: (arithmetic.floor(p), arithmetic.floor(q)))(x, y)
             z = a * b
         assert [float(g) for g in tape.gradient(z, [x, y])] == [3.0, 2.0]
 
@@ -148,7 +151,7 @@ def rows_of(x):
 
 
 def outer_sum(row):
-    return reductions.reduce_sum(array.expand_dims(row, 0) * array.expand_dims(row, 1), 0)
+    return reductions.reduce_sum(arrays.expand_dims(row, 0) * arrays.expand_dims(row, 1), 0)
 
 
 def test_rows_at_once_in_a_graph():
@@ -175,16 +178,18 @@ def test_rows_at_once_read_variables():
 
 def test_rows_that_draw_are_computed_one_by_one():
     with eager_mode():
-        drawn = vectorized_map(lambda r: r + random.random_uniform([]), constant(np.zeros(5, np.float32))).numpy()
+        drawn = vectorized_map(lambda r: r + stateful.random_uniform([]), constant(np.zeros(5, np.float32))).numpy()
         assert len(set(drawn.tolist())) == 5
         with pytest.raises(ValueError, match="fallback_to_while_loop"):
-            vectorized_map(lambda r: r + random.random_uniform([]), constant([1.0, 2.0]), fallback_to_while_loop=False)
+            vectorized_map(
+                lambda r: r + stateful.random_uniform([]), constant([1.0, 2.0]), fallback_to_while_loop=False
+            )
 
 
 def test_rows_that_assign_are_computed_one_by_one():
     with eager_mode():
         v = Variable(np.float32(0.0))
-        found = vectorized_map(lambda r: array.identity(v.assign_add(r)), constant([1.0, 2.0, 3.0]))
+        found = vectorized_map(lambda r: arrays.identity(v.assign_add(r)), constant([1.0, 2.0, 3.0]))
         np.testing.assert_allclose(found.numpy(), [1.0, 3.0, 6.0])
         assert v.numpy() == 6.0
 

@@ -11,9 +11,9 @@ from jax.sharding import PartitionSpec
 from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.lowering.kinds import ByKind, Kinds, same
-from towerstrat.graph.lowering.switched import switched
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.lowering.class_switch import switched
+from towerstrat.graph.lowering.shard_classes import ByKind, Kinds, same
 
 
 def test_a_value_gives_back_its_parts():

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from tests.golden.array_mathematics_cases import CASES, DYNAMIC, INPUTS, SHAPES, static_shape, used
-from tests.graph.ops.array_namespace import namespace
+from tests.graph.ops.array.array_namespace import namespace
 from tests.spread import spread
-from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
-from towerstrat.graph.ir.core import get_default_graph, reset_default_graph
+from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops.array import where, where_v2
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.array.arrays import where, where_v2
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variables import Variable
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "array_mathematics.json").read_text())

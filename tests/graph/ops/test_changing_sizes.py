@@ -8,7 +8,7 @@ import towerstrat.compat.v2 as tf2
 from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
-from towerstrat.graph.runtime.program import Program
+from towerstrat.graph.runtime.programs.device_program import Program
 
 TABLE = (np.arange(60, dtype=np.float32).reshape(20, 3) * 37 % 20 - 9) / 4
 

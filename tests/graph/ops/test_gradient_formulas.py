@@ -20,8 +20,8 @@ from tests.golden.gradient_formulas_cases import (
 )
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
-from towerstrat.graph.ir import registry
-from towerstrat.graph.lowering import connectivity
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.lowering import gradient_paths
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "gradient_formulas.json").read_text())
 JOBS = [(case, case, None, False) for case in PLAIN]
@@ -154,5 +154,5 @@ def test_complex_values_where_a_run_goes_operation_by_operation():
 
 
 def test_types_that_connectivity_names_exist():
-    named = connectivity.LINEAR | connectivity.BILINEAR | connectivity.QUOTIENTS | connectivity.ROWWISE
-    assert named <= set(registry.types())
+    named = gradient_paths.LINEAR | gradient_paths.BILINEAR | gradient_paths.QUOTIENTS | gradient_paths.ROWWISE
+    assert named <= set(op_registry.types())

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from tests.golden.array_mathematics_cases import CASES, INPUTS, used
-from tests.graph.ops.array_namespace import namespace
-from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
-from towerstrat.graph.ir.core import get_default_graph
+from tests.graph.ops.array.array_namespace import namespace
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.runtime.sessions.session import Session
 
 TF = namespace()
 WIDE = {"int64", "uint64", "float64", "complex128"}

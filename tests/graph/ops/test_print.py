@@ -8,13 +8,13 @@ from tests.graph.later import cases, module, printed
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import types
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ops.array import range as tf_range
-from towerstrat.graph.ops.array import reshape, shape, zeros
-from towerstrat.graph.ops.host import print_v2
-from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ops.array.arrays import range as tf_range
+from towerstrat.graph.ops.array.arrays import reshape, shape, zeros
+from towerstrat.graph.ops.control.while_loop import while_loop
+from towerstrat.graph.ops.host.python_calls import print_v2
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable
 

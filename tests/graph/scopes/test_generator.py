@@ -9,12 +9,12 @@ from tests.spread import spread
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import types
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.stateless_random import Algorithm, stateless_normal
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.random.stateless import Algorithm, stateless_normal
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.scopes import generator
 from towerstrat.graph.scopes.generator import Generator
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
@@ -87,7 +87,7 @@ def test_each_tower_draws_numbers_of_its_own():
         made = g.normal([2])
     session = Session()
     session.run(global_variables_initializer())
-    values = session.run([collectives.select(made, axis, i) for i in range(3)])
+    values = session.run([all_reduce.select(made, axis, i) for i in range(3)])
     assert len(np.unique(np.stack(values), axis=0)) == 3
     np.testing.assert_array_equal(session.run(g.state), [3 + 2 * 256, 0, 0])
 

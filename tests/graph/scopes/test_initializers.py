@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from tests.bounds import close
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
-from towerstrat.graph.ops.array import ones
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.array.arrays import ones
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.scopes import initializers as i
 from towerstrat.graph.scopes.variable_scope import get_variable
 from towerstrat.graph.variables.partitioned import PartitionInfo, fixed_size_partitioner

@@ -7,7 +7,7 @@ import towerstrat.compat.v1 as tf
 from towerstrat.compat.v1names import contrib_eager
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.scopes.template import EagerTemplate, make_template
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.default_graph import add_to_collection, get_collection, name_scope
-from towerstrat.graph.ops.reductions import reduce_sum
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.scopes.variable_scope import get_local_variable, get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.scopes.variable_store import AUTO_REUSE, EagerVariableStore, VariableStore
 from towerstrat.graph.variables.partitioned import fixed_size_partitioner

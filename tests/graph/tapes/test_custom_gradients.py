@@ -6,9 +6,9 @@ import pytest
 
 from tests.graph.control_flow_namespace import namespace
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops.collectives import position, select
+from towerstrat.graph.ops.collectives.all_reduce import position, select
 
 tf = namespace()
 

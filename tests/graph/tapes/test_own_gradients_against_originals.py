@@ -11,7 +11,7 @@ from tests.graph.control_flow_namespace import namespace
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.tapes.custom_gradients import custom_gradient, recompute_grad
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "own_gradients.json").read_text())

@@ -9,14 +9,14 @@ from towerstrat.errors import InvalidArgumentError, UnknownError, UnsupportedErr
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import types
-from towerstrat.graph.ir.convert import constant, placeholder
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops.array import ones
-from towerstrat.graph.ops.control_flow import cond
-from towerstrat.graph.ops.host import numpy_function
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.array.arrays import ones
+from towerstrat.graph.ops.control.branches import cond
+from towerstrat.graph.ops.host.python_calls import numpy_function
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.tapes.py_function import py_function
 

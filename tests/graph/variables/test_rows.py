@@ -5,10 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from towerstrat.graph.ir.convert import constant
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import as_dtype
-from towerstrat.graph.ops.reductions import reduce_sum
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.math.reductions import reduce_sum
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.rows import DENSE_BELOW, PADDING, CellRows, RowSum, repeated, sum_repeated, write_rows
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable

@@ -11,7 +11,7 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from tests.golden import distribute_cases
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.towers.distribute.values import from_parts
 
 

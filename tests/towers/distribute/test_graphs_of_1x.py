@@ -8,7 +8,7 @@ import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
 from tests.bounds import close
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.runtime.step_loop import lower_loop
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 

@@ -12,8 +12,8 @@ from benchmarks.harness import Devices
 from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.data_loop import lower_data_loop
-from towerstrat.graph.runtime.step_loop import lower_loop
+from towerstrat.graph.runtime.loops.data_loop_stage import lower_data_loop
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 
 STEPS, BATCH, FEATURES = 10, 8, 32
 RANDOM = np.random.RandomState(0)

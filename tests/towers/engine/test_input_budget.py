@@ -9,10 +9,10 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
-from towerstrat.graph.runtime import feeding
-from towerstrat.graph.runtime.limits import LIMITS, Limits, _from_environment
-from towerstrat.graph.runtime.pace import Pace
-from towerstrat.graph.runtime.program import Program
+from towerstrat.graph.runtime.loops import input_chunks
+from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.programs.device_program import Program
+from towerstrat.graph.runtime.programs.limits import LIMITS, Limits, _from_environment
 
 SUM = tf.VariableAggregation.SUM
 
@@ -20,7 +20,7 @@ SUM = tf.VariableAggregation.SUM
 @pytest.fixture(autouse=True)
 def patient(monkeypatch):
     """No program starts early because the input is slow on the machine that runs the tests."""
-    monkeypatch.setattr(feeding, "_PATIENCE", 1e9)
+    monkeypatch.setattr(input_chunks, "_PATIENCE", 1e9)
     monkeypatch.setattr(LIMITS, "program_seconds", 1e9)
 
 
@@ -89,7 +89,7 @@ def test_a_run_whose_input_fits_is_one_program_from_the_second_run_on(towers, pr
 def test_no_more_input_is_held_than_the_budget_says(monkeypatch, towers, programs):
     monkeypatch.setattr(LIMITS, "input_bytes", 12_000 * towers)
     alive, highest = {}, [0]
-    aligned = feeding._aligned
+    aligned = input_chunks._aligned
 
     def noted(shape, dtype):
         buffer = aligned(shape, dtype)
@@ -99,7 +99,7 @@ def test_no_more_input_is_held_than_the_budget_says(monkeypatch, towers, program
         highest[0] = max(highest[0], sum(alive.values()))
         return buffer
 
-    monkeypatch.setattr(feeding, "_aligned", noted)
+    monkeypatch.setattr(input_chunks, "_aligned", noted)
     strategy = tpu(towers)
     with strategy.scope():
         v, run_op, sess = started(strategy, 97, size=100)
@@ -203,7 +203,7 @@ def test_a_signal_while_a_program_is_called_finds_the_state_whole(monkeypatch, n
 
 
 def test_input_that_is_slow_starts_programs_early_and_in_order(monkeypatch, programs):
-    monkeypatch.setattr(feeding, "_PATIENCE", 0.0)
+    monkeypatch.setattr(input_chunks, "_PATIENCE", 0.0)
     strategy = tpu(2)
     with strategy.scope():
         v, run_op, sess = started(strategy, 300)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.runtime.pace import Pace
+from towerstrat.graph.runtime.loops.chunk_sizing import Pace
 
 SUM = tf.VariableAggregation.SUM
 

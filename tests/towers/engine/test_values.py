@@ -7,7 +7,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import run, tpu
-from towerstrat.graph.ir.device import canonical
+from towerstrat.graph.ir.device_names import canonical
 from towerstrat.towers.engine import values
 
 lib = tf.contrib.distribute

@@ -3,7 +3,7 @@
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.ops.collectives import position
+from towerstrat.graph.ops.collectives.all_reduce import position
 
 tpu = tf.contrib.tpu
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.runtime.limits import LIMITS
+from towerstrat.graph.runtime.programs.limits import LIMITS
 
 ROWS = np.random.RandomState(3).randn(40, 3).astype(np.float32)
 

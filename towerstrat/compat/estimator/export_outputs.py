@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 
 from towerstrat.compat.estimator import keys
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import constant
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import string
 
 Outputs = Tensor | Mapping[Any, Tensor]

@@ -7,10 +7,10 @@ from typing import Any
 
 from towerstrat.compat.estimator.export_outputs import PredictOutput
 from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
-from towerstrat.graph.ops.clip import clip_by_global_norm
-from towerstrat.graph.ops.sparse.dense import sparse_tensor_to_dense
+from towerstrat.graph.ops.nn.clipping import clip_by_global_norm
+from towerstrat.graph.ops.sparse.dense_conversion import sparse_tensor_to_dense
 from towerstrat.training.optimizers.wrapping import OptimizerWrapper
 
 

@@ -11,15 +11,15 @@ from towerstrat.compat.estimator.keys import EstimatorModeKeys
 from towerstrat.compat.estimator.tower_optimizer import Replicas, TowerOptimizer, scale_loss, summed
 from towerstrat.compat.utilities.deprecation import deprecated
 from towerstrat.compat.utilities.inspection import fn_args
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import control_dependencies, device, get_collection, name_scope
-from towerstrat.graph.ir.device import merge_device
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.device_names import merge_device
+from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
-from towerstrat.graph.ops.array import concat, split, stack, zeros_like
-from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.ops.segments import add_n
-from towerstrat.graph.ops.sparse.parts import sparse_split
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array.arrays import concat, split, stack, zeros_like
+from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.indexing.segments import add_n
+from towerstrat.graph.ops.sparse.concat_split import sparse_split
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs

@@ -7,14 +7,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.compat.utilities.deprecation import deprecated
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies, device, name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.array import concat
-from towerstrat.graph.ops.control_flow import no_op
-from towerstrat.graph.ops.math import div
-from towerstrat.graph.ops.segments import add_n
+from towerstrat.graph.ops.array.arrays import concat
+from towerstrat.graph.ops.control.branches import no_op
+from towerstrat.graph.ops.indexing.segments import add_n
+from towerstrat.graph.ops.math.arithmetic import div
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training.losses import Reduction
 from towerstrat.training.optimizers.wrapping import OptimizerWrapper

@@ -9,8 +9,8 @@ import jax
 
 from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.context import context as eager_context
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS
 from towerstrat.platform.messages import ConfigProto
 
 

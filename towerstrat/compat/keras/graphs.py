@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 
 
 class _OfFunctions(type):

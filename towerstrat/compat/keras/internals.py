@@ -7,10 +7,10 @@ from typing import Any
 
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.composite import Composite
+from towerstrat.graph.ir.composite_values import Composite
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.specs import Specified
-from towerstrat.graph.ir.trace import CONVERSION, Status
+from towerstrat.graph.ir.type_specs import Specified
+from towerstrat.graph.ir.user_lines import CONVERSION, Status
 from towerstrat.graph.variables.variables import Variable
 
 

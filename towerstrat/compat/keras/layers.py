@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.partitioned import PartitionedVariable

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from towerstrat.graph.ir import nest, structures
+from towerstrat.graph.ir import nest, nest_v2
 
 
 def is_mapping(obj: Any) -> bool:
@@ -58,7 +58,7 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
     """
     parts = [flatten_up_to(shallow_tree, each, **kwargs) for each in inputs]
     results = [func(*each) for each in zip(*parts, strict=True)]
-    return structures.pack_sequence_as(shallow_tree, results)
+    return nest_v2.pack_sequence_as(shallow_tree, results)
 
 
 def get_traverse_shallow_structure(

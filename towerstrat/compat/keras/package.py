@@ -28,7 +28,7 @@ import numpy as np
 from towerstrat.compat.keras.release import RELEASE
 from towerstrat.compat.utilities import exports
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.operators import EQUALITY
+from towerstrat.graph.ir.python_operators import EQUALITY
 from towerstrat.platform.deferred import Deferred, without_collections
 
 if TYPE_CHECKING:

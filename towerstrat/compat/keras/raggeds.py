@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops.assertions import assert_equal
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ops.control.assertions import assert_equal
 
 _MESSAGE = "Inputs must have identical ragged splits"
 

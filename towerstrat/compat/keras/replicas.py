@@ -9,7 +9,7 @@ from typing import Any
 import jax
 
 from towerstrat.graph.ir.default_graph import device, name_scope
-from towerstrat.graph.ops import array
+from towerstrat.graph.ops.array import arrays
 from towerstrat.platform import logs
 
 
@@ -70,7 +70,7 @@ def _slice(keras: Any, inputs: Any, i: int, parts: int) -> Any:
     """A layer's output: the i-th part of a batch, the last of which has the rows that are left."""
 
     def rows(data: Any) -> Any:
-        batch = array.shape(data)[0]
+        batch = arrays.shape(data)[0]
         step = batch // parts
         return data[i * step :] if i == parts - 1 else data[i * step : (i + 1) * step]
 

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Any, NoReturn, TypeVar, Union
 
 from towerstrat.compat.names import bases, known
-from towerstrat.graph.ir.composite import Convertible, Fetchable
+from towerstrat.graph.ir.composite_values import Convertible, Fetchable
 from towerstrat.graph.ir.types import DType
 
 _C = TypeVar("_C", bound=type)

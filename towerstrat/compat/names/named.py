@@ -18,7 +18,7 @@ class Named(NamedTuple):
     """A name of a module that is imported when the value is asked for.
 
     Attributes:
-      module: such as ``towerstrat.graph.ops.array``.
+      module: such as ``towerstrat.graph.ops.array.arrays``.
       name: in the module, dotted for an attribute of what has it.
     """
 

@@ -13,7 +13,7 @@ from towerstrat.compat.estimator.package import Binding
 from towerstrat.compat.keras.package import Names
 from towerstrat.compat.names import corners, keras, known, name_file, slim, table
 from towerstrat.compat.names.named import Joined, Named, Packaged, named
-from towerstrat.graph.runtime import operations  # noqa: F401  (registers what graphs are made of)
+from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (registers what graphs are made of)
 
 
 class Namespace(ModuleType):

@@ -66,7 +66,14 @@ def _values(api: int) -> dict[str, Any]:
 
 # ---- functions know their public names ------------------------------------------------------------------------------
 
-_ROOMS = ("graph.ops.", "graph.ir.convert", "compat.v1names.", "compat.v2names.", "towers.ops.", "training.ranks")
+_ROOMS = (
+    "graph.ops.",
+    "graph.ir.tensor_conversion",
+    "compat.v1names.",
+    "compat.v2names.",
+    "towers.ops.",
+    "training.ranks",
+)
 """Where functions of tensors are, below ``towerstrat``."""
 _FIRST = (
     "debugging",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from towerstrat.compat import importer
 from towerstrat.compat.names import keras, known, namespace, no_effect, slim
 from towerstrat.compat.names.namespace import Namespace
-from towerstrat.graph.runtime import config
+from towerstrat.graph.runtime.sessions import session_config as config
 
 
 class Status(enum.Enum):

@@ -18,8 +18,8 @@ from towerstrat import errors
 from towerstrat.compat.names import table
 from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
 from towerstrat.compat.program.versions import Api
-from towerstrat.graph.ir.trace import is_packaged
-from towerstrat.graph.runtime.limits import LIMITS, STEPS_PER_RETURN
+from towerstrat.graph.ir.user_lines import is_packaged
+from towerstrat.graph.runtime.programs.limits import LIMITS, STEPS_PER_RETURN
 from towerstrat.platform import accounts, compilation_cache, devices
 from towerstrat.platform.accounts import ACCOUNTS
 from towerstrat.platform.progress import SCREEN

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ops import control_flow
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ops.control import branches
 from towerstrat.graph.variables.variables import Variable
 
 Pairs = Mapping[Any, Callable[[], Any]] | Sequence[tuple[Any, Callable[[], Any]]]
@@ -45,7 +45,7 @@ def smart_cond(
             raise TypeError(f"`{what}` must be callable, got {function!r}.")
     value = smart_constant_value(pred)
     if value is None:
-        return control_flow.cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
+        return branches.cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
     return true_fn() if value else false_fn()  # type: ignore[misc]
 
 
@@ -71,7 +71,7 @@ def smart_case(
             open_pairs.append((pred, function))
     if not open_pairs and default is not None:
         return default()
-    return control_flow.case(open_pairs, default, exclusive=exclusive, name=name)
+    return branches.case(open_pairs, default, exclusive=exclusive, name=name)
 
 
 def cond_of_variable(
@@ -82,7 +82,7 @@ def cond_of_variable(
 ) -> Any:
     """``smart_cond`` of ``tensorflow.python.layers.utils``: ``pred`` may be a variable too."""
     if isinstance(pred, Variable):
-        return control_flow.cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
+        return branches.cond(pred, true_fn=true_fn, false_fn=false_fn, name=name)
     return smart_cond(pred, true_fn, false_fn, name)
 
 

@@ -6,9 +6,9 @@ Some choose between two implementations of the original that give the same value
 from __future__ import annotations
 
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.originals import ORIGINAL
+from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.shapes import disable_v2_tensorshape, enable_v2_tensorshape
-from towerstrat.graph.ops.equality import disable_tensor_equality, enable_tensor_equality
+from towerstrat.graph.ops.math.equality import disable_tensor_equality, enable_tensor_equality
 
 
 def enable_v2_behavior() -> None:

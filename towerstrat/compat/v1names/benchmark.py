@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.stacks import get_default_session
-from towerstrat.graph.runtime.session import BaseSession, Session
-from towerstrat.graph.runtime.timeline import Timeline
+from towerstrat.graph.ir.context_stacks import get_default_session
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.runtime.sessions.session import BaseSession, Session
+from towerstrat.graph.runtime.sessions.timeline import Timeline
 from towerstrat.platform import logs, messages
 
 _PREFIX = "TEST_REPORT_FILE_PREFIX"

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.graph.ir.types import as_dtype, bfloat16, float32
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.scopes.variable_scope import VariableScope, variable_scope
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.platform import logs
 
 

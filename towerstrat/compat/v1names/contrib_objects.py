@@ -14,9 +14,9 @@ import numpy as np
 from towerstrat.checkpoints import object_graph_keys as object_names
 from towerstrat.errors import NotFoundError
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.types import DType, as_dtype
-from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import VARIABLE_VALUE, Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable, variable_creator_scope

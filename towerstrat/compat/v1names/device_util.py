@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from towerstrat.graph.eager.mode import executing_eagerly_outside_functions
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.device import merge_device
+from towerstrat.graph.ir.device_names import merge_device
+from towerstrat.graph.ir.graph import get_default_graph
 
 
 def canonicalize(d: str | None, default: str | None = None) -> str:

@@ -18,12 +18,12 @@ import numpy as np
 from towerstrat.compat.v1names.benchmark import pattern_of, run_benchmarks
 from towerstrat.errors import OpError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import entered_graphs, get_default_graph, reset_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.context_stacks import get_default_session
+from towerstrat.graph.ir.graph import entered_graphs, get_default_graph, reset_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
-from towerstrat.graph.ops.random import set_random_seed
-from towerstrat.graph.runtime.session import BaseSession, Session
+from towerstrat.graph.ops.random.stateful import set_random_seed
+from towerstrat.graph.runtime.sessions.session import BaseSession, Session
 
 _SEED = 87654321
 

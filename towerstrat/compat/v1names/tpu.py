@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import Operation
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.ir.graph import Operation
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.platform import devices
 from towerstrat.towers.cluster.topology import Topology, topology_of
 

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 
 from towerstrat.compat.v2names.refusal import refuse
-from towerstrat.graph.ir import convert
 from towerstrat.graph.ir import default_graph as scopes
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir import tensor_conversion
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import float32, int32
-from towerstrat.graph.ops import array, control_flow, indexing, matrices, spatial
+from towerstrat.graph.ops.array import arrays, padding
+from towerstrat.graph.ops.control import branches
+from towerstrat.graph.ops.indexing import gather_scatter
+from towerstrat.graph.ops.linalg import decompositions
 
 _LAYOUT = "There is no DTensor; use jax.sharding on the values."
 
@@ -28,7 +31,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str = "Cons
         count = np.size(value)
         if count not in (1, wanted):
             raise TypeError(f"Expected {wanted} values for shape {as_shape(shape)} (or a single one), got {count}.")
-    return convert.constant(value, dtype, shape, name)
+    return tensor_conversion.constant(value, dtype, shape, name)
 
 
 def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None) -> Tensor:
@@ -38,117 +41,117 @@ def convert_to_tensor(value: Any, dtype: Any = None, dtype_hint: Any = None, nam
       dtype: the element type that is required.
       dtype_hint: the element type to use if the value allows it.
     """
-    return convert.convert_to_tensor(value, dtype, name, dtype_hint)
+    return tensor_conversion.convert_to_tensor(value, dtype, name, dtype_hint)
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of zeros (False, empty strings)."""
     refuse("tf.zeros", _LAYOUT, layout=(layout, None))
-    return array.zeros(shape, dtype, name)
+    return arrays.zeros(shape, dtype, name)
 
 
 def ones(shape: Any, dtype: Any = float32, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of ones (True)."""
     refuse("tf.ones", _LAYOUT, layout=(layout, None))
-    return array.ones(shape, dtype, name)
+    return arrays.ones(shape, dtype, name)
 
 
 def fill(dims: Any, value: Any, name: str | None = None, layout: Any = None) -> Tensor:
     """A tensor of one value."""
     refuse("tf.fill", _LAYOUT, layout=(layout, None))
-    return array.fill(dims, value, name)
+    return arrays.fill(dims, value, name)
 
 
 def zeros_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
     """Zeros of the shape, and unless ``dtype`` is given of the element type, of a tensor."""
     refuse("tf.zeros_like", _LAYOUT, layout=(layout, None))
-    return array.zeros_like(input, dtype, name)
+    return arrays.zeros_like(input, dtype, name)
 
 
 def ones_like(input: Any, dtype: Any = None, name: str | None = None, layout: Any = None) -> Tensor:
     """Ones of the shape, and unless ``dtype`` is given of the element type, of a tensor."""
     refuse("tf.ones_like", _LAYOUT, layout=(layout, None))
-    return array.ones_like(input, dtype, name)
+    return arrays.ones_like(input, dtype, name)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
     """``num`` evenly spaced floats from ``start`` to ``stop``, both included."""
     refuse("tf.linspace", "Transpose the result.", axis=(axis, 0))
-    return array.linspace(start, stop, num, name)
+    return arrays.linspace(start, stop, num, name)
 
 
 def shape(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The sizes of a tensor as a vector of ``out_type`` (int32)."""
-    return array.shape(input, name, out_type or int32)
+    return arrays.shape(input, name, out_type or int32)
 
 
 def size(input: Any, out_type: Any = None, name: str | None = None) -> Tensor:
     """The number of elements, a scalar of ``out_type`` (int32)."""
-    return array.size(input, name, out_type or int32)
+    return arrays.size(input, name, out_type or int32)
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     """A dimension of size 1 more, in front of dimension ``axis``."""
-    return array.expand_dims(input, axis, name)
+    return arrays.expand_dims(input, axis, name)
 
 
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """Dimensions of size 1 dropped: the given ones, or all."""
-    return array.squeeze(input, axis, name)
+    return arrays.squeeze(input, axis, name)
 
 
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "transpose") -> Tensor:
     """Dimension i of the result is dimension ``perm[i]``; all in reverse order by default."""
-    return array.transpose(a, perm, name, conjugate)
+    return arrays.transpose(a, perm, name, conjugate)
 
 
 def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """Elements moved by ``shift`` along a dimension; what leaves at one end comes in at the other."""
-    return array.identity(array.roll(input, shift, axis), name or "Roll")
+    return arrays.identity(arrays.roll(input, shift, axis), name or "Roll")
 
 
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:
     """``paddings[i] = (before, after)`` elements more along dimension i."""
-    return spatial.pad(tensor, paddings, mode, name, constant_values)
+    return padding.pad(tensor, paddings, mode, name, constant_values)
 
 
 def reverse_sequence(
     input: Any, seq_lengths: Any, seq_axis: Any = None, batch_axis: Any = None, name: str | None = None
 ) -> Tensor:
     """The first ``seq_lengths[b]`` elements of each batch entry in reverse order."""
-    return spatial.reverse_sequence(input, seq_lengths, seq_axis, batch_axis, name)
+    return padding.reverse_sequence(input, seq_lengths, seq_axis, batch_axis, name)
 
 
 def space_to_batch(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """Blocks of space become batch entries, after zero padding."""
-    return spatial.space_to_batch_nd(input, block_shape, paddings, name)
+    return padding.space_to_batch_nd(input, block_shape, paddings, name)
 
 
 def batch_to_space(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """Batch entries become blocks of space, cropped afterwards."""
-    return spatial.batch_to_space_nd(input, block_shape, crops, name)
+    return padding.batch_to_space_nd(input, block_shape, crops, name)
 
 
 def space_to_depth(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
     """Blocks of ``block_size`` x ``block_size`` pixels become channels of one pixel."""
-    return spatial.space_to_depth(input, block_size, name, data_format)
+    return padding.space_to_depth(input, block_size, name, data_format)
 
 
 def depth_to_space(input: Any, block_size: int, data_format: str = "NHWC", name: str | None = None) -> Tensor:
     """Channels of a pixel become a block of ``block_size`` x ``block_size`` pixels."""
-    return spatial.depth_to_space(input, block_size, name, data_format)
+    return padding.depth_to_space(input, block_size, name, data_format)
 
 
 def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str = "boolean_mask") -> Tensor:
     """The elements (or slices) where the mask is true; their number depends on values, see ``tf.where``."""
-    return indexing.boolean_mask(tensor, mask, name, axis)
+    return gather_scatter.boolean_mask(tensor, mask, name, axis)
 
 
 def tuple(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
     """``tensors``, each available only when all of them (and ``control_inputs``) have been computed."""
-    return control_flow.tuple(tensors, name, control_inputs)
+    return branches.tuple(tensors, name, control_inputs)
 
 
 def device(device_name: Any) -> Any:
@@ -179,7 +182,7 @@ def diag(
     """Matrices with given main diagonals. ``align`` matters to bands of several diagonals only."""
     refuse("tf.linalg.diag", _DIAGONAL, k=(k, 0), num_rows=(num_rows, -1), num_cols=(num_cols, -1),
            padding_value=(padding_value, 0))  # fmt: skip
-    return matrices.matrix_diag(diagonal, name)
+    return decompositions.matrix_diag(diagonal, name)
 
 
 def diag_part(
@@ -187,10 +190,10 @@ def diag_part(
 ) -> Tensor:
     """The main diagonals of matrices. ``padding_value`` and ``align`` matter to bands of several diagonals only."""
     refuse("tf.linalg.diag_part", _DIAGONAL, k=(k, 0))
-    return matrices.matrix_diag_part(input, name)
+    return decompositions.matrix_diag_part(input, name)
 
 
 def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Matrices with their main diagonals replaced. ``align`` matters to bands of several diagonals only."""
     refuse("tf.linalg.set_diag", _DIAGONAL, k=(k, 0))
-    return matrices.matrix_set_diag(input, diagonal, name)
+    return decompositions.matrix_set_diag(input, diagonal, name)

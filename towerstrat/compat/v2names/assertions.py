@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.ops import assertions, checks
+from towerstrat.graph.ops.control import assertions
+from towerstrat.graph.ops.host import runtime_checks
 
 
 def _named(function: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,4 +82,4 @@ def assert_scalar(tensor: Any, message: str | None = None, name: str | None = No
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:
     """``x``, checked to hold neither NaN nor infinity when it runs."""
-    return checks.verify_tensor_all_finite(x, message, name)
+    return runtime_checks.verify_tensor_all_finite(x, message, name)

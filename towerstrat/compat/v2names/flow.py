@@ -8,9 +8,11 @@ from typing import Any
 from towerstrat.compat.v2names import ragged_maps
 from towerstrat.graph.functions import map_fn as functional
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.lowering import gradients
-from towerstrat.graph.ops import array, control_flow, loops
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import branches
+from towerstrat.graph.ops.control import while_loop as loops
 from towerstrat.graph.tapes import custom_gradients
 from towerstrat.graph.tapes.gradient_tape import UnconnectedGradients
 
@@ -20,7 +22,7 @@ def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None 
 
     Both build structures of the same form and element types; a list or tuple of one stays one.
     """
-    return control_flow.cond(pred, true_fn, false_fn, strict=True, name=name)
+    return branches.cond(pred, true_fn, false_fn, strict=True, name=name)
 
 
 def while_loop(
@@ -85,7 +87,7 @@ def gradients_(
     if UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.NONE:
         return found
     sources = xs if isinstance(xs, list | tuple) else [xs]
-    return [array.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]
+    return [arrays.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]
 
 
 def hessians(

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops import array, control_flow, math, reductions, stateless_random
-from towerstrat.graph.ops.checks import Assert
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import branches
+from towerstrat.graph.ops.host.runtime_checks import Assert
 from towerstrat.graph.ops.images import boxes as image_boxes
 from towerstrat.graph.ops.images import patches
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.random import stateless
 
 
 def crop_and_resize(
@@ -73,9 +76,9 @@ def stateless_random_crop(value: Any, size: Any, seed: Any, name: str | None = N
     """
     with get_default_graph().name_scope(name or "random_crop"):
         value, size = convert_to_tensor(value, name="value"), convert_to_tensor(size, int32, name="size")
-        shape = array.shape(value)
-        fits = reductions.reduce_all(math.greater_equal(shape, size))
+        shape = arrays.shape(value)
+        fits = reductions.reduce_all(arithmetic.greater_equal(shape, size))
         check = Assert(fits, ["Need value.shape >= size, got ", shape, size], 1000)
-        shape = control_flow.with_dependencies([] if check is None else [check], shape)
-        draws = stateless_random.stateless_uniform(array.shape(shape), seed, 0, int32.max, int32)
-        return array.slice(value, draws % (shape - size + 1), size)
+        shape = branches.with_dependencies([] if check is None else [check], shape)
+        draws = stateless.stateless_uniform(arrays.shape(shape), seed, 0, int32.max, int32)
+        return arrays.slice(value, draws % (shape - size + 1), size)

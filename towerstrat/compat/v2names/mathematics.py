@@ -8,11 +8,16 @@ from typing import Any
 import numpy as np
 
 from towerstrat.compat.v2names.refusal import refuse
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int32, int64
-from towerstrat.graph.ops import array, counting, linalg, math, matrices, nn, random, reductions, segments
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing import histograms, segments
+from towerstrat.graph.ops.linalg import decompositions, products
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import misc
+from towerstrat.graph.ops.random import stateful
 
 
 def _reduction(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -55,23 +60,23 @@ def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | N
 def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor or IndexedSlices."""
     with get_default_graph().name_scope(name or "scalar_mul"):
-        return math.scalar_mul(scalar, x)
+        return arithmetic.scalar_mul(scalar, x)
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The angle of complex numbers; of real ones 0, or pi where they are negative."""
     x = convert_to_tensor(input, name="input")
     if x.dtype.is_complex:
-        return math.angle(x, name)
-    below = math.less(x, array.zeros_like(x))
-    return array.where_v2(below, np.asarray(np.pi).astype(x.dtype.np), array.zeros_like(x), name or "Angle")
+        return arithmetic.angle(x, name)
+    below = arithmetic.less(x, arrays.zeros_like(x))
+    return arrays.where_v2(below, np.asarray(np.pi).astype(x.dtype.np), arrays.zeros_like(x), name or "Angle")
 
 
 def norm(
     tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool | None = None, name: str | None = None
 ) -> Tensor:
     """The norm of vectors (``axis`` an integer, or None: all elements) or of matrices (a pair of dimensions)."""
-    return matrices.norm(tensor, ord, axis, keepdims, name)
+    return decompositions.norm(tensor, ord, axis, keepdims, name)
 
 
 def matmul(
@@ -83,18 +88,18 @@ def matmul(
     a = convert_to_tensor(a, name="a")
     if output_type is not None:
         refuse("tf.matmul", "Use tf.cast.", output_type=(as_dtype(output_type), a.dtype))
-    return linalg.matmul(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, a_is_sparse, b_is_sparse, name)
+    return products.matmul(a, b, transpose_a, transpose_b, adjoint_a, adjoint_b, a_is_sparse, b_is_sparse, name)
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None) -> nn.TopKV2:
+def top_k(input: Any, k: Any = 1, sorted: bool = True, index_type: Any = int32, name: str | None = None) -> misc.TopKV2:
     """The ``k`` largest entries along the last dimension, largest first, and their indices (``index_type``)."""
-    values, indices = nn.top_k(input, k, sorted, name)
-    return nn.TopKV2(values, math.cast(indices, index_type))
+    values, indices = misc.top_k(input, k, sorted, name)
+    return misc.TopKV2(values, arithmetic.cast(indices, index_type))
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each target is among the ``k`` largest predictions; ties at the border count as among them."""
-    return nn.in_top_k(predictions, targets, k, name)
+    return misc.in_top_k(predictions, targets, k, name)
 
 
 def confusion_matrix(
@@ -102,12 +107,12 @@ def confusion_matrix(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """``[label, prediction]``: how often they occur together, or the sum of the ``weights`` of where they do."""
-    return counting.confusion_matrix(labels, predictions, num_classes, dtype, name, weights)
+    return histograms.confusion_matrix(labels, predictions, num_classes, dtype, name, weights)
 
 
 def poisson(shape: Any, lam: Any, dtype: Any = float32, seed: int | None = None, name: str | None = None) -> Tensor:
     """Values of Poisson distributions, ``shape`` of them for each rate: ``shape + lam's shape``."""
-    return random.random_poisson(lam, shape, dtype, seed, name)
+    return stateful.random_poisson(lam, shape, dtype, seed, name)
 
 
 def _sparse_segment(original: Callable[..., Tensor]) -> Callable[..., Tensor]:

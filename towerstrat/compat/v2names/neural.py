@@ -5,22 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.compat.v2names.refusal import refuse
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
-from towerstrat.graph.ops import (
-    activations,
-    array,
-    convolution,
-    cross_entropy,
-    embedding,
-    nn,
-    normalization,
-    pooling,
-    spatial,
-)
-from towerstrat.graph.ops.convolution import check_format, setting
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.array import padding as spatial
+from towerstrat.graph.ops.nn import activations, convolution, cross_entropy, embedding, misc, normalization, pooling
+from towerstrat.graph.ops.nn.convolution import check_format, setting
 
 # ---- activations and losses --------------------------------------------------------------------------------------
 
@@ -52,7 +44,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
     """
     if isinstance(rate, int | float) and not 0 <= rate < 1:
         raise ValueError(f"Expected a rate in [0, 1), got {rate}.")
-    return nn.dropout(x, 1 - rate, noise_shape, seed, name)
+    return misc.dropout(x, 1 - rate, noise_shape, seed, name)
 
 
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
@@ -193,13 +185,13 @@ def conv1d_transpose(
     steps = setting(strides, 1, layout, "strides")
     rates = setting(dilations or 1, 1, layout, "dilations")
     with get_default_graph().name_scope(name or "conv1d_transpose") as scope:
-        sizes = array.concat([output_shape[:high], [1], output_shape[high:]], 0)
+        sizes = arrays.concat([output_shape[:high], [1], output_shape[high:]], 0)
         made = convolution.transposed(
-            array.expand_dims(input, space), array.expand_dims(filters, 0), sizes,
+            arrays.expand_dims(input, space), arrays.expand_dims(filters, 0), sizes,
             (*steps[:high], 1, *steps[high:]), padding, layout.replace("W", "HW"), "conv2d_transpose", rank=2,
             dilations=(*rates[:high], 1, *rates[high:]),
         )  # fmt: skip
-        return array.squeeze(made, [space], name=scope)
+        return arrays.squeeze(made, [space], name=scope)
 
 
 def conv2d_transpose(
@@ -259,11 +251,11 @@ def convolution_(
     if x.dims is None or len(x.dims) <= rank + 2:
         return convolution.convolution(x, filters, padding, strides, dilations, name, data_format)
     # Further dimensions in front are those of the batch.
-    front, sizes = len(x.dims) - rank - 1, array.shape(x)
-    flat = array.reshape(x, array.concat([[-1], sizes[front:]], 0))
+    front, sizes = len(x.dims) - rank - 1, arrays.shape(x)
+    flat = arrays.reshape(x, arrays.concat([[-1], sizes[front:]], 0))
     flat.set_shape([None, *x.dims[front:]])
     made = convolution.convolution(flat, filters, padding, strides, dilations, name, data_format)
-    found = array.reshape(made, array.concat([sizes[:front], array.shape(made)[1:]], 0))
+    found = arrays.reshape(made, arrays.concat([sizes[:front], arrays.shape(made)[1:]], 0))
     found.set_shape([*x.dims[:front], *(made.dims or ())[1:]])
     return found
 

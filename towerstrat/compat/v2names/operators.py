@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ops import math
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.indexing.slicing import get_item
+from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
-from towerstrat.graph.ops.slicing import get_item
 
 
 def add(x: Any, y: Any, name: str | None = None) -> Any:
     """``x + y`` of tensors, or of strings their concatenation."""
-    return math.add(x, y, name)
+    return arithmetic.add(x, y, name)
 
 
 def eq(self: Any, other: Any) -> Any:
     """``self == other``, element by element."""
-    return math.equal(self, other)
+    return arithmetic.equal(self, other)
 
 
 def ne(self: Any, other: Any) -> Any:
     """``self != other``, element by element."""
-    return math.not_equal(self, other)
+    return arithmetic.not_equal(self, other)
 
 
 def getitem(tensor: Any, slice_spec: Any, var: Any = None) -> Any:

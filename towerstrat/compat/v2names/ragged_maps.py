@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ir.type_specs import TensorSpec
 from towerstrat.graph.ir.types import DType, as_dtype, int64
-from towerstrat.graph.ops import array
+from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor, RaggedTensorSpec
 from towerstrat.graph.tapes.py_function import py_function
 
@@ -82,9 +82,9 @@ class _Kind(NamedTuple):
             shape = [0, *(size or 0 for size in self.inner.raw or ())]
             return [constant(np.zeros(shape, self.dtype.np), self.dtype), *[constant([], int64)] * self.depth]
         if not self.depth:
-            return [array.stack([convert_to_tensor(row, self.dtype) for row in rows])]
+            return [arrays.stack([convert_to_tensor(row, self.dtype) for row in rows])]
         each = [self._parts(row) for row in rows]
-        return [array.concat(list(parts), 0) for parts in zip(*each, strict=True)]
+        return [arrays.concat(list(parts), 0) for parts in zip(*each, strict=True)]
 
     def _parts(self, row: Any) -> list[Tensor]:
         rank = row.ragged_rank if isinstance(row, RaggedTensor) else 0
@@ -94,8 +94,8 @@ class _Kind(NamedTuple):
             )
         if not isinstance(row, RaggedTensor):
             row = convert_to_tensor(row, self.dtype)
-            return [row, array.shape(row, out_type=int64)[:1]]
-        lengths = [array.reshape(row.nrows(int64), [1]), *row.with_row_splits_dtype(int64).nested_row_lengths()]
+            return [row, arrays.shape(row, out_type=int64)[:1]]
+        lengths = [arrays.reshape(row.nrows(int64), [1]), *row.with_row_splits_dtype(int64).nested_row_lengths()]
         return [row.flat_values, *lengths]
 
     def result(self, parts: list[Tensor]) -> Any:

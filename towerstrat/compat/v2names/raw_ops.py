@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import float32, int32
-from towerstrat.graph.ops.array import reshape, shape
-from towerstrat.graph.ops.counting import searchsorted
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ops.array.arrays import reshape, shape
+from towerstrat.graph.ops.indexing.histograms import searchsorted
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.training.optimizers import adadelta, adagrad, adam, ftrl, gradient_descent, later_updates, rmsprop
 from towerstrat.training.optimizers.updates import Update
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from towerstrat.data import csv_fields, examples
 from towerstrat.data.features import Features
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.training.hooks import input_pipeline
 from towerstrat.training.saving import iterator_states
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
-from towerstrat.graph.ops.sparse import arithmetic, dense, embedding, parts
-from towerstrat.graph.ops.sparse import cross as cross_
+from towerstrat.graph.ops.sparse import arithmetic, concat_split, dense_conversion, embedding
+from towerstrat.graph.ops.sparse import crosses as cross_
 
 
 def add(a: Any, b: Any, threshold: Any = 0) -> Any:
@@ -16,7 +16,7 @@ def add(a: Any, b: Any, threshold: Any = 0) -> Any:
 
 def concat(axis: Any, sp_inputs: Any, expand_nonconcat_dims: bool = False, name: str | None = None) -> SparseTensor:
     """Sparse tensors joined along a dimension; ``expand_nonconcat_dims`` lets the others differ."""
-    return parts.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
+    return concat_split.sparse_concat(axis, sp_inputs, name, expand_nonconcat_dims)
 
 
 def cross(inputs: Any, name: str | None = None, separator: str | None = None) -> SparseTensor:
@@ -44,14 +44,16 @@ def split(
     sp_input: Any = None, num_split: Any = None, axis: Any = None, name: str | None = None
 ) -> list[SparseTensor]:  # fmt: skip
     """The parts of a sparse tensor along a dimension. Raises as ``sparse_split`` of 1.x."""
-    return parts.sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
+    return concat_split.sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
 
 
 def to_dense(
     sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Any:
     """A sparse tensor as a dense one; other entries are 0 or empty by default."""
-    return dense.sparse_tensor_to_dense(sp_input, 0 if default_value is None else default_value, validate_indices, name)
+    return dense_conversion.sparse_tensor_to_dense(
+        sp_input, 0 if default_value is None else default_value, validate_indices, name
+    )
 
 
 def safe_embedding_lookup_sparse(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.types import float32
-from towerstrat.graph.ops import mutable_tables, strings
-from towerstrat.graph.ops.ragged import text
+from towerstrat.graph.ops.ragged import string_rows
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
+from towerstrat.graph.ops.tables import mutable_tables
+from towerstrat.graph.ops.text import strings
 
 
 def length(input: Any, unit: str = "BYTE", name: str | None = None) -> Tensor:
@@ -26,7 +27,7 @@ def reduce_join(
 ) -> Any:
     """Strings joined along dimensions, all by default; of a RaggedTensor along the last one."""
     if isinstance(inputs, RaggedTensor):
-        return text.joined_rows(inputs, axis, keepdims, separator)
+        return string_rows.joined_rows(inputs, axis, keepdims, separator)
     return strings.reduce_join(inputs, axis, keepdims, separator, name)
 
 

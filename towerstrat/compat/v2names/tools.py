@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir import convert, shapes, static, tensor_proto
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir import constant_folding, shapes, tensor_conversion, tensor_proto
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.variables.variables import Variable, VariableV2
 from towerstrat.platform import text
 from towerstrat.platform.messages import TensorProto
@@ -20,11 +20,11 @@ def get_static_value(tensor: Any, partial: bool = False) -> Any:
     Args:
       partial: of a vector whose entries are known in part, an array with None for the others.
     """
-    tensor = convert.convert_to_tensor(tensor)
-    found = static.constant_value(tensor)
+    tensor = tensor_conversion.convert_to_tensor(tensor)
+    found = constant_folding.constant_value(tensor)
     if found is not None or not partial:
         return found
-    entries = static.partial_value(tensor)
+    entries = constant_folding.partial_value(tensor)
     return None if entries is None else np.array(entries, object)
 
 
@@ -59,7 +59,7 @@ class _Dense(type(VariableV2)):  # type: ignore[misc]
     def __instancecheck__(cls, instance: Any) -> bool:
         if cls is not DenseTensor:
             return bool(super().__instancecheck__(instance))
-        return convert.is_dense_tensor_like(instance) or isinstance(instance, Variable)
+        return tensor_conversion.is_dense_tensor_like(instance) or isinstance(instance, Variable)
 
 
 class DenseTensor(metaclass=_Dense):

@@ -11,7 +11,7 @@ from typing import Any
 from absl.testing import parameterized
 
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
 from towerstrat.platform.local import num_gpus
 from towerstrat.towers.cluster.tpu import ContribTPUClusterResolver
 from towerstrat.towers.era.strategies import MirroredStrategy, OneDeviceStrategy, TPUStrategy

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.context_stacks import get_default_session
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.runtime.sessions.session import BaseSession
 
 Array = npt.NDArray[Any]
 _TYPES = {"float16", "bfloat16", "float32", "float64", "complex64", "complex128"}

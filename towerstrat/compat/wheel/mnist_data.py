@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from towerstrat.compat.wheel.datasets import Datasets, maybe_download
 from towerstrat.graph.ir.types import as_dtype, float32, uint8
-from towerstrat.graph.ops.random import get_seed
+from towerstrat.graph.ops.random.stateful import get_seed
 from towerstrat.platform.files import GFile
 
 Array = npt.NDArray[Any]

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops.activations import relu
-from towerstrat.graph.ops.array import zeros
-from towerstrat.graph.ops.linalg import matmul
-from towerstrat.graph.ops.math import cast, to_int64
-from towerstrat.graph.ops.nn import in_top_k
-from towerstrat.graph.ops.random import truncated_normal
-from towerstrat.graph.ops.reductions import reduce_sum
+from towerstrat.graph.ops.array.arrays import zeros
+from towerstrat.graph.ops.linalg.products import matmul
+from towerstrat.graph.ops.math.arithmetic import cast, to_int64
+from towerstrat.graph.ops.math.reductions import reduce_sum
+from towerstrat.graph.ops.nn.activations import relu
+from towerstrat.graph.ops.nn.misc import in_top_k
+from towerstrat.graph.ops.random.stateful import truncated_normal
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.training.losses import sparse_softmax_cross_entropy
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer

@@ -7,9 +7,9 @@ from typing import Any
 
 from towerstrat.data.dataset_v1 import DatasetV1
 from towerstrat.graph.ir.default_graph import control_dependencies, get_collection
-from towerstrat.graph.ops.array import reshape
-from towerstrat.graph.ops.math import square
-from towerstrat.graph.ops.reductions import reduce_mean, reduce_sum
+from towerstrat.graph.ops.array.arrays import reshape
+from towerstrat.graph.ops.math.arithmetic import square
+from towerstrat.graph.ops.math.reductions import reduce_mean, reduce_sum
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.towers.contrib.steps import StandardSingleLossStep
 from towerstrat.training.layers.core import Dense

@@ -11,10 +11,10 @@ from typing import Any
 
 from towerstrat.compat.v1names.testing import TestCase
 from towerstrat.graph.eager import mode
-from towerstrat.graph.ir.core import Graph, get_default_graph, reset_default_graph
 from towerstrat.graph.ir.default_graph import device as on_device
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops.array import transpose
+from towerstrat.graph.ir.graph import Graph, get_default_graph, reset_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ops.array.arrays import transpose
 from towerstrat.platform.local import gpu_device_name
 
 TensorFlowTestCase = TestCase

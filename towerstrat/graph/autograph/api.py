@@ -12,7 +12,7 @@ from towerstrat.graph.autograph import calls, status
 from towerstrat.graph.autograph.calls import like_caller
 from towerstrat.graph.autograph.conversion import Converted, Left, conversion_of, set_level
 from towerstrat.graph.autograph.options import Feature, options_for, set_loop_options
-from towerstrat.graph.ir.trace import Status
+from towerstrat.graph.ir.user_lines import Status
 
 
 def converted(function: Any, recursive: bool = True, optional_features: Any = None) -> Any:

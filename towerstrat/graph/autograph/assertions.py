@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.autograph.values import is_staged, scalar_condition
-from towerstrat.graph.ops.checks import Assert
+from towerstrat.graph.ops.host.runtime_checks import Assert
 
 
 def assert_stmt(test: Any, message: Callable[[], Any]) -> None:

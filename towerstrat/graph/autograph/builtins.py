@@ -11,16 +11,16 @@ from typing import Any, ClassVar
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.values import is_staged
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_, float32, int32
-from towerstrat.graph.ops import array
-from towerstrat.graph.ops.host import print_v2
-from towerstrat.graph.ops.math import abs as tensor_abs
-from towerstrat.graph.ops.math import cast, maximum, minimum, not_equal
-from towerstrat.graph.ops.reductions import reduce_max, reduce_min, reduce_sum
-from towerstrat.graph.ops.sorting import sort
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.tensor_array import TensorArray
+from towerstrat.graph.ops.host.python_calls import print_v2
+from towerstrat.graph.ops.indexing.sorting import sort
+from towerstrat.graph.ops.math.arithmetic import abs as tensor_abs
+from towerstrat.graph.ops.math.arithmetic import cast, maximum, minimum, not_equal
+from towerstrat.graph.ops.math.reductions import reduce_max, reduce_min, reduce_sum
 
 
 class Overloading:
@@ -73,16 +73,16 @@ def _len(x: Any) -> Any:
     if tensor.dims == ():
         raise ValueError(f"len() needs a tensor with a first dimension, got the scalar {tensor!r}.")
     known = tensor.dims[0] if tensor.dims is not None else None
-    return array.shape(tensor)[0] if known is None else known
+    return arrays.shape(tensor)[0] if known is None else known
 
 
 def _range(*args: Any) -> Any:
     if not any(is_staged(a) for a in args):
         return range(*args)
     if len(args) == 3:
-        return array.range(*args)
+        return arrays.range(*args)
     start, stop = args if len(args) == 2 else (0, args[0])
-    return array.range(start, maximum(start, stop))
+    return arrays.range(start, maximum(start, stop))
 
 
 def _extreme(

@@ -16,7 +16,7 @@ from towerstrat.graph.autograph.methods import WeakMethod
 from towerstrat.graph.autograph.options import Feature, Options
 from towerstrat.graph.autograph.scopes import FunctionScope
 from towerstrat.graph.autograph.status import current_options, entered
-from towerstrat.graph.ir.trace import CONVERSION, Status, note_reason
+from towerstrat.graph.ir.user_lines import CONVERSION, Status, note_reason
 
 
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:

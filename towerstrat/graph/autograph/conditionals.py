@@ -23,11 +23,11 @@ from towerstrat.graph.autograph.values import (
 )
 from towerstrat.graph.autograph.variables import Undefined, is_missing
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Block, Tensor, has_effect
-from towerstrat.graph.ir.trace import user_line
-from towerstrat.graph.ops.control_flow import add_if
-from towerstrat.graph.ops.regions import parts_of, rebuilt
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Tensor, has_effect
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.control.branches import add_if
+from towerstrat.graph.ops.control.regions import parts_of, rebuilt
 
 _BRANCHES = ("main", "else")
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import towerstrat
 from towerstrat.graph.autograph.options import Options, Refused
 from towerstrat.graph.autograph.source import SourceError, definition_of
-from towerstrat.graph.ir.trace import note_reason
+from towerstrat.graph.ir.user_lines import note_reason
 from towerstrat.platform import logs
 from towerstrat.platform.deferred import Deferred
 

@@ -9,15 +9,15 @@ from towerstrat.graph.autograph.logical import and_
 from towerstrat.graph.autograph.loops import State, Variables, decided, staged_while
 from towerstrat.graph.autograph.values import is_staged
 from towerstrat.graph.autograph.variables import Undefined
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.ops import array
-from towerstrat.graph.ops.math import add, greater, greater_equal, less, logical_and, logical_or
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.tensor_array import TensorArray
+from towerstrat.graph.ops.math.arithmetic import add, greater, greater_equal, less, logical_and, logical_or
 
 Body = Callable[[Any], Any]
 Test = Callable[[], Any] | None
@@ -136,7 +136,7 @@ def _over_rows(iterable: Tensor, body: Body, variables: Variables, goes_on: Test
             f"A for loop needs a tensor with a first dimension, got the scalar {iterable!r} (at {user_line()})."
         )
     known = dims[0] if dims is not None else None
-    count = array.shape(iterable)[0] if known is None else known
+    count = arrays.shape(iterable)[0] if known is None else known
     if iterable.dtype is string:
         row: Callable[[Any], Any] = lambda i: iterable[i]  # noqa: E731
     else:

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.autograph.values import effects_kept, is_staged, is_unset_flag, scalar_condition
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Block
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Block
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_
-from towerstrat.graph.ops.control_flow import add_if
-from towerstrat.graph.ops.math import equal, logical_and, logical_not, logical_or
+from towerstrat.graph.ops.control.branches import add_if
+from towerstrat.graph.ops.math.arithmetic import equal, logical_and, logical_not, logical_or
 
 _CHEAP = frozenset(
     ("Abs", "Add", "AddV2", "Cast", "Const", "Equal", "Greater", "GreaterEqual", "Identity", "Less", "LessEqual",

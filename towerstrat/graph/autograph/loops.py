@@ -20,15 +20,15 @@ from towerstrat.graph.autograph.values import (
 )
 from towerstrat.graph.autograph.variables import UndefinedReturnValue, is_missing
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ir.trace import user_line
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.checks import Assert
-from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.ops.regions import is_composite
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.control.regions import is_composite
+from towerstrat.graph.ops.control.while_loop import while_loop
+from towerstrat.graph.ops.host.runtime_checks import Assert
 
 State = tuple[Any, ...]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from towerstrat.graph.autograph.options import Options
 from towerstrat.graph.autograph.variables import UndefinedReturnValue
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.user_lines import user_line
 
 
 class FunctionScope:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from towerstrat.graph.autograph.options import Options, options_for
-from towerstrat.graph.ir.trace import CONVERSION, Status
+from towerstrat.graph.ir.user_lines import CONVERSION, Status
 
 
 def current_options() -> Options:

@@ -11,14 +11,14 @@ import numpy as np
 
 from towerstrat.graph.autograph.variables import is_missing
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor, is_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Block, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Tensor
 from towerstrat.graph.ir.shapes import Dimension, TensorShape
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, is_tensor
 from towerstrat.graph.ir.types import bool_, string
-from towerstrat.graph.ops.array import reshape
-from towerstrat.graph.ops.regions import is_composite
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.array.arrays import reshape
+from towerstrat.graph.ops.control.regions import is_composite
 from towerstrat.platform.threads import ThreadState
 
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)

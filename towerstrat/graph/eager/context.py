@@ -14,21 +14,21 @@ import numpy as np
 from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OpError, UnsupportedError
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.checking import Check
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, make_per_position
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.check_definitions import Check
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, make_per_position
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
-from towerstrat.graph.ir.registry import OpDef
+from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.state import FAULT, Cell
-from towerstrat.graph.ir.trace import UserLine, user_line
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import Array, DType, bool_
-from towerstrat.graph.lowering.faults import found_on_host
-from towerstrat.graph.lowering.refusals import NeedsStatic, uninitialized
-from towerstrat.graph.runtime.runs import Runner
-from towerstrat.graph.runtime.single_operation import SINGLE_OPERATIONS, Executable, Execution
+from towerstrat.graph.ir.user_lines import UserLine, user_line
+from towerstrat.graph.lowering.error_records import found_on_host
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, uninitialized
+from towerstrat.graph.runtime.plans.runner import Runner
+from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS, Executable, Execution
 from towerstrat.platform.threads import ThreadState
 
 Cotangent: TypeAlias = Tensor | IndexedSlices | None
@@ -230,7 +230,7 @@ class EagerContext(Graph):
           TypeError: an input is a symbolic tensor of a graph, or has a value per position of an axis.
           InvalidArgumentError: the inputs do not fit the type, or their values cannot be computed.
         """
-        definition = registry.lookup(type)
+        definition = op_registry.lookup(type)
         if self.first_line is None:
             self.first_line = user_line()
         special = definition.execute

@@ -7,7 +7,7 @@ from typing import Any
 from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.types import Array, DType
-from towerstrat.graph.runtime.runs import Run
+from towerstrat.graph.runtime.plans.runner import Run
 
 
 class LateTensor(EagerTensor):

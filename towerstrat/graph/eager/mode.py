@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.ir.core import enter, entered_graphs, get_default_graph, global_graph, ground, set_ground
+from towerstrat.graph.ir.graph import enter, entered_graphs, get_default_graph, global_graph, ground, set_ground
 
 _TOO_LATE = "{} must be called at program startup: operations were made already, the first one at {}."
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.tensor import EagerTensor, _maker
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import Axis, everywhere
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.uneven_shards import Uneven
 
 
 class PositionTensor(EagerTensor):

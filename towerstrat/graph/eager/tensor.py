@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import jax
 import numpy as np
 
-from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import Array, DType, resource, string
+from towerstrat.graph.ir.user_lines import user_line
 
 if TYPE_CHECKING:
     from towerstrat.graph.eager.context import EagerContext
@@ -195,7 +195,7 @@ def _rebuilt(array: np.ndarray[Any, Any], dtype: str) -> Tensor:
 def _maker(tensor: EagerTensor, type: str, attrs: dict[str, Any]) -> Operation:
     """An operation without a graph's bookkeeping whose output is the tensor."""
     op = Operation.__new__(Operation)
-    op.definition = registry.lookup(type)
+    op.definition = op_registry.lookup(type)
     op.type = type
     op.name = tensor.name.rpartition(":")[0]
     op.graph = tensor._graph

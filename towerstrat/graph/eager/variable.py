@@ -10,14 +10,14 @@ import numpy as np
 
 from towerstrat.errors import FailedPreconditionError
 from towerstrat.graph.eager.tensor import EagerTensor, Handle, shown
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.default_graph import init_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.trace import UserLine, user_line
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.user_lines import UserLine, user_line
 from towerstrat.graph.variables import static_shapes
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
 

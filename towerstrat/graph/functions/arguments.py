@@ -11,15 +11,15 @@ import jax
 import numpy as np
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.composite import Argument
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.composite_values import Argument
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims, TensorShape
-from towerstrat.graph.ir.specs import TensorSpec, TypeSpec
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.type_specs import TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import Array, DType
-from towerstrat.graph.ops.collectives import position_input
+from towerstrat.graph.ops.collectives.all_reduce import position_input
 from towerstrat.graph.variables.variables import Variable
 
 

@@ -10,11 +10,11 @@ from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.signature import InputSignature
 from towerstrat.graph.functions.traced import Traced
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.specs import TensorSpec
-from towerstrat.graph.ops.regions import is_composite, parts_of, rebuilt
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.type_specs import TensorSpec
+from towerstrat.graph.ops.control.regions import is_composite, parts_of, rebuilt
 from towerstrat.graph.variables.variables import Variable
 
 

@@ -12,12 +12,12 @@ from towerstrat.graph.eager.context import EagerContext
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.inline import Executing
-from towerstrat.graph.ir.copying import Copying
-from towerstrat.graph.ir.core import Graph, default_graph_of
-from towerstrat.graph.ir.elements import Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.graph import Graph, default_graph_of
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.operation_copying import Copying
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.trace import user_line
 from towerstrat.graph.ir.types import resource, variant
+from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.variables.variables import Variable
 
 _EMBEDDED = 4096

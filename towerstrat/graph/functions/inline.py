@@ -8,9 +8,9 @@ from typing import Any
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.python_gradients import TracedRule
 
 
 class Executing:

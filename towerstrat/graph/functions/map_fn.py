@@ -7,13 +7,15 @@ from typing import Any
 
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers the subscript operator)
-from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ops.array import arrays as array
+from towerstrat.graph.ops.control.tensor_array import TensorArray
+from towerstrat.graph.ops.control.while_loop import while_loop
+from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (registers the subscript operator)
+from towerstrat.graph.ops.math import arithmetic
 
 
 def _as_elems(fn: Callable[..., Any], elems: Any) -> tuple[list[Tensor], int | Tensor, list[TensorArray]]:
@@ -79,9 +81,11 @@ def map_fn(
         def compute(i: Tensor, made: Sequence[TensorArray]) -> Any:
             value = fn(nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))
             nest.assert_same_structure(wanted, value)
-            return math.add(i, 1), [a.write(i, v) for a, v in zip(made, nest.flatten(value), strict=True)]
+            return arithmetic.add(i, 1), [a.write(i, v) for a, v in zip(made, nest.flatten(value), strict=True)]
 
-        _, final = while_loop(lambda i, _: math.less(i, count), compute, (constant(0), results), back_prop=back_prop)
+        _, final = while_loop(
+            lambda i, _: arithmetic.less(i, count), compute, (constant(0), results), back_prop=back_prop
+        )
         return nest.pack_sequence_as(wanted, _with_length([a.stack() for a in final], flat))
 
 
@@ -110,11 +114,11 @@ def scan(
     with graph.name_scope(name or "scan"):
         flat, count, arrays = _as_elems(fn, elems)
         like = elems if initializer is None else initializer
-        last = math.subtract(count, 1)
+        last = arithmetic.subtract(count, 1)
         if initializer is None:
             begin = last if reverse else constant(0)
             values = [a.read(begin) for a in arrays]
-            i = math.subtract(count, 2) if reverse else constant(1)
+            i = arithmetic.subtract(count, 2) if reverse else constant(1)
         else:
             values = [convert_to_tensor(v) for v in nest.flatten(initializer)]
             i = last if reverse else constant(0)
@@ -131,10 +135,10 @@ def scan(
             nest.assert_same_structure(like, value)
             found = nest.flatten(value)
             written = [a.write(i, v) for a, v in zip(made, found, strict=True)]
-            return math.subtract(i, 1) if reverse else math.add(i, 1), found, written
+            return arithmetic.subtract(i, 1) if reverse else arithmetic.add(i, 1), found, written
 
         def goes_on(i: Tensor, values: Any, made: Any) -> Tensor:
-            return math.greater_equal(i, 0) if reverse else math.less(i, count)
+            return arithmetic.greater_equal(i, 0) if reverse else arithmetic.less(i, count)
 
         _, _, final = while_loop(goes_on, compute, (i, values, made), back_prop=back_prop)
         return nest.pack_sequence_as(like, _with_length([a.stack() for a in final], flat))
@@ -161,10 +165,10 @@ def foldl(
         start = nest.pack_sequence_as(elems, [a.read(0) for a in arrays]) if initializer is None else initializer
 
         def compute(i: Tensor, value: Any) -> Any:
-            return [math.add(i, 1), fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
+            return [arithmetic.add(i, 1), fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
 
         first = constant(1 if initializer is None else 0)
-        return while_loop(lambda i, _: math.less(i, count), compute, [first, start], back_prop=back_prop)[1]
+        return while_loop(lambda i, _: arithmetic.less(i, count), compute, [first, start], back_prop=back_prop)[1]
 
 
 def foldr(
@@ -188,11 +192,11 @@ def foldr(
         i = convert_to_tensor(count)
         start = initializer
         if initializer is None:
-            i = math.subtract(i, 1)
+            i = arithmetic.subtract(i, 1)
             start = nest.pack_sequence_as(elems, [a.read(i) for a in arrays])
 
         def compute(i: Tensor, value: Any) -> Any:
-            i = math.subtract(i, 1)
+            i = arithmetic.subtract(i, 1)
             return [i, fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
 
-        return while_loop(lambda i, _: math.greater(i, 0), compute, [i, start], back_prop=back_prop)[1]
+        return while_loop(lambda i, _: arithmetic.greater(i, 0), compute, [i, start], back_prop=back_prop)[1]

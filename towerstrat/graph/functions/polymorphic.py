@@ -20,15 +20,15 @@ from towerstrat.graph.functions.eagerly import functions_run_eagerly
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.composite import Argument
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.composite_values import Argument
+from towerstrat.graph.ir.context_stacks import SURROUNDINGS
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.specs import TensorSpec
-from towerstrat.graph.ir.stacks import SURROUNDINGS
 from towerstrat.graph.ir.state import layouts
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.type_specs import TensorSpec
 from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.platform import logs
 
 _RECENT_CALLS = 10
@@ -357,7 +357,7 @@ def function(
       TypeError: arguments that do not fit the input signature, or results that are no tensors.
 
     >>> from towerstrat.graph.eager import mode
-    >>> from towerstrat.graph.ir.convert import constant
+    >>> from towerstrat.graph.ir.tensor_conversion import constant
     >>> with mode.eager_mode():
     ...     int(function(lambda x: x * x)(constant(3)))
     9

@@ -8,10 +8,10 @@ from typing import Any
 
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.specs import TensorSpec
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.type_specs import TensorSpec
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.variables.variables import Variable
 

@@ -16,21 +16,21 @@ from towerstrat.graph.eager.late import LateTensor
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.ir.convert import placeholder
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import FAULT, Cell, StateStore
+from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, string
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.runtime.compiled import Given
-from towerstrat.graph.runtime.data_loop import DataLoop
-from towerstrat.graph.runtime.plan import DeviceStage, FoldStage, Plan
-from towerstrat.graph.runtime.program import Program, mapped_axis
-from towerstrat.graph.runtime.runs import Passive, Run, Stage
-from towerstrat.graph.runtime.stages import plan_of
+from towerstrat.graph.runtime.loops.data_loop_stage import DataLoop
+from towerstrat.graph.runtime.plans.plan import DeviceStage, FoldStage, Plan
+from towerstrat.graph.runtime.plans.runner import Passive, Run, Stage
+from towerstrat.graph.runtime.programs.device_program import Program, mapped_axis
+from towerstrat.graph.runtime.programs.program_cache import Given
+from towerstrat.graph.runtime.sessions.stage_table import plan_of
 from towerstrat.platform import compilers
 from towerstrat.platform.deferred import jax_extend
 

@@ -6,14 +6,9 @@ from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from towerstrat.graph.ir.core import (
-    Graph,
-    default_graph_of,
-    enter,
-    get_default_graph,
-)
-from towerstrat.graph.ir.device import merge_device
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.device_names import merge_device
+from towerstrat.graph.ir.graph import Graph, default_graph_of, enter, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.platform.addresses import take_for_here
 

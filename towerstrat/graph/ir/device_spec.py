@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from towerstrat.graph.ir import device
+from towerstrat.graph.ir import device_names
 
 _PARTS = ("job", "replica", "task", "device_type", "device_index")
 
@@ -145,7 +145,7 @@ class DeviceSpecV1(DeviceSpec):
 
 
 def _parsed(spec: str) -> tuple[Any, ...]:
-    parts = device.parse(spec)
+    parts = device_names.parse(spec)
     kind, _, number = parts.get("device", "").partition(":")
     return parts.get("job"), parts.get("replica"), parts.get("task"), kind or None, number or None
 

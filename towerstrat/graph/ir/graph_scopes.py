@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.graph.ir.elements import Block, Operation
+from towerstrat.graph.ir.graph_elements import Block, Operation
 from towerstrat.platform.threads import ThreadState
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from towerstrat.graph.ir.definitions import NO_DEFAULT, Argument, Attribute, Definition, definition
+from towerstrat.graph.ir.original_op_defs import NO_DEFAULT, Argument, Attribute, Definition, definition
 from towerstrat.graph.ir.types import DType, HostArray, as_dtype, string
 from towerstrat.platform import messages
 
 if TYPE_CHECKING:
-    from towerstrat.graph.ir.elements import Operation, Tensor
+    from towerstrat.graph.ir.graph_elements import Operation, Tensor
 
 _HELD_AS_ATTRIBUTES = {
     "axis", "dim", "dimension", "fft_length", "handle", "l2_regularizer", "num_lower", "num_upper", "perm",

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.composite import Argument, Fetchable
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.composite_values import Argument, Fetchable
+from towerstrat.graph.ir.constant_folding import constant_value_as_dims
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
-from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
-from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.ir.static import constant_value_as_dims
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, float32, int64
 
 
@@ -89,14 +89,14 @@ class SparseTensor(Argument, Fetchable, Specified):
 
     def __mul__(self, dense: Any) -> SparseTensor:
         """The entries times those of a tensor that broadcasts to the shape."""
-        found: SparseTensor = registry.operator("SparseTensor.__mul__")(self, dense)
+        found: SparseTensor = op_registry.operator("SparseTensor.__mul__")(self, dense)
         return found
 
     __rmul__ = __mul__
 
     def __truediv__(self, dense: Any) -> SparseTensor:
         """The entries divided by those of a tensor that broadcasts to the shape."""
-        found: SparseTensor = registry.operator("SparseTensor.__truediv__")(self, dense)
+        found: SparseTensor = op_registry.operator("SparseTensor.__truediv__")(self, dense)
         return found
 
     __div__ = __truediv__

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir import static
-from towerstrat.graph.ir.convert import shaped_value
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir import constant_folding
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.node_def import tensor_proto
 from towerstrat.graph.ir.shapes import ShapeLike
+from towerstrat.graph.ir.tensor_conversion import shaped_value
 from towerstrat.graph.ir.types import DTypeLike, HostArray, as_dtype, bfloat16, complex64, float16, string
 from towerstrat.platform import messages
 
@@ -28,10 +28,10 @@ def constant_value(tensor: Any, partial: bool = False) -> HostArray | None:
     """
     if isinstance(tensor, Tensor) and tensor._graph.executing_eagerly:
         return np.array(tensor)
-    found = static.constant_value(tensor)
+    found = constant_folding.constant_value(tensor)
     if found is not None:
         return found.copy()
-    entries = static.partial_value(tensor) if partial else None
+    entries = constant_folding.partial_value(tensor) if partial else None
     return None if entries is None else np.array(entries, object)
 
 

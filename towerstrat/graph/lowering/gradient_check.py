@@ -11,9 +11,9 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from towerstrat.errors import InternalError
-from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.types import resource
-from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.python_gradients import TracedRule
 from towerstrat.platform import logs
 
 VARIABLE = "TOWERSTRAT_GRADIENT_CHECK"

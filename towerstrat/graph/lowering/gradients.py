@@ -17,16 +17,17 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import varies, vary
-from towerstrat.graph.ir.parts import PartTensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.shard_operations import PartTensor
 from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, int32, resource
-from towerstrat.graph.lowering.connectivity import (
+from towerstrat.graph.lowering.gradient_check import Dependence, check_paths
+from towerstrat.graph.lowering.gradient_paths import (
     BILINEAR,
     LINEAR,
     QUOTIENTS,
@@ -38,12 +39,11 @@ from towerstrat.graph.lowering.connectivity import (
     looks_up_rows,
     used_by,
 )
-from towerstrat.graph.lowering.gradient_check import Dependence, check_paths
-from towerstrat.graph.lowering.gradient_rules import TracedRule, carries_gradient
-from towerstrat.graph.lowering.kinds import ByKind
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.refusals import combines_inside
+from towerstrat.graph.lowering.lowering_errors import combines_inside
+from towerstrat.graph.lowering.python_gradients import TracedRule, carries_gradient
 from towerstrat.graph.lowering.rule_evaluation import input_cotangents
+from towerstrat.graph.lowering.shard_classes import ByKind
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
 
 

@@ -17,20 +17,16 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.elements import Operation, Tensor, loops_in, numpy_alone
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, loops_in, numpy_alone
 from towerstrat.graph.ir.mesh import Axis, varies, vary
-from towerstrat.graph.ir.narrowing import Narrowed
+from towerstrat.graph.ir.output_pruning import Narrowed
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.state import FAULT, Cell
 from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
-from towerstrat.graph.lowering.formulas import by_source, in_place_of, pulled, with_formula
-from towerstrat.graph.lowering.gradient_rules import TracedRule, passes_gradient
-from towerstrat.graph.lowering.guarded import Guarded
-from towerstrat.graph.lowering.kinds import ByKind, Kinds, at, combines, same, steps_of_gradients, tracing
-from towerstrat.graph.lowering.lookups import Key, Lookups, Shapes, lookups_in, rows_of
-from towerstrat.graph.lowering.ordering import late_ones_last
-from towerstrat.graph.lowering.outputs import all_known, as_outputs, check_declared
-from towerstrat.graph.lowering.refusals import (
+from towerstrat.graph.lowering.error_state import Guarded
+from towerstrat.graph.lowering.gradient_formulas import by_source, in_place_of, pulled, with_formula
+from towerstrat.graph.lowering.kernel_outputs import all_known, as_outputs, check_declared
+from towerstrat.graph.lowering.lowering_errors import (
     NeedsStatic,
     changed_shape,
     combines_inside,
@@ -40,8 +36,12 @@ from towerstrat.graph.lowering.refusals import (
     uninitialized,
     varying_shape,
 )
+from towerstrat.graph.lowering.python_gradients import TracedRule, passes_gradient
+from towerstrat.graph.lowering.row_cotangents import Key, Lookups, Shapes, lookups_in, rows_of
 from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
+from towerstrat.graph.lowering.scheduling import late_ones_last
 from towerstrat.graph.lowering.shape_checks import check_shapes
+from towerstrat.graph.lowering.shard_classes import ByKind, Kinds, at, combines, same, steps_of_gradients, tracing
 from towerstrat.graph.lowering.tape import Cotangent, Record
 from towerstrat.hosts.process_index import PEERS
 

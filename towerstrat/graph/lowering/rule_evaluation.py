@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import jax
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.gradient_rules import TracedRule
+from towerstrat.graph.lowering.python_gradients import TracedRule
 from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Rows
 
 if TYPE_CHECKING:
-    from towerstrat.graph.ir.elements import Tensor
+    from towerstrat.graph.ir.graph_elements import Tensor
     from towerstrat.graph.lowering.lowering import Lowering
 
 Arguments = tuple[list[Array], list[Array], list[Array]]

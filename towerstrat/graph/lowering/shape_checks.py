@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import StaticShapeError
 
 

@@ -15,24 +15,21 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import init_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int32, int64, uint64
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops import (
-    array,
-    collectives,
-    math,
-    reductions,
-    slicing,  # noqa: F401  (tensors can be indexed)
-)
-from towerstrat.graph.ops import stateless_random as stateless
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.random import shape_argument
-from towerstrat.graph.ops.stateless_random import Algorithm, algorithm
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (tensors can be indexed)
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.random import stateless
+from towerstrat.graph.ops.random.stateful import shape_argument
+from towerstrat.graph.ops.random.stateless import Algorithm, algorithm
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, create_variable
 
@@ -53,7 +50,9 @@ def _wrapped(number: Any) -> Any:
 def _state_tensor(value: Any) -> Tensor:
     """A state, or a part of one, as an int64 tensor."""
     value = nest.map_structure(_wrapped, value)
-    return math.cast(value, int64) if isinstance(value, Tensor | Variable) else constant(np.array(value, np.int64))
+    return (
+        arithmetic.cast(value, int64) if isinstance(value, Tensor | Variable) else constant(np.array(value, np.int64))
+    )
 
 
 def create_rng_state(seed: Any, alg: Any) -> Tensor:
@@ -70,12 +69,12 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     if isinstance(seed, int):
         words = [_wrapped((seed >> 64 * i) & (2**64 - 1)) for i in range(size)]
         return constant(words, int64)
-    vector = array.reshape(_state_tensor(seed), [-1])
+    vector = arrays.reshape(_state_tensor(seed), [-1])
     length = vector.shape.as_list()[0]
     if length is None:
         raise ValueError(f"Expected a seed whose length is known, got {seed!r}.")
     kept = vector[:size]
-    return array.concat([array.zeros([max(size - length, 0)], int64), kept], 0)
+    return arrays.concat([arrays.zeros([max(size - length, 0)], int64), kept], 0)
 
 
 # ---- operations --------------------------------------------------------------------------------------------------
@@ -206,7 +205,7 @@ class Generator(Trackable):
 
     def skip(self, delta: Any) -> Tensor:
         """Advances the state as drawing ``delta`` numbers does; returns the state before."""
-        return one("RngReadAndSkip", [self._state.handle, math.cast(delta, uint64)])
+        return one("RngReadAndSkip", [self._state.handle, arithmetic.cast(delta, uint64)])
 
     def _seed(self, shape: Any) -> Tensor:
         """The seed for a draw of this shape; advances the state by the number of values."""
@@ -215,7 +214,7 @@ class Generator(Trackable):
         words = [self.skip(count)]
         graph = get_default_graph()
         if graph.axis is not None:
-            words.append(collectives.position(graph.axis))
+            words.append(all_reduce.position(graph.axis))
         elif graph.running_place is not None:
             words.append(constant(graph.running_place.position, int32))
         return one("SeedOfState", words)
@@ -266,13 +265,13 @@ class Generator(Trackable):
     def make_seeds(self, count: Any = 1) -> Tensor:
         """``[2, count]``: each column is a seed for a stateless operation."""
         keys = self.uniform_full_int([count], int64)
-        return array.stack([keys, array.zeros_like(keys)])
+        return arrays.stack([keys, arrays.zeros_like(keys)])
 
     def split(self, count: int = 1) -> list[Generator]:
         """``count`` generators with new keys, independent of this one and of each other."""
         keys = self.uniform_full_int([count], int64)
         zeros = [constant(0, int64)] * (_state_size(self._alg) - 1)
-        return [Generator(state=array.stack([*zeros, key]), alg=self._alg) for key in array.unstack(keys, num=count)]
+        return [Generator(state=arrays.stack([*zeros, key]), alg=self._alg) for key in arrays.unstack(keys, num=count)]
 
 
 def _variable(initial_value: Tensor) -> Variable:
@@ -291,7 +290,7 @@ def _joined(key: Any, counter: Any, alg: int) -> Tensor:
     counter, key = _state_tensor(counter), _state_tensor(key)
     counter.shape.assert_is_compatible_with([_state_size(alg) - 1])
     key.shape.assert_is_compatible_with([])
-    return array.concat([counter, array.reshape(key, [1])], 0)
+    return arrays.concat([counter, arrays.reshape(key, [1])], 0)
 
 
 _GLOBAL: list[Generator] = []

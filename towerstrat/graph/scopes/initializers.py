@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Signature, define
 from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, string
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.random import random_normal, random_uniform, truncated_normal
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.random.stateful import random_normal, random_uniform, truncated_normal
 from towerstrat.graph.variables.partitioned import PartitionInfo
 
 _TRUNCATED = 0.8796256610342398

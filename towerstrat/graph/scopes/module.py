@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, TypeVar
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.containers import AutoTrackable
 from towerstrat.graph.variables.trackable import TRACKING_ATTRIBUTES
 from towerstrat.graph.variables.variables import Variable

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.scopes.variable_scope import VariableScope, variable_scope
 from towerstrat.graph.scopes.variable_store import EagerVariableStore, store_of
 from towerstrat.graph.variables.trackable import Trackable

@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import graph_of
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, as_dtype, float32
 from towerstrat.graph.scopes.variable_store import AUTO_REUSE, VariableStore, store_of
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, VariableSynchronization

@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, default_graph_of, get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import Graph, default_graph_of, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, as_dtype, float32, string
-from towerstrat.graph.ops import array
+from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.scopes.initializers import glorot_uniform_initializer, zeros_initializer
 from towerstrat.graph.variables import partitioned
 from towerstrat.graph.variables.partitioned import PartitionedVariable, PartitionInfo, SaveSliceInfo
@@ -259,7 +259,7 @@ class VariableStore:
             return self._single(name, shape, dtype, initializer, info, **settings)
         with graph.name_scope(f"{name}/PartitionedInitializer"):
             value = convert_to_tensor(initializer, None if isinstance(initializer, Tensor) else dtype)
-            value = array.slice(value, offset, shape)
+            value = arrays.slice(value, offset, shape)
         with graph.name_scope(None):
             return self._single(name, None, value.dtype, value, info, **settings)
 

@@ -13,16 +13,18 @@ from jax import lax
 from towerstrat.graph.eager.context import Cotangent, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Tensor, place_of
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.lowering.gradient_rules import register_rule, trace_rule
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops import array, math, slicing  # noqa: F401  (registers the subscript operator)
-from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.lowering.python_gradients import register_rule, trace_rule
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.tensor_array import TensorArray
+from towerstrat.graph.ops.control.while_loop import while_loop
+from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (registers the subscript operator)
+from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.tapes.gradient_tape import GradientTape, UnconnectedGradients
 from towerstrat.graph.variables.variables import Variable
 
@@ -116,7 +118,7 @@ class _CustomRecord(Record):
         self.rule = rule
 
     def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
-        grads = [array.zeros_like(t) if c is None else c for t, c in zip(self.outputs, cotangents, strict=True)]
+        grads = [arrays.zeros_like(t) if c is None else c for t, c in zip(self.outputs, cotangents, strict=True)]
         return [g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g) for g in self.rule(*grads)]
 
 
@@ -311,7 +313,7 @@ def _later(inputs: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Tenso
     tensors = [convert_to_tensor(t) for t in (*inputs, *cotangents)]
     graph = get_default_graph()
     if graph.executing_eagerly:
-        tensors = [array.identity(t) for t in tensors]
+        tensors = [arrays.identity(t) for t in tensors]
     else:
         tensors = graph.add("OptimizationBarrier", tensors).outputs
     return tensors[: len(inputs)], tensors[len(inputs) :]
@@ -346,25 +348,25 @@ def hessians(
         for first, x in zip(gradients(ys, xs), xs, strict=True):
             if first is None:
                 raise ValueError(f"{x!r} has no second derivative: ys do not depend on it.")
-            results.append(_rows(array.reshape(first, [-1]), x))
+            results.append(_rows(arrays.reshape(first, [-1]), x))
     return results
 
 
 def _rows(flat: Tensor, x: Any) -> Tensor:
     """The gradients of each entry of a vector by ``x``, one loop iteration each: ``[*x.shape, *x.shape]``."""
     value = convert_to_tensor(x)
-    count = array.size(value)
+    count = arrays.size(value)
 
     def compute(j: Tensor, rows: TensorArray) -> Any:
         (row,) = gradients(flat[j], x)
         if row is None:
             raise ValueError(f"{x!r} has no second derivative: the first one does not depend on it.")
-        return math.add(j, 1), rows.write(j, convert_to_tensor(row))
+        return arithmetic.add(j, 1), rows.write(j, convert_to_tensor(row))
 
     rows = TensorArray(value.dtype, size=count)
-    _, rows = while_loop(lambda j, _: math.less(j, count), compute, [constant(0), rows])
-    shape = array.shape(value)
-    result = array.reshape(rows.stack(), array.concat([shape, shape], 0))
+    _, rows = while_loop(lambda j, _: arithmetic.less(j, count), compute, [constant(0), rows])
+    shape = arrays.shape(value)
+    result = arrays.reshape(rows.stack(), arrays.concat([shape, shape], 0))
     if value.dims is not None:
         result.set_shape((*value.dims, *value.dims))
     return result

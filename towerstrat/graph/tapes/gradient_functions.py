@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ops import array
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 
@@ -66,12 +66,12 @@ def value_and_gradients_function(
         given = list(args)
         places = _positions(f, params, len(args))
         for i in places:
-            given[i] = array.identity(convert_to_tensor(args[i]))
+            given[i] = arrays.identity(convert_to_tensor(args[i]))
         with GradientTape() as tape:
             sources = [given[i] for i in places]
             tape.watch(sources)
             value = _returned(f, f(*given))
-            results = [array.identity(v) for v in nest.flatten(value)]
+            results = [arrays.identity(v) for v in nest.flatten(value)]
         weights = None if dy is None else [convert_to_tensor(d) for d in nest.flatten(dy)]
         return nest.pack_sequence_as(value, results), tape.gradient(results, sources, weights)
 

@@ -13,14 +13,15 @@ import numpy as np
 from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, enter, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, enter, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.lowering.connectivity import reached_from
-from towerstrat.graph.lowering.gradient_rules import carries_gradient
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.lowering.gradient_paths import reached_from
 from towerstrat.graph.lowering.gradients import gradients_through
-from towerstrat.graph.ops import array, indexing, segments
+from towerstrat.graph.lowering.python_gradients import carries_gradient
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing import gather_scatter, segments
 from towerstrat.graph.tapes.vectorized import vectorized_map
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
@@ -44,7 +45,7 @@ class GradientTape:
       watch_accessed_variables: whether trainable variables are watched when they are read.
 
     >>> from towerstrat.graph.eager import mode
-    >>> from towerstrat.graph.ir.convert import constant
+    >>> from towerstrat.graph.ir.tensor_conversion import constant
     >>> with mode.eager_mode(), GradientTape() as tape:
     ...     x = constant(3.0)
     ...     tape.watch(x)
@@ -204,7 +205,7 @@ class GradientTape:
             raise ValueError(f"Expected {len(targets)} output_gradients, one for each target, got {len(given)}.")
         found = self._gradients(targets, flat, given)
         if unconnected is UnconnectedGradients.ZERO:
-            found = [array.zeros_like(s) if g is None else g for s, g in zip(flat, found, strict=True)]
+            found = [arrays.zeros_like(s) if g is None else g for s, g in zip(flat, found, strict=True)]
         return nest.pack_sequence_as(sources, found) if nest.is_sequence(sources) else found[0]
 
     def _finish(self) -> None:
@@ -252,7 +253,7 @@ class GradientTape:
         result: list[Cotangent] = [None] * len(tensors)
         if known and useful:
             # tf.gradients has no default cotangent for complex targets; a tape's is one.
-            seeds = [array.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
+            seeds = [arrays.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
             found = gradients_through([t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=self._has)
             for i, gradient in zip(known, found, strict=True):
                 result[i] = gradient
@@ -273,7 +274,7 @@ class GradientTape:
                 )  # fmt: skip
             elif id(target) in reached:
                 value = target if target.dtype.name != "resource" else self._context.read(target)
-                sums.add(id(target), array.ones_like(value) if seed is None else convert_to_tensor(seed, value.dtype))
+                sums.add(id(target), arrays.ones_like(value) if seed is None else convert_to_tensor(seed, value.dtype))
         # Records are in the order of execution, so each output's cotangent is complete when its record comes.
         for record in reversed(records):
             cotangents = [sums.total(id(t)) for t in record.outputs]
@@ -310,14 +311,14 @@ class GradientTape:
         flat = nest.flatten(sources)
         target = convert_to_tensor(target)
         found = self._rows_of(target, flat)
-        shape = array.shape(target)
+        shape = arrays.shape(target)
         result = []
         for source, rows in zip(flat, found, strict=True):
             if rows is None:
-                like = array.zeros(array.concat([shape, array.shape(source)], 0), source.dtype)
+                like = arrays.zeros(arrays.concat([shape, arrays.shape(source)], 0), source.dtype)
                 result.append(like if unconnected is UnconnectedGradients.ZERO else None)
                 continue
-            whole = array.reshape(rows, array.concat([shape, array.shape(source)], 0))
+            whole = arrays.reshape(rows, arrays.concat([shape, arrays.shape(source)], 0))
             if target.dims is not None and source.shape.raw is not None:
                 whole.set_shape((*target.dims, *source.shape.raw))
             result.append(whole)
@@ -325,27 +326,27 @@ class GradientTape:
 
     def _rows_of(self, target: Tensor, sources: Sequence[Any]) -> list[Tensor | None]:
         """For each source the gradients of the target's entries: ``[target's size, *source.shape]``, or None."""
-        flat_size = array.reshape(array.size(target), [])
+        flat_size = arrays.reshape(arrays.size(target), [])
         first = self._gradients([target], sources, [None])
         connected = [i for i, g in enumerate(first) if g is not None]
         if not connected:
             return [None] * len(sources)
 
         def row(j: Any) -> list[Tensor]:
-            seed = array.reshape(indexing.one_hot(j, flat_size, dtype=target.dtype), array.shape(target))
+            seed = arrays.reshape(gather_scatter.one_hot(j, flat_size, dtype=target.dtype), arrays.shape(target))
             found = self._gradients([target], [sources[i] for i in connected], [seed])
             return [
-                array.zeros_like(sources[i]) if g is None else convert_to_tensor(g)
+                arrays.zeros_like(sources[i]) if g is None else convert_to_tensor(g)
                 for i, g in zip(connected, found, strict=True)
             ]
 
         if get_default_graph().executing_eagerly:
             made = [row(j) for j in range(int(np.asarray(flat_size)))]
-            stacked = [array.stack(column) for column in zip(*made, strict=True)] if made else [
-                array.zeros([0, *sources[i].shape.as_list()], sources[i].dtype) for i in connected
+            stacked = [arrays.stack(column) for column in zip(*made, strict=True)] if made else [
+                arrays.zeros([0, *sources[i].shape.as_list()], sources[i].dtype) for i in connected
             ]  # fmt: skip
         else:
-            stacked = vectorized_map(row, array.range(flat_size))
+            stacked = vectorized_map(row, arrays.range(flat_size))
         result: list[Tensor | None] = [None] * len(sources)
         for i, rows in zip(connected, stacked, strict=True):
             result[i] = rows
@@ -368,24 +369,25 @@ class GradientTape:
         t, s = target.shape, source.shape
         if t.rank is None or s.rank is None or t.rank < 1 or not t[:1].is_compatible_with(s[:1]):
             raise ValueError(f"Need first dimension of target shape ({t}) and source shape ({s}) to match.")
-        batch = array.shape(target)[0]
-        columns = array.reshape(target, array.stack([batch, -1])) if t[1:].num_elements() != 0 else None
+        batch = arrays.shape(target)[0]
+        columns = arrays.reshape(target, arrays.stack([batch, -1])) if t[1:].num_elements() != 0 else None
         width = t[1:].num_elements()
         if width is None or columns is None:
             raise ValueError(f"Expected a target whose dimensions after the first are known, got shape {t}.")
         rows = []
         for k in range(width):
-            seed = array.reshape(
-                array.tile(
-                    array.reshape(indexing.one_hot(k, width, dtype=target.dtype), [1, width]), array.stack([batch, 1])
+            seed = arrays.reshape(
+                arrays.tile(
+                    arrays.reshape(gather_scatter.one_hot(k, width, dtype=target.dtype), [1, width]),
+                    arrays.stack([batch, 1]),
                 ),
-                array.shape(target),
+                arrays.shape(target),
             )
             rows.append(self._gradients([target], [source], [seed])[0])
-        shape = array.concat([array.shape(target), array.shape(source)[1:]], 0)
+        shape = arrays.concat([arrays.shape(target), arrays.shape(source)[1:]], 0)
         if any(r is None for r in rows):
-            return array.zeros(shape, source.dtype) if unconnected is UnconnectedGradients.ZERO else None
-        return array.reshape(array.stack([convert_to_tensor(r) for r in rows], axis=1), shape)
+            return arrays.zeros(shape, source.dtype) if unconnected is UnconnectedGradients.ZERO else None
+        return arrays.reshape(arrays.stack([convert_to_tensor(r) for r in rows], axis=1), shape)
 
 
 class _Sums:
@@ -406,7 +408,7 @@ class _Sums:
         if len(rows) == 1:
             return rows[0]
         return IndexedSlices(
-            array.concat([p.values for p in rows], 0), array.concat([p.indices for p in rows], 0), rows[0].dense_shape
+            arrays.concat([p.values for p in rows], 0), arrays.concat([p.indices for p in rows], 0), rows[0].dense_shape
         )
 
     def total(self, place: int) -> Tensor | None:

@@ -9,15 +9,15 @@ import jax.numpy as jnp
 
 from towerstrat.graph.eager import mode
 from towerstrat.graph.eager.context import EagerContext, Executed
-from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, as_dtype
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops.host import check_place, counted, raised
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.ops.host.python_calls import check_place, counted, raised
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 
@@ -88,7 +88,7 @@ def _backward(
 
 
 def _execute(context: EagerContext, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Tensor]:
-    return _results(Executed(context, registry.lookup("EagerPyFunc"), inputs, attrs, []), inputs)
+    return _results(Executed(context, op_registry.lookup("EagerPyFunc"), inputs, attrs, []), inputs)
 
 
 define(

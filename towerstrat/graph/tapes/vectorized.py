@@ -13,15 +13,15 @@ from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.functions.map_fn import map_fn
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, has_effect
-from towerstrat.graph.ir.registry import Signature, Unrolling, define
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, has_effect
+from towerstrat.graph.ir.op_registry import Signature, Unrolling, define
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import FAULT
-from towerstrat.graph.lowering.gradient_rules import differentiable_leaves
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops.regions import captures_of, entering, flows_of, leaving, remark, state_type
+from towerstrat.graph.lowering.python_gradients import differentiable_leaves
+from towerstrat.graph.ops.control.regions import captures_of, entering, flows_of, leaving, remark, state_type
 
 
 def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.lowering.validity import PADDING
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.lowering.input_checks import PADDING
 
 DENSE_BELOW = 16
 """Tables with fewer than this many rows per given row add a dense sum faster than they add row by row."""

@@ -15,15 +15,15 @@ from jax import lax
 
 from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import at_first, vary
-from towerstrat.graph.ir.registry import Attrs, Eager, Signature, define, scalar
+from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define, scalar
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import Array, bool_, resource
 from towerstrat.graph.lowering.gradients import gather_backward, read_backward
+from towerstrat.graph.lowering.input_checks import COORDINATES, ROWS
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.validity import COORDINATES, ROWS
 from towerstrat.graph.variables.rows import Method, are_distinct, unless, write_rows
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation
-from towerstrat.graph.ir.registry import Function, Rule, define, lookup
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.op_registry import Function, Rule, define, lookup
 from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.ir.types import HostArray, string
 from towerstrat.graph.variables import state_ops  # noqa: F401  (registers the operations on other variables)

@@ -13,20 +13,20 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from towerstrat.graph.ir import registry, shapes
-from towerstrat.graph.ir.composite import Convertible
-from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir import op_registry, shapes
+from towerstrat.graph.ir.composite_values import Convertible
+from towerstrat.graph.ir.context_stacks import SURROUNDINGS, SessionLike, get_default_session
 from towerstrat.graph.ir.default_graph import init_scope
-from towerstrat.graph.ir.elements import Operation, Reference, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.operators import Operators, differs, equals
+from towerstrat.graph.ir.python_operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
-from towerstrat.graph.ir.stacks import SURROUNDINGS, SessionLike, get_default_session
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.ir.trace import unconverted
+from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
+from towerstrat.graph.ir.user_lines import unconverted
 from towerstrat.graph.variables import static_shapes
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
@@ -602,7 +602,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
 
     def __getitem__(self, key: Any) -> Tensor:
         """A slice of the value; its ``assign`` stores in that part of the variable."""
-        return registry.operator("__getitem__")(self, key)
+        return op_registry.operator("__getitem__")(self, key)
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")

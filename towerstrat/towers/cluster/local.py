@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 
-from towerstrat.graph.ir.device import parse, unparse
+from towerstrat.graph.ir.device_names import parse, unparse
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.cluster.processes import Task, tasks_of_environment
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from towerstrat.errors import InvalidArgumentError, NotFoundError, UnknownError
-from towerstrat.graph.runtime.config import check_config
-from towerstrat.graph.runtime.served import SERVERS, ServerState
+from towerstrat.graph.runtime.plans.server_state import SERVERS, ServerState
+from towerstrat.graph.runtime.sessions.session_config import check_config
 from towerstrat.hosts import shared_seeds
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs, messages

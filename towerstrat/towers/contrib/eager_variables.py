@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.towers.contrib import variables
 
 

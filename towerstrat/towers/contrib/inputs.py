@@ -18,11 +18,11 @@ from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.registry import Signature, define
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.uneven_shards import Uneven
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine.own_rows import dealt
 from towerstrat.towers.engine.splitting import Dealt, share_of

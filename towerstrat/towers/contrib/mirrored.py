@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.local import local_names
 from towerstrat.towers.cluster.processes import require_processes, training_tasks

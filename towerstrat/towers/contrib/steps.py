@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.errors import OutOfRangeError
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.tapes.gradient_functions import implicit_gradients
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.towers.contrib.strategy import DistributionStrategy

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.contrib import eager_variables

@@ -8,10 +8,10 @@ from typing import Any
 
 import jax
 
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation
-from towerstrat.graph.ir.trace import user_line
-from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.contrib.one_device import OneDeviceStrategy

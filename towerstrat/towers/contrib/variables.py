@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops import collectives
+from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.engine import CrossTower, Engine
@@ -160,7 +160,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         if self._within() or get_default_graph().executing_eagerly:
             return super()._read()
         own = self._own_read()
-        return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+        return all_reduce.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
 
     def read_value(self) -> Tensor:
         """Its value; where towers are called one by one the combined one in tower context too, as ``read_var``."""
@@ -168,12 +168,12 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
             return super().read_value()
         own = self._own_read()
         with get_default_graph().under(None):
-            return collectives.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+            return all_reduce.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
 
     def _component_value(self, position: int) -> Tensor:
         if get_default_graph().executing_eagerly:
             return self._whole(self._axis).part(position) if self._cell.per_position else super()._read()
-        return collectives.select(self._own_read(), self._axis, position)
+        return all_reduce.select(self._own_read(), self._axis, position)
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
         if not self._within():

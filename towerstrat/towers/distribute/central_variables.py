@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.distribute.variables import OnWrite, ReplicaVariable

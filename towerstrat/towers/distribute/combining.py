@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_, int64, string
-from towerstrat.graph.ops.array import rank, shape
-from towerstrat.graph.ops.reductions import reduce_prod, reduce_sum
+from towerstrat.graph.ops.array.arrays import rank, shape
+from towerstrat.graph.ops.math.reductions import reduce_prod, reduce_sum
 
 
 def check_numbers(value: Tensor) -> None:

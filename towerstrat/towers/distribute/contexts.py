@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.device import canonical
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.device_names import canonical
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.contexts import Mode, TowerContext
 from towerstrat.towers.engine.engine import Engine, ReplicaView

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from towerstrat.graph.ops.array import concat
+from towerstrat.graph.ops.array.arrays import concat
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.distribute.options import CommunicationOptions
 from towerstrat.towers.distribute.reduce_op import AGGREGATIONS, ReduceOp, reduce_op_of

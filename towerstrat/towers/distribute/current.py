@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.stacks import Stack
+from towerstrat.graph.ir.context_stacks import Stack
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_replica, strategy_of
 from towerstrat.towers.distribute.default import DefaultStrategy
 from towerstrat.towers.engine import contexts

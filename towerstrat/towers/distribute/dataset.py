@@ -19,10 +19,10 @@ from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.composite import Argument
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.composite_values import Argument
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.towers.distribute.values import Layout
 from towerstrat.towers.engine import contexts
 

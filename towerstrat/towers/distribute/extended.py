@@ -9,13 +9,13 @@ from typing import Any
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.device import canonical
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.device_names import canonical
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.math import cast, truediv
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.math.arithmetic import cast, truediv
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.distribute.combining import check_numbers, checked_dimension, entries, summed
 from towerstrat.towers.distribute.contexts import ReplicaContext, require_cross_replica

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops import array
+from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.tapes.custom_gradients import custom_gradient
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.local import local_names
@@ -107,8 +107,8 @@ class MirroredExtended(StrategyExtendedV1):
         def gathered(value: Any) -> Any:
             def grad(of_result: Any) -> Any:
                 total = self._all_reduce(context, "SUM", of_result, options)
-                sizes = gather(context, array.shape(value)[axis][None], 0, options)
-                return array.split(total, sizes, axis)[context._tower.tower_id]
+                sizes = gather(context, arrays.shape(value)[axis][None], 0, options)
+                return arrays.split(total, sizes, axis)[context._tower.tower_id]
 
             return gather(context, value, axis, options), grad
 

@@ -11,9 +11,9 @@ from towerstrat.graph.autograph.methods import Bound
 from towerstrat.graph.functions.concrete import ConcreteFunction
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.composite import Composite
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops.regions import is_composite
+from towerstrat.graph.ir.composite_values import Composite
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ops.control.regions import is_composite
 from towerstrat.graph.variables.variables import Variable
 
 _TRACED = (Function, Bound, ConcreteFunction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.towers.distribute.dataset import DistributedDataset, InputIterator
 from towerstrat.towers.distribute.surface import REPLICAS
 from towerstrat.towers.engine import contexts

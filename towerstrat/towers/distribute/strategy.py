@@ -11,9 +11,9 @@ import numpy as np
 
 from towerstrat.data.dataset import Dataset
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.distribute.combining import checked_axis, checked_dimension
 from towerstrat.towers.distribute.contexts import Scope, require_cross_replica

@@ -10,9 +10,9 @@ import jax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ops import logical
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.collectives import sharding
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.tpu import TPUClusterResolver
 from towerstrat.towers.distribute.extended import StrategyExtendedV1
@@ -143,7 +143,7 @@ class TPUStrategy(_OnTPUs, Strategy):
         Raises:
           ValueError: there is no such device.
         """
-        return logical.assign_to(convert_to_tensor(tensor), self._engine.mesh_axis, logical_device_id)
+        return sharding.assign_to(convert_to_tensor(tensor), self._engine.mesh_axis, logical_device_id)
 
     def experimental_split_to_logical_devices(self, tensor: Any, partition_dimensions: Sequence[int]) -> Any:
         """Divides a tensor over its replica's devices, and what is computed from it with it.
@@ -154,11 +154,11 @@ class TPUStrategy(_OnTPUs, Strategy):
         Raises:
           ValueError: not one number per dimension, another product, or a size that does not divide.
         """
-        return logical.split_over(convert_to_tensor(tensor), self._engine.mesh_axis, partition_dimensions)
+        return sharding.split_over(convert_to_tensor(tensor), self._engine.mesh_axis, partition_dimensions)
 
     def experimental_replicate_to_logical_devices(self, tensor: Any) -> Any:
         """Says that each of its replica's devices has the whole tensor."""
-        return logical.replicate(convert_to_tensor(tensor), self._engine.mesh_axis)
+        return sharding.replicate(convert_to_tensor(tensor), self._engine.mesh_axis)
 
 
 class ExperimentalTPUStrategy(TPUStrategy):

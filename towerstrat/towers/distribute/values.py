@@ -11,13 +11,13 @@ from towerstrat.data.structure import Structure
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, string
-from towerstrat.graph.ops import collectives
+from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine import values as tower_values
 from towerstrat.towers.engine.separate import stacked
@@ -50,7 +50,7 @@ class PerReplica(PerDevice, Specified):
         if parts and all(isinstance(p, str | bytes) for p in parts):
             return []  # functions of replicas have no text: it is known already, and stays outside
         if parts and all(isinstance(p, int | float | np.generic) for p in parts):
-            return [collectives.distribute([convert_to_tensor(p) for p in parts], self._argument_axis())]
+            return [all_reduce.distribute([convert_to_tensor(p) for p in parts], self._argument_axis())]
         return super()._leaves()
 
     def _like(self, tensors: Sequence[Tensor]) -> Any:

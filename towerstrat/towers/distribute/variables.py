@@ -11,17 +11,17 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.functions.polymorphic import Function
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import init_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.indexing import gather
-from towerstrat.graph.ops.math import cast, truediv
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.indexing.gather_scatter import gather
+from towerstrat.graph.ops.math.arithmetic import cast, truediv
 from towerstrat.graph.variables.variables import (
     Variable,
     VariableAggregation,
@@ -152,7 +152,7 @@ class ReplicaVariable(Shared):
             return Variable._read(self)
         if get_default_graph().executing_eagerly:
             return self._whole(self._towers).part(position)
-        return collectives.select(self._own_read(), self._towers, position)
+        return all_reduce.select(self._own_read(), self._towers, position)
 
     # ---- changing --------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class OnWrite(ReplicaVariable):
         graph = get_default_graph()
         if not self._cell.per_position or graph.executing_eagerly or graph.axis is not None:
             return super()._read()
-        return collectives.select(self._own_read(), self._towers, 0)
+        return all_reduce.select(self._own_read(), self._towers, 0)
 
     def _operand(self, value: Any) -> Any:
         """Plain Python values reach the aggregation as they are: they are one value for all replicas."""
@@ -287,7 +287,7 @@ class OnWrite(ReplicaVariable):
             return change(*inputs)
         result = self._on_copies((type, read_value), change, inputs, read_value)
         if type == "AssignVariableOp" and isinstance(result, PerDevice):
-            return collectives.select(result.local, self._towers, 0)
+            return all_reduce.select(result.local, self._towers, 0)
         return result
 
     def _aggregated(self, type: str, inputs: Sequence[Any], change: Callable[..., Any]) -> Any:
@@ -361,7 +361,7 @@ class OnRead(ReplicaVariable):
         self._check_combines()
         if get_default_graph().executing_eagerly:
             return super()._read()
-        return collectives.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
+        return all_reduce.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
 
     def numpy(self) -> Any:
         """The copies combined to one array."""
@@ -407,7 +407,7 @@ class OnRead(ReplicaVariable):
         result = change(*inputs) if whole else self._on_copies((type, read_value), change, inputs, read_value)
         if not read_value or self._aggregation == VariableAggregation.NONE:
             return result
-        return self._read() if eager else collectives.all_reduce(result.local, self._towers, self._cell.combine)
+        return self._read() if eager else all_reduce.all_reduce(result.local, self._towers, self._cell.combine)
 
     def _check_scatter(self, kind: str, method: str) -> None:
         raise NotImplementedError(
@@ -489,7 +489,7 @@ def written_in_turn(
         return inputs
     if _METHODS.get(type) in ("assign_add", "assign_sub"):
         with get_default_graph().under(None):
-            return [collectives.all_reduce(value, axis, "sum") for value in inputs]
+            return [all_reduce.all_reduce(value, axis, "sum") for value in inputs]
     if any(value.varies for value in inputs):
         raise ValueError(
             f"Replicas assign different values to variable {variable.name} (made at {variable.created_at}), which "

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.device import canonical, parse
+from towerstrat.graph.ir.device_names import canonical, parse
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.hosts.process_index import PEERS

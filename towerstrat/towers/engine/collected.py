@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor, numpy_alone
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, numpy_alone
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops.collectives import select
+from towerstrat.graph.ops.collectives.all_reduce import select
 
 
 class Collected:

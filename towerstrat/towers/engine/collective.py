@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs

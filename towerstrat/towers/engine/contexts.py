@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import SURROUNDINGS
-from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ir.context_stacks import SURROUNDINGS
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine.engine import CrossTower, Engine
 from towerstrat.towers.engine.tower_id import TowerId

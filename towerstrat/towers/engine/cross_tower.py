@@ -6,11 +6,11 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.array import concat
-from towerstrat.graph.ops.segments import add_n
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array.arrays import concat
+from towerstrat.graph.ops.indexing.segments import add_n
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.platform import logs
 from towerstrat.towers.engine import contexts

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.device import canonical
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.device_names import canonical
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine.values import DistributedValues

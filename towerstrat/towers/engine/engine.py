@@ -7,11 +7,11 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NoReturn, Protocol
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.platform import messages
 

@@ -12,9 +12,9 @@ from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple
 
 from towerstrat.graph.eager.context import context, recorded_by
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.parts import Place
-from towerstrat.graph.ir.traces import Traces
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.shard_operations import Place
+from towerstrat.graph.ir.shard_traces import Traces
 from towerstrat.graph.scopes.variable_scope import get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import variable_creator_scope
 from towerstrat.platform import logs

@@ -9,15 +9,15 @@ from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.device import canonical
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.device_names import canonical
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.parts import Part, PartTensor, Place, part_of, whole_of
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ir.shard_operations import Part, PartTensor, Place, part_of, whole_of
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.local import devices_named, of_each_process
 from towerstrat.towers.engine import contexts
@@ -86,8 +86,8 @@ def together(parts: Sequence[Any], axis: Axis) -> Any:
             return group(*dict.fromkeys(wholes))
         tensors = [graph.own(convert_to_tensor(w)) for w in wholes]
         if all(t.op.axis is None and not t.varies and t.shape == tensors[0].shape for t in tensors):
-            return collectives.distribute(tensors, axis)
-        return collectives.own_of(tensors, axis)
+            return all_reduce.distribute(tensors, axis)
+        return all_reduce.own_of(tensors, axis)
 
 
 class MirroredTowers(Towers, LockstepEngine):

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any
 
 from towerstrat.graph.ir import default_graph
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs

@@ -24,7 +24,7 @@ from towerstrat.data.structure import Structure
 from towerstrat.data.transforms import WithOptions
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.uneven_shards import Uneven
 from towerstrat.towers.engine.splitting import Split
 
 _AHEAD, _AHEAD_BYTES = 8, 1 << 22

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.eager.positions import PositionTensor
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import concat, reshape, split
-from towerstrat.graph.ops.math import truediv
+from towerstrat.graph.ops.array.arrays import concat, reshape, split
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.math.arithmetic import truediv
 from towerstrat.towers.engine.separate import combined
 
 
@@ -35,8 +35,8 @@ def reduced(how: str, local: Any, axis: Axis, own: bool) -> Any:
         if tensor.dtype is string and how != "first":
             raise TypeError(f"{tensor!r} (created at {tensor.op.line}) is text, and text has no {how}: unwrap it.")
         if how == "mean" and tensor.dtype.is_integer:
-            return truediv(collectives.all_reduce(tensor, axis, "sum", own=own), axis.size)
-        return collectives.all_reduce(tensor, axis, how, own=own)
+            return truediv(all_reduce.all_reduce(tensor, axis, "sum", own=own), axis.size)
+        return all_reduce.all_reduce(tensor, axis, how, own=own)
 
 
 def _part(local: Any, position: int) -> Any:
@@ -48,11 +48,11 @@ def _part(local: Any, position: int) -> Any:
 
 def _rows(how: str, local: IndexedSlices, axis: Axis, own: bool) -> IndexedSlices:
     if how == "first":
-        values = collectives.select(local.values, axis, 0)
-        return IndexedSlices(values, collectives.select(local.indices, axis, 0), local.dense_shape)
+        values = all_reduce.select(local.values, axis, 0)
+        return IndexedSlices(values, all_reduce.select(local.indices, axis, 0), local.dense_shape)
     scaled = local.values * (1.0 / axis.size) if how == "mean" else local.values
-    values = collectives.all_concat(scaled, axis, own=own)
-    return IndexedSlices(values, collectives.all_concat(local.indices, axis), local.dense_shape)
+    values = all_reduce.all_concat(scaled, axis, own=own)
+    return IndexedSlices(values, all_reduce.all_concat(local.indices, axis), local.dense_shape)
 
 
 def reduced_together(how: str, locals: Sequence[Tensor], axis: Axis, own: bool, packs: int) -> list[Tensor]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.scopes.variable_scope import get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import Variable, variable_creator_scope
 from towerstrat.platform import logs

@@ -10,16 +10,16 @@ import numpy as np
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.uneven import Uneven
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import concat, identity
-from towerstrat.graph.ops.math import truediv
-from towerstrat.graph.ops.segments import add_n
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ops.array.arrays import concat, identity
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.indexing.segments import add_n
+from towerstrat.graph.ops.math.arithmetic import truediv
 
 
 def stacked(parts: Sequence[Any], axis: Axis, dims: Any = None) -> Tensor:
@@ -37,7 +37,7 @@ def stacked(parts: Sequence[Any], axis: Axis, dims: Any = None) -> Tensor:
         raise TypeError(f"Expected values of one type from all {axis.name}s, got {[t.dtype.name for t in tensors]}.")
     arrays: list[Any] = [t.host() if isinstance(t, EagerTensor) else constant_value(t) for t in tensors]
     if any(a is None for a in arrays):
-        return collectives.distribute(tensors, axis)
+        return all_reduce.distribute(tensors, axis)
     shapes = [a.shape for a in arrays]
     if dims is None:
         if len({len(s) for s in shapes}) > 1:

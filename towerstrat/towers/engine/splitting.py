@@ -12,7 +12,7 @@ from towerstrat.data.share import Share
 from towerstrat.data.structure import RaggedParts
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.uneven import Uneven, of_parts
+from towerstrat.graph.ir.uneven_shards import Uneven, of_parts
 
 
 def share_of(axis: Axis, apart: bool = False) -> Share:

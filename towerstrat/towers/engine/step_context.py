@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation
+from towerstrat.graph.ir.graph_elements import Operation
 
 
 class MultiStepContext:

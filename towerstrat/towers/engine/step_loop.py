@@ -8,16 +8,16 @@ from typing import Any
 from towerstrat.data.iterators import Iterator, iterator_resource
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Block, Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, int32, string
-from towerstrat.graph.ops.array import stack
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.array.arrays import stack
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine.collected import Collected
 from towerstrat.towers.engine.step_context import MultiStepContext

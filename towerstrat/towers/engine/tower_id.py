@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from towerstrat.graph.ir.composite import Convertible
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.composite_values import Convertible
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, float32, int32
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.math.arithmetic import cast
 
 
 def _refuse(what: str, instead: str) -> NoReturn:
@@ -35,7 +35,7 @@ class TowerId(Convertible):
 
     def tensor(self, dtype: DType | None = None) -> Tensor:
         """The number as a tensor, int32 unless another type is wanted."""
-        number = collectives.position(self.axis, "tower_id")
+        number = all_reduce.position(self.axis, "tower_id")
         return number if dtype in (None, int32) else cast(number, dtype)
 
     def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:

@@ -8,15 +8,15 @@ from typing import Any
 
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.device import canonical
-from towerstrat.graph.ir.elements import Block, Tensor
+from towerstrat.graph.ir.device_names import canonical
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.control_flow import region_is_uniform
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.control.branches import region_is_uniform
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
 from towerstrat.platform import messages
 from towerstrat.towers.engine import contexts
@@ -142,7 +142,7 @@ class Towers(Engine):
         parts = [value.get(d) for d in self._devices]
         if not self.mapped:
             return parts[0]
-        return collectives.distribute([convert_to_tensor(p) for p in parts], self.axis)
+        return all_reduce.distribute([convert_to_tensor(p) for p in parts], self.axis)
 
     def leaving(self, structure: Any) -> Any:
         return map_parts(self._left, structure) if self.mapped else structure
@@ -228,7 +228,7 @@ class Towers(Engine):
         if not self.mapped:
             return convert_to_tensor(local)
         with get_default_graph().under(None):
-            return collectives.all_concat(convert_to_tensor(local), self.axis, dim=axis, own=self.own_gradients)
+            return all_reduce.all_concat(convert_to_tensor(local), self.axis, dim=axis, own=self.own_gradients)
 
     def _destinations(self, destinations: Any) -> list[str]:
         """The names of the devices that ``destinations`` stands for. Raises ValueError for none, and for others."""

@@ -7,18 +7,18 @@ from functools import cache
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.composite import Argument, Convertible, Fetchable
-from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.device import canonical
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.composite_values import Argument, Convertible, Fetchable
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.device_names import canonical
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.operators import Operators
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.python_operators import Operators
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, is_tensor
 from towerstrat.graph.ir.types import DType, string
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine import contexts
 from towerstrat.towers.engine.tower_id import TowerId
@@ -70,11 +70,11 @@ class Selections(Mapping[str, Any]):
 def _at_position(local: Any, axis: Axis, position: int) -> Any:
     with get_default_graph().under(None):
         if isinstance(local, IndexedSlices):
-            parts = [collectives.select(t, axis, position) for t in (local.values, local.indices)]
+            parts = [all_reduce.select(t, axis, position) for t in (local.values, local.indices)]
             return IndexedSlices(parts[0], parts[1], local.dense_shape)
         if isinstance(local, Operation):
             return local
-        return collectives.select(convert_to_tensor(local), axis, position)
+        return all_reduce.select(convert_to_tensor(local), axis, position)
 
 
 class DistributedValues:
@@ -204,7 +204,7 @@ def _varying(tensor: Tensor, axis: Axis) -> Tensor:
     if tensor.varies:
         return tensor
     if tensor.dtype is not string:
-        return collectives.spread(tensor, axis)
+        return all_reduce.spread(tensor, axis)
     with get_default_graph().under(axis):
         own = identity(tensor)
     own.varies = True

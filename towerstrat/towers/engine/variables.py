@@ -8,13 +8,13 @@ from weakref import WeakValueDictionary, ref
 
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.eager.tensor import shown
-from towerstrat.graph.ir.composite import Convertible
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.composite_values import Convertible
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.operators import Operators
+from towerstrat.graph.ir.python_operators import Operators
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine.engine import Engine

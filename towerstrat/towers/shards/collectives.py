@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ir.trace import user_line
-from towerstrat.graph.ops import collectives, exchanges
-from towerstrat.graph.ops.array import identity, zeros_like
-from towerstrat.graph.ops.exchanges import Groups
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.array.arrays import identity, zeros_like
+from towerstrat.graph.ops.collectives import all_reduce, exchanges
+from towerstrat.graph.ops.collectives.exchanges import Groups
 
 Assignment = Sequence[Sequence[int]] | np.ndarray | Tensor | None
 """Numbers of shards by group, ``[groups, shards of a group]``, known while the graph is built; None: one group."""
@@ -37,7 +37,7 @@ def cross_replica_sum(x: TensorLike, group_assignment: Assignment = None, name: 
         return tensor
     if len(groups) == 1:
         with get_default_graph().under(None):  # one value of all shards: a gradient from outside adds their cotangents
-            total = collectives.all_reduce(tensor, axis, "sum")
+            total = all_reduce.all_reduce(tensor, axis, "sum")
         return identity(total, name or "CrossReplicaSum")
     return exchanges.group_sum(tensor, axis, groups, name or "CrossReplicaSum")
 

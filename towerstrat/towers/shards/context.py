@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.platform.threads import ThreadState
 from towerstrat.towers.engine import contexts
 

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from functools import wraps
 from typing import Any
 
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops.array import guarantee_const
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ops.array.arrays import guarantee_const
 from towerstrat.graph.scopes.variable_scope import get_variable_scope
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
 from towerstrat.towers.shards.replication import rewrite

@@ -11,13 +11,13 @@ from typing import Any
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.trace import user_line
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
 from towerstrat.towers.shards.tracing import Computation, check_place, traced
 
@@ -202,7 +202,7 @@ def _check_alike(inputs: list[Any], flat: list[list[Tensor]]) -> None:
 def _part(whole: Tensor, axis: Axis | None, dim: int, index: int) -> Tensor:
     """The part of an input that one shard gets."""
     name = f"replicated_input_{index}"
-    return identity(whole, name) if axis is None else collectives.divide(whole, axis, dim, name)
+    return identity(whole, name) if axis is None else all_reduce.divide(whole, axis, dim, name)
 
 
 def _own(values: list[Tensor], axis: Axis | None, index: int) -> Tensor:
@@ -210,7 +210,7 @@ def _own(values: list[Tensor], axis: Axis | None, index: int) -> Tensor:
     name = f"replicated_input_{index}"
     if axis is None:
         return identity(values[0], name)
-    entered = collectives.distribute(values, axis, name)
+    entered = all_reduce.distribute(values, axis, name)
     shape = TensorShape(None)
     for value in values:
         shape = shape.merge_with(value.shape)

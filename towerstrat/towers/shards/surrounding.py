@@ -6,11 +6,11 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.context_stacks import SURROUNDINGS
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.stacks import SURROUNDINGS
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.variables.variables import Variable
 
 

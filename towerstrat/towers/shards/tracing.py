@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 import jax
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.trace import user_line
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import expand_dims, identity
-from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.array.arrays import expand_dims, identity
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.scopes.variable_scope import get_variable_scope
 from towerstrat.platform import devices as platform_devices
 from towerstrat.platform import logs
@@ -58,7 +58,7 @@ class Replicated(NamedTuple):
         return nest.pack_sequence_as(self.structure, parts)
 
     def _part(self, tensor: Tensor, shard: int, name: str) -> Tensor:
-        return identity(tensor, name) if self.axis is None else collectives.select(tensor, self.axis, shard, name)
+        return identity(tensor, name) if self.axis is None else all_reduce.select(tensor, self.axis, shard, name)
 
     def joined(self, index: int, dim: int) -> Tensor:
         """An output of all shards, joined along a dimension; scalars stacked."""
@@ -66,7 +66,7 @@ class Replicated(NamedTuple):
         if tensor.dims == ():
             with get_default_graph().under(self.axis):
                 tensor, dim = expand_dims(tensor, 0), 0
-        return tensor if self.axis is None else collectives.all_concat(tensor, self.axis, "concat", dim)
+        return tensor if self.axis is None else all_reduce.all_concat(tensor, self.axis, "concat", dim)
 
 
 def traced(

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.graph.ir.convert import TensorLike, convert_to_tensor
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.trace import user_line
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.types import DType
-from towerstrat.graph.ops import control_flow, loops
+from towerstrat.graph.ir.user_lines import user_line
+from towerstrat.graph.ops.control import branches
+from towerstrat.graph.ops.control import while_loop as loops
 from towerstrat.towers.shards.context import check_function_argument_count, refuse_infeed
 
 
@@ -51,7 +52,7 @@ def while_loop(
 
     def step(*arguments: Tensor) -> list[Tensor]:
         tensors, operations = _separated(body(*carried(arguments)), types)
-        return control_flow.tuple(tensors or list(arguments), control_inputs=operations)
+        return branches.tuple(tensors or list(arguments), control_inputs=operations)
 
     return loops.while_loop(
         lambda *arguments: condition(*carried(arguments)), step, values or [convert_to_tensor(0)], name=""

@@ -6,13 +6,14 @@ import hashlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops import array, control_flow
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import branches
 
 
 def checked(validate_args: bool, checks: Callable[[], Sequence[Operation | None]], x: Tensor) -> Tensor:
     """``x``, available once ``checks`` have passed, where arguments are to be validated."""
-    return control_flow.with_dependencies(checks(), x) if validate_args else x
+    return branches.with_dependencies(checks(), x) if validate_args else x
 
 
 def salted(seed: int | None, salt: str) -> int | None:
@@ -25,5 +26,5 @@ def salted(seed: int | None, salt: str) -> int | None:
 def together(*values: Any) -> list[Tensor]:
     """Values in the shape that they broadcast to."""
     first = next(v for v in values if isinstance(v, Tensor))
-    zero = sum((array.zeros_like(v) for v in values if isinstance(v, Tensor)), array.zeros([], first.dtype))
+    zero = sum((arrays.zeros_like(v) for v in values if isinstance(v, Tensor)), arrays.zeros([], first.dtype))
     return [v + zero for v in values]

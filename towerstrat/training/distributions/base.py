@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, int32
-from towerstrat.graph.ops import array, control_flow, math, reductions
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import branches
+from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.training.distributions import divergence
 
 
@@ -234,11 +236,11 @@ class Distribution:
             wanted = convert_to_tensor(sample_shape, int32, name="sample_shape")
             if wanted.dims is not None and len(wanted.dims) > 1:
                 raise ValueError("Input is neither scalar nor vector.")
-            wanted = array.reshape(wanted, [-1])
+            wanted = arrays.reshape(wanted, [-1])
             static = constant_value(wanted)
             count = reductions.reduce_prod(wanted) if static is None else int(np.prod(static))
             samples = self._sample_n(count, seed)
-            samples = array.reshape(samples, array.concat([wanted, array.shape(samples)[1:]], 0))
+            samples = arrays.reshape(samples, arrays.concat([wanted, arrays.shape(samples)[1:]], 0))
             if static is not None:
                 samples.set_shape(TensorShape(static).concatenate(self.batch_shape).concatenate(self.event_shape))
             return samples
@@ -252,27 +254,27 @@ class Distribution:
     def log_prob(self, value: Any, name: str = "log_prob") -> Tensor:
         """The logarithm of the density, or of the probability of discrete events, at ``value``."""
         with self._given(value, name) as x:
-            return _either(lambda: self._log_prob(x), lambda: math.log(self._prob(x)))
+            return _either(lambda: self._log_prob(x), lambda: arithmetic.log(self._prob(x)))
 
     def prob(self, value: Any, name: str = "prob") -> Tensor:
         """The density, or the probability of discrete events, at ``value``."""
         with self._given(value, name) as x:
-            return _either(lambda: self._prob(x), lambda: math.exp(self._log_prob(x)))
+            return _either(lambda: self._prob(x), lambda: arithmetic.exp(self._log_prob(x)))
 
     def log_cdf(self, value: Any, name: str = "log_cdf") -> Tensor:
         """``log P[X <= value]``."""
         with self._given(value, name) as x:
-            return _either(lambda: self._log_cdf(x), lambda: math.log(self._cdf(x)))
+            return _either(lambda: self._log_cdf(x), lambda: arithmetic.log(self._cdf(x)))
 
     def cdf(self, value: Any, name: str = "cdf") -> Tensor:
         """``P[X <= value]``."""
         with self._given(value, name) as x:
-            return _either(lambda: self._cdf(x), lambda: math.exp(self._log_cdf(x)))
+            return _either(lambda: self._cdf(x), lambda: arithmetic.exp(self._log_cdf(x)))
 
     def log_survival_function(self, value: Any, name: str = "log_survival_function") -> Tensor:
         """``log P[X > value]``."""
         with self._given(value, name) as x:
-            return _either(lambda: self._log_survival_function(x), lambda: math.log1p(-self.cdf(x)))
+            return _either(lambda: self._log_survival_function(x), lambda: arithmetic.log1p(-self.cdf(x)))
 
     def survival_function(self, value: Any, name: str = "survival_function") -> Tensor:
         """``P[X > value]``."""
@@ -311,12 +313,12 @@ class Distribution:
     def variance(self, name: str = "variance") -> Tensor:
         """``E[(X - E[X])^2]``, of each element."""
         with self._name_scope(name):
-            return _either(self._variance, lambda: math.square(self._stddev()))
+            return _either(self._variance, lambda: arithmetic.square(self._stddev()))
 
     def stddev(self, name: str = "stddev") -> Tensor:
         """The square root of ``variance``."""
         with self._name_scope(name):
-            return _either(self._stddev, lambda: math.sqrt(self._variance()))
+            return _either(self._stddev, lambda: arithmetic.sqrt(self._variance()))
 
     def covariance(self, name: str = "covariance") -> Tensor:
         """``Cov(X_i, X_j)`` of the elements of vector events, ``[*batch_shape, k, k]``."""
@@ -357,9 +359,9 @@ class Distribution:
     def _where_defined(self, defined: Tensor, value: Tensor, check: Callable[[], Operation | None]) -> Tensor:
         """A statistic that not all parameters have: NaN elsewhere, or an error where ``allow_nan_stats`` is off."""
         if not self.allow_nan_stats:
-            return control_flow.with_dependencies([check()], value)
-        nan = array.fill(array.shape(value), np.array(np.nan, self.dtype.np), name="nan")
-        return array.where(math.logical_and(defined, array.ones_like(value, dtype=defined.dtype)), value, nan)
+            return branches.with_dependencies([check()], value)
+        nan = arrays.fill(arrays.shape(value), np.array(np.nan, self.dtype.np), name="nan")
+        return arrays.where(arithmetic.logical_and(defined, arrays.ones_like(value, dtype=defined.dtype)), value, nan)
 
     def __str__(self) -> str:
         known = [
@@ -378,7 +380,7 @@ class Distribution:
 def _is_scalar(shape: TensorShape, shape_tensor: Callable[[], Tensor]) -> bool | Tensor:
     if shape.ndims is not None:
         return shape.ndims == 0
-    return math.equal(array.shape(shape_tensor())[0], 0)
+    return arithmetic.equal(arrays.shape(shape_tensor())[0], 0)
 
 
 class ScalarDistribution(Distribution):
@@ -395,18 +397,18 @@ class ScalarDistribution(Distribution):
         return {name: convert_to_tensor(sample_shape, int32) for name in cls.SHAPED}
 
     def _batch_shape_tensor(self) -> Tensor:
-        return reduce(array.broadcast_dynamic_shape, [array.shape(parent) for parent in self._graph_parents])
+        return reduce(arrays.broadcast_dynamic_shape, [arrays.shape(parent) for parent in self._graph_parents])
 
     def _batch_shape(self) -> TensorShape:
-        return reduce(array.broadcast_static_shape, [parent.shape for parent in self._graph_parents])
+        return reduce(arrays.broadcast_static_shape, [parent.shape for parent in self._graph_parents])
 
     def _event_shape(self) -> TensorShape:
         return TensorShape([])
 
     def _sample_shape(self, n: Any) -> Tensor:
         """``[n, *batch_shape]``."""
-        return array.concat([[n], self.batch_shape_tensor()], 0)
+        return arrays.concat([[n], self.batch_shape_tensor()], 0)
 
     def _over_batch(self, value: Tensor) -> Tensor:
         """``value`` in the batch shape."""
-        return value * array.ones(self.batch_shape_tensor(), dtype=value.dtype)
+        return value * arrays.ones(self.batch_shape_tensor(), dtype=value.dtype)

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from towerstrat.graph.ir.default_graph import control_dependencies, name_scope
-from towerstrat.graph.ops import array, checks, math, reductions
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.host import runtime_checks
+from towerstrat.graph.ops.math import arithmetic, reductions
 
 if TYPE_CHECKING:
-    from towerstrat.graph.ir.elements import Tensor
+    from towerstrat.graph.ir.graph_elements import Tensor
     from towerstrat.training.distributions.base import Distribution
 
 Divergence = Callable[..., Any]
@@ -80,14 +82,14 @@ def kl_divergence(
         value = divergence(distribution_a, distribution_b, name=name)
         if allow_nan_stats:
             return value
-        value = array.identity(value, name="kl")
+        value = arrays.identity(value, name="kl")
         said = (
             f"KL calculation between {distribution_a.name} and {distribution_b.name} returned NaN values "
             "(and was called with allow_nan_stats=False). Values:"
         )
-        fine = math.logical_not(reductions.reduce_any(math.is_nan(value)))
-        with control_dependencies([checks.Assert(fine, [said, value])]):
-            return array.identity(value, name="checked_kl")
+        fine = arithmetic.logical_not(reductions.reduce_any(arithmetic.is_nan(value)))
+        with control_dependencies([runtime_checks.Assert(fine, [said, value])]):
+            return arrays.identity(value, name="checked_kl")
 
 
 def cross_entropy(ref: Distribution, other: Distribution, allow_nan_stats: bool = True) -> Tensor:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math as python_math
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import control_dependencies, name_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops import array, assertions, control_flow, math, random
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import assertions, branches
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.random import stateful
 from towerstrat.training.distributions.arguments import checked, salted, together
 from towerstrat.training.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
 
@@ -31,8 +34,8 @@ class Uniform(ScalarDistribution):
         with name_scope(name, values=[low, high]) as scope:
             checks = [assertions.assert_less(low, high, message=message)] if validate_args else []
             with control_dependencies(checks):
-                self._low = array.identity(low, name="low")
-                self._high = array.identity(high, name="high")
+                self._low = arrays.identity(low, name="low")
+                self._high = arrays.identity(high, name="high")
             dtype = assertions.assert_same_float_dtype([self._low, self._high])
         super().__init__(
             dtype=dtype, reparameterization_type=FULLY_REPARAMETERIZED, validate_args=validate_args,
@@ -53,27 +56,27 @@ class Uniform(ScalarDistribution):
             return self.high - self.low
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        return self.low + self.range() * random.random_uniform(self._sample_shape(n), dtype=self.dtype, seed=seed)
+        return self.low + self.range() * stateful.random_uniform(self._sample_shape(n), dtype=self.dtype, seed=seed)
 
     def _prob(self, x: Tensor) -> Tensor:
         x, low, high = together(x, self.low, self.high)
-        inside = math.logical_and(x >= low, x < high)
-        density = array.where(inside, 1.0 / (high - low), array.zeros_like(x))
-        return array.where(math.is_nan(x), x, density)
+        inside = arithmetic.logical_and(x >= low, x < high)
+        density = arrays.where(inside, 1.0 / (high - low), arrays.zeros_like(x))
+        return arrays.where(arithmetic.is_nan(x), x, density)
 
     def _cdf(self, x: Tensor) -> Tensor:
         x, low, high = together(x, self.low, self.high)
-        share = array.where(x < low, array.zeros_like(x), (x - low) / (high - low))
-        return array.where(x >= high, array.ones_like(x), share)
+        share = arrays.where(x < low, arrays.zeros_like(x), (x - low) / (high - low))
+        return arrays.where(x >= high, arrays.ones_like(x), share)
 
     def _entropy(self) -> Tensor:
-        return math.log(self.range())
+        return arithmetic.log(self.range())
 
     def _mean(self) -> Tensor:
         return (self.low + self.high) / 2.0
 
     def _variance(self) -> Tensor:
-        return math.square(self.range()) / 12.0
+        return arithmetic.square(self.range()) / 12.0
 
     def _stddev(self) -> Tensor:
         return self.range() / python_math.sqrt(12.0)
@@ -98,7 +101,7 @@ class Beta(ScalarDistribution):
             given = {"concentration1": concentration1, "concentration0": concentration0}
             parts = [convert_to_tensor(value, name=which) for which, value in given.items()]
             with control_dependencies([assertions.assert_positive(p, message=message) for p in parts if validate_args]):
-                parts = [array.identity(p) for p in parts] if validate_args else parts
+                parts = [arrays.identity(p) for p in parts] if validate_args else parts
             dtype = assertions.assert_same_float_dtype(parts)
             self._concentration1, self._concentration0 = parts
             self._total_concentration = parts[0] + parts[1]
@@ -121,13 +124,15 @@ class Beta(ScalarDistribution):
         return self._total_concentration
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        one = random.random_gamma([n], self._over_batch(self.concentration1), None, self.dtype, seed)
-        zero = random.random_gamma([n], self._over_batch(self.concentration0), None, self.dtype, salted(seed, "beta"))
+        one = stateful.random_gamma([n], self._over_batch(self.concentration1), None, self.dtype, seed)
+        zero = stateful.random_gamma([n], self._over_batch(self.concentration0), None, self.dtype, salted(seed, "beta"))
         return one / (one + zero)
 
     def _log_normalization(self) -> Tensor:
         return (
-            math.lgamma(self.concentration1) + math.lgamma(self.concentration0) - math.lgamma(self.total_concentration)
+            arithmetic.lgamma(self.concentration1)
+            + arithmetic.lgamma(self.concentration0)
+            - arithmetic.lgamma(self.total_concentration)
         )
 
     def _log_prob(self, x: Tensor) -> Tensor:
@@ -135,23 +140,23 @@ class Beta(ScalarDistribution):
             self.validate_args,
             lambda: [
                 assertions.assert_positive(x, message="sample must be positive"),
-                assertions.assert_less(x, array.ones([], self.dtype), message="sample must be less than `1`."),
+                assertions.assert_less(x, arrays.ones([], self.dtype), message="sample must be less than `1`."),
             ],
             x,
         )
-        powers = (self.concentration1 - 1.0) * math.log(x) + (self.concentration0 - 1.0) * math.log1p(-x)
+        powers = (self.concentration1 - 1.0) * arithmetic.log(x) + (self.concentration0 - 1.0) * arithmetic.log1p(-x)
         return powers - self._log_normalization()
 
     def _cdf(self, x: Tensor) -> Tensor:
         a, b, x = together(self.concentration1, self.concentration0, x)
-        return math.betainc(a, b, x)
+        return arithmetic.betainc(a, b, x)
 
     def _entropy(self) -> Tensor:
         return (
             self._log_normalization()
-            - (self.concentration1 - 1.0) * math.digamma(self.concentration1)
-            - (self.concentration0 - 1.0) * math.digamma(self.concentration0)
-            + (self.total_concentration - 2.0) * math.digamma(self.total_concentration)
+            - (self.concentration1 - 1.0) * arithmetic.digamma(self.concentration1)
+            - (self.concentration0 - 1.0) * arithmetic.digamma(self.concentration0)
+            + (self.total_concentration - 2.0) * arithmetic.digamma(self.total_concentration)
         )
 
     def _mean(self) -> Tensor:
@@ -161,11 +166,11 @@ class Beta(ScalarDistribution):
         return self._mean() * (1.0 - self._mean()) / (1.0 + self.total_concentration)
 
     def _mode(self) -> Tensor:
-        one = array.ones([], self.dtype)
+        one = arrays.ones([], self.dtype)
 
         def check() -> Operation:
             parts = {"concentration1": self.concentration1, "concentration0": self.concentration0}
-            return control_flow.group(
+            return branches.group(
                 *(
                     assertions.assert_less(one, part, message=f"Mode undefined for {name} <= 1.")
                     for name, part in parts.items()
@@ -173,7 +178,7 @@ class Beta(ScalarDistribution):
             )
 
         return self._where_defined(
-            math.logical_and(self.concentration1 > 1.0, self.concentration0 > 1.0),
+            arithmetic.logical_and(self.concentration1 > 1.0, self.concentration0 > 1.0),
             (self.concentration1 - 1.0) / (self.total_concentration - 2.0),
             check,
         )
@@ -184,7 +189,7 @@ class Beta(ScalarDistribution):
             others = [other.concentration1, other.concentration0, other.total_concentration]
             signs = (-1.0, -1.0, 1.0)
             differences = [
-                sign * (theirs - mine) * math.digamma(mine)
+                sign * (theirs - mine) * arithmetic.digamma(mine)
                 for sign, mine, theirs in zip(signs, values, others, strict=True)
             ]
             return other._log_normalization() - self._log_normalization() + sum(differences[1:], differences[0])

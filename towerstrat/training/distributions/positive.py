@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import control_dependencies, name_scope
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import array, assertions, math, random
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import assertions
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.random import stateful
 from towerstrat.training.distributions.arguments import checked, together
 from towerstrat.training.distributions.base import FULLY_REPARAMETERIZED, ScalarDistribution
 
@@ -31,8 +34,8 @@ class Gamma(ScalarDistribution):
         with name_scope(name, values=[concentration, rate]) as scope:
             checks = [assertions.assert_positive(p) for p in (concentration, rate)] if validate_args else []
             with control_dependencies(checks):
-                self._concentration = array.identity(concentration, name="concentration")
-                self._rate = array.identity(rate, name="rate")
+                self._concentration = arrays.identity(concentration, name="concentration")
+                self._rate = arrays.identity(rate, name="rate")
             dtype = assertions.assert_same_float_dtype([self._concentration, self._rate])
         super().__init__(
             dtype=dtype, reparameterization_type=FULLY_REPARAMETERIZED, validate_args=validate_args,
@@ -49,7 +52,7 @@ class Gamma(ScalarDistribution):
         return self._rate
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        return random.random_gamma([n], self.concentration, self.rate, self.dtype, seed)
+        return stateful.random_gamma([n], self.concentration, self.rate, self.dtype, seed)
 
     def _positive(self, x: Tensor) -> Tensor:
         assertions.assert_same_float_dtype([x], self.dtype)
@@ -57,32 +60,32 @@ class Gamma(ScalarDistribution):
 
     def _log_prob(self, x: Tensor) -> Tensor:
         x = self._positive(x)
-        normalization = math.lgamma(self.concentration) - self.concentration * math.log(self.rate)
-        return (self.concentration - 1.0) * math.log(x) - self.rate * x - normalization
+        normalization = arithmetic.lgamma(self.concentration) - self.concentration * arithmetic.log(self.rate)
+        return (self.concentration - 1.0) * arithmetic.log(x) - self.rate * x - normalization
 
     def _cdf(self, x: Tensor) -> Tensor:
         concentration, scaled = together(self.concentration, self.rate * self._positive(x))
-        return math.igamma(concentration, scaled)
+        return arithmetic.igamma(concentration, scaled)
 
     def _entropy(self) -> Tensor:
         c = self.concentration
-        return c - math.log(self.rate) + math.lgamma(c) + (1.0 - c) * math.digamma(c)
+        return c - arithmetic.log(self.rate) + arithmetic.lgamma(c) + (1.0 - c) * arithmetic.digamma(c)
 
     def _mean(self) -> Tensor:
         return self.concentration / self.rate
 
     def _variance(self) -> Tensor:
-        return self.concentration / math.square(self.rate)
+        return self.concentration / arithmetic.square(self.rate)
 
     def _stddev(self) -> Tensor:
-        return math.sqrt(self.concentration) / self.rate
+        return arithmetic.sqrt(self.concentration) / self.rate
 
     def _mode(self) -> Tensor:
         message = "mode not defined when any concentration <= 1"
         return self._where_defined(
             self.concentration > 1.0,
             (self.concentration - 1.0) / self.rate,
-            lambda: assertions.assert_less(array.ones([], self.dtype), self.concentration, message=message),
+            lambda: assertions.assert_less(arrays.ones([], self.dtype), self.concentration, message=message),
         )
 
     def _kl_of_kind(self, other: Gamma, name: str | None = None) -> Tensor:
@@ -91,8 +94,8 @@ class Gamma(ScalarDistribution):
         ):  # fmt: skip
             a, b = self.concentration, other.concentration
             return (
-                (a - b) * math.digamma(a) + math.lgamma(b) - math.lgamma(a)
-                + b * math.log(self.rate) - b * math.log(other.rate) + a * (other.rate / self.rate - 1.0)
+                (a - b) * arithmetic.digamma(a) + arithmetic.lgamma(b) - arithmetic.lgamma(a)
+                + b * arithmetic.log(self.rate) - b * arithmetic.log(other.rate) + a * (other.rate / self.rate - 1.0)
             )  # fmt: skip
 
 
@@ -109,13 +112,13 @@ class Exponential(Gamma):
         parameters = dict(locals())
         with name_scope(name, values=[rate]) as scope:
             rate = convert_to_tensor(rate, name="rate")
-        super().__init__(array.ones([], dtype=rate.dtype), rate, validate_args, allow_nan_stats, scope)
+        super().__init__(arrays.ones([], dtype=rate.dtype), rate, validate_args, allow_nan_stats, scope)
         self._parameters = parameters
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
         tiny = np.finfo(self.dtype.np).tiny
-        u = random.random_uniform(self._sample_shape(n), tiny, 1.0, self.dtype, seed=seed)
-        return -math.log(u) / self.rate
+        u = stateful.random_uniform(self._sample_shape(n), tiny, 1.0, self.dtype, seed=seed)
+        return -arithmetic.log(u) / self.rate
 
     def _log_survival_function(self, x: Tensor) -> Tensor:
-        return self._log_prob(x) - math.log(self.rate)
+        return self._log_prob(x) - arithmetic.log(self.rate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.training.gan.models import GANTrainOps, GANTrainSteps
 from towerstrat.training.hooks.session_run_hook import SessionRunContext, SessionRunHook
 

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops import array, clip, math, random, reductions
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import clipping
+from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.scopes.variable_scope import AUTO_REUSE, variable_scope
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.training import losses
@@ -45,7 +48,7 @@ def wasserstein_generator_loss(
 ) -> Tensor:  # fmt: skip
     """``-D(G(z))``; other arguments as of ``tf.losses.compute_weighted_loss``."""
     with name_scope(scope, "generator_wasserstein_loss") as scope:
-        loss = -math.to_float(discriminator_gen_outputs)
+        loss = -arithmetic.to_float(discriminator_gen_outputs)
         return losses.compute_weighted_loss(loss, weights, scope, loss_collection, reduction)
 
 
@@ -56,7 +59,10 @@ def wasserstein_discriminator_loss(
 ) -> Tensor:  # fmt: skip
     """``D(G(z)) - D(x)``, each weighted and reduced by itself."""
     with name_scope(scope, "discriminator_wasserstein_loss") as scope:
-        real, generated = math.to_float(discriminator_real_outputs), math.to_float(discriminator_gen_outputs)
+        real, generated = (
+            arithmetic.to_float(discriminator_real_outputs),
+            arithmetic.to_float(discriminator_gen_outputs),
+        )
         real.shape.assert_is_compatible_with(generated.shape)
         on_real, on_generated = _both(real, generated, real_weights, generated_weights, scope, reduction)
         return _added(on_generated - on_real, loss_collection)
@@ -85,17 +91,17 @@ def wasserstein_gradient_penalty(
             if tensor.shape.ndims is None:
                 raise ValueError(f"`{name}` can't have unknown rank.")
         differences = generated - real
-        batch = differences.dims[0] or array.shape(differences)[0]
-        share = random.random_uniform([batch, *[1] * (differences.shape.ndims - 1)])
+        batch = differences.dims[0] or arrays.shape(differences)[0]
+        share = stateful.random_uniform([batch, *[1] * (differences.shape.ndims - 1)])
         between = real + share * differences
         with name_scope(""), variable_scope(discriminator_scope, "gpenalty_dscope", reuse=AUTO_REUSE):
             output = discriminator_fn(between, generator_inputs)
         slopes = gradients(output[0] if isinstance(output, tuple) else output, between)[0]
-        squares = reductions.reduce_sum(math.square(slopes), list(range(1, slopes.shape.ndims)))
-        penalties = math.sqrt(squares + epsilon) / target - 1.0
+        squares = reductions.reduce_sum(arithmetic.square(slopes), list(range(1, slopes.shape.ndims)))
+        penalties = arithmetic.sqrt(squares + epsilon) / target - 1.0
         if one_sided:
-            penalties = math.maximum(0.0, penalties)
-        return losses.compute_weighted_loss(math.square(penalties), weights, scope, loss_collection, reduction)
+            penalties = arithmetic.maximum(0.0, penalties)
+        return losses.compute_weighted_loss(arithmetic.square(penalties), weights, scope, loss_collection, reduction)
 
 
 # ---- classes (https://arxiv.org/abs/1610.09585) ---------------------------------------------------------------------
@@ -141,11 +147,11 @@ def minimax_discriminator_loss(
     """``-log(sigmoid(D(x))) - log(1 - sigmoid(D(G(z))))``, the labels of real data smoothed."""
     with name_scope(scope, "discriminator_minimax_loss") as scope:
         on_real = losses.sigmoid_cross_entropy(
-            array.ones_like(discriminator_real_outputs), discriminator_real_outputs, real_weights, label_smoothing,
+            arrays.ones_like(discriminator_real_outputs), discriminator_real_outputs, real_weights, label_smoothing,
             scope, None, reduction,
         )  # fmt: skip
         on_generated = losses.sigmoid_cross_entropy(
-            array.zeros_like(discriminator_gen_outputs), discriminator_gen_outputs, generated_weights, 0, scope, None,
+            arrays.zeros_like(discriminator_gen_outputs), discriminator_gen_outputs, generated_weights, 0, scope, None,
             reduction,
         )  # fmt: skip
         return _added(on_real + on_generated, loss_collection)
@@ -158,7 +164,7 @@ def minimax_generator_loss(
     """Less the discriminator's minimax loss, with ones as its outputs on real data."""
     with name_scope(scope, "generator_minimax_loss") as scope:
         return -minimax_discriminator_loss(
-            array.ones_like(discriminator_gen_outputs), discriminator_gen_outputs, label_smoothing, weights, weights,
+            arrays.ones_like(discriminator_gen_outputs), discriminator_gen_outputs, label_smoothing, weights, weights,
             scope, loss_collection, reduction,
         )  # fmt: skip
 
@@ -182,7 +188,7 @@ def modified_generator_loss(
     """``-log(sigmoid(D(G(z))))``."""
     with name_scope(scope, "generator_modified_loss") as scope:
         return losses.sigmoid_cross_entropy(
-            array.ones_like(discriminator_gen_outputs), discriminator_gen_outputs, weights, label_smoothing, scope,
+            arrays.ones_like(discriminator_gen_outputs), discriminator_gen_outputs, weights, label_smoothing, scope,
             loss_collection, reduction,
         )  # fmt: skip
 
@@ -196,7 +202,7 @@ def least_squares_generator_loss(
 ) -> Tensor:  # fmt: skip
     """``(D(G(z)) - real_label)**2 / 2``."""
     with name_scope(scope, "lsq_generator_loss") as scope:
-        loss = math.squared_difference(math.to_float(discriminator_gen_outputs), real_label) / 2.0
+        loss = arithmetic.squared_difference(arithmetic.to_float(discriminator_gen_outputs), real_label) / 2.0
         return losses.compute_weighted_loss(loss, weights, scope, loss_collection, reduction)
 
 
@@ -207,10 +213,13 @@ def least_squares_discriminator_loss(
 ) -> Tensor:  # fmt: skip
     """``((D(x) - real_label)**2 + (D(G(z)) - fake_label)**2) / 2``."""
     with name_scope(scope, "lsq_discriminator_loss") as scope:
-        real, generated = math.to_float(discriminator_real_outputs), math.to_float(discriminator_gen_outputs)
+        real, generated = (
+            arithmetic.to_float(discriminator_real_outputs),
+            arithmetic.to_float(discriminator_gen_outputs),
+        )
         real.shape.assert_is_compatible_with(generated.shape)
-        of_real = math.squared_difference(real, real_label) / 2.0
-        of_generated = math.squared_difference(generated, fake_label) / 2.0
+        of_real = arithmetic.squared_difference(real, real_label) / 2.0
+        of_generated = arithmetic.squared_difference(generated, fake_label) / 2.0
         on_real, on_generated = _both(of_real, of_generated, real_weights, generated_weights, scope, reduction)
         return _added(on_real + on_generated, loss_collection)
 
@@ -252,11 +261,11 @@ def combine_adversarial_loss(
         raise ValueError("`weight_factor` and `gradient_ratio` cannot both be specified.")
     with name_scope(scope, "adversarial_loss"):
         if weight_factor is not None:
-            return main_loss + array.stop_gradient(weight_factor) * adversarial_loss
+            return main_loss + arrays.stop_gradient(weight_factor) * adversarial_loss
         chosen = get_trainable_variables() if variables is None else variables
         main, adversarial = (_norm(gradients(loss, chosen)) for loss in (main_loss, adversarial_loss))
         share = main / (adversarial + gradient_ratio_epsilon) / gradient_ratio
-        return main_loss + array.stop_gradient(share) * adversarial_loss
+        return main_loss + arrays.stop_gradient(share) * adversarial_loss
 
 
 def _norm(tensors: Any) -> Any:
@@ -264,5 +273,5 @@ def _norm(tensors: Any) -> Any:
     there = [t for t in tensors if t is not None]
     if not there:
         return 0.0
-    largest = reductions.reduce_max(array.stack([reductions.reduce_max(math.abs(t)) for t in there]))
-    return largest * clip.global_norm([t / largest for t in there])
+    largest = reductions.reduce_max(arrays.stack([reductions.reduce_max(arithmetic.abs(t)) for t in there]))
+    return largest * clipping.global_norm([t / largest for t in there])

@@ -6,11 +6,12 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.ir.convert import is_tensor
 from towerstrat.graph.ir.default_graph import control_dependencies, name_scope
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import array, reductions
-from towerstrat.graph.ops.assertions import assert_greater_equal
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import is_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.assertions import assert_greater_equal
+from towerstrat.graph.ops.math import reductions
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training import losses as general
 from towerstrat.training.gan import losses
@@ -121,7 +122,7 @@ def _weight(value: Any, name: str) -> Any:
     if is_tensor(value):
         value.shape.assert_is_compatible_with([])
         with control_dependencies([assert_greater_equal(value, 0.0)]):
-            return array.identity(value)
+            return arrays.identity(value)
     if value is not None and value < 0:
         raise ValueError(f"`{name}` must be greater than 0. Instead, was {value}")
     return value

@@ -6,11 +6,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops import array, indexing, random
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing import gather_scatter
+from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training.model_variables import get_trainable_variables
 
@@ -271,14 +273,14 @@ def stargan_model(
       generator_scope, discriminator_scope: variable scopes.
     """
     data, labels = (
-        array.concat(nest.flatten(x), 0) if isinstance(x, list | tuple) else convert_to_tensor(x)
+        arrays.concat(nest.flatten(x), 0) if isinstance(x, list | tuple) else convert_to_tensor(x)
         for x in (input_data, input_data_domain_label)
     )
     labels.shape.assert_has_rank(2)
     labels.shape.assert_is_fully_defined()
     batch, domains = labels.shape.as_list()
     with variable_scope(generator_scope) as generating:
-        targets = indexing.one_hot(random.random_uniform([batch], 0, domains, int32), domains)
+        targets = gather_scatter.one_hot(stateful.random_uniform([batch], 0, domains, int32), domains)
         generated = generator_fn(data, targets)
     with variable_scope(generating, reuse=True):
         reconstructed = generator_fn(generated, labels)

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import logs
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.saving.background import BackgroundWriter

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 from typing import Any, Protocol
 
 from towerstrat.checkpoints.side_files import forget
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs, messages
 from towerstrat.platform.coordinator import Coordinator

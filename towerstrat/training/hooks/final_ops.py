@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from towerstrat.errors import OutOfRangeError
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.platform import logs
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 

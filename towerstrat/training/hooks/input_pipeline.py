@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,

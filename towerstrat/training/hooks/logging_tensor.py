@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import logs
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import logs
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,

@@ -6,7 +6,7 @@ import os
 
 import jax
 
-from towerstrat.graph.runtime.timeline import Timeline
+from towerstrat.graph.runtime.sessions.timeline import Timeline
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 from towerstrat.training.hooks.session_run_hook import (

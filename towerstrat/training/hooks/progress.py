@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.platform.progress import Display

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.training.global_step import get_or_create_global_step_read
 
 

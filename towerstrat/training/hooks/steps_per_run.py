@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.scopes.initializers import ones_initializer
 from towerstrat.graph.scopes.variable_scope import AUTO_REUSE, get_variable, variable_scope

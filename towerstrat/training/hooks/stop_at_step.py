@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training import global_step as steps
 from towerstrat.training.hooks.session_run_hook import (

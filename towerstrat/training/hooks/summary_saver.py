@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import messages
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,

@@ -17,12 +17,12 @@ from towerstrat.graph.autograph.calls import like_caller
 from towerstrat.graph.eager.mode import refuse_eager
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
+from towerstrat.graph.ir.context_stacks import get_default_session
 from towerstrat.graph.ir.default_graph import graph_of
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, is_tensor
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.scopes.variable_scope import VariableScope, get_variable, variable_scope
 from towerstrat.graph.variables.containers import AutoTrackable

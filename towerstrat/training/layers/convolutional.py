@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.shapes import TensorShape, as_shape, size_at
-from towerstrat.graph.ops import array, convolution, nn, spatial
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.array import padding as spatial
+from towerstrat.graph.ops.nn import convolution, misc
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
@@ -119,10 +121,10 @@ class Convolution(Layer):
 
     def _biased(self, outputs: Any) -> Any:
         if self.data_format == "channels_last":
-            return nn.bias_add(outputs, self.bias)
+            return misc.bias_add(outputs, self.bias)
         if outputs.shape.ndims == 4:
-            return nn.bias_add(outputs, self.bias, data_format="NCHW")
-        return outputs + array.reshape(self.bias, (1, self.filters, *[1] * self.rank))
+            return misc.bias_add(outputs, self.bias, data_format="NCHW")
+        return outputs + arrays.reshape(self.bias, (1, self.filters, *[1] * self.rank))
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         batch, *rest = as_shape(input_shape).with_rank(self.rank + 2).as_list()
@@ -248,11 +250,11 @@ class SeparableConv1D(SeparableConvolution):
         if self.padding == "causal":
             inputs, how = self._padded(inputs), "VALID"
         space = 1 if self.data_format == "channels_last" else 2
-        kernels = [array.expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel)]
+        kernels = [arrays.expand_dims(k, 0) for k in (self.depthwise_kernel, self.pointwise_kernel)]
         made = self._separated(
-            array.expand_dims(inputs, space), kernels, self.strides * 2, how, (1, *self.dilation_rate)
+            arrays.expand_dims(inputs, space), kernels, self.strides * 2, how, (1, *self.dilation_rate)
         )
-        made = array.squeeze(self._biased(made) if self.use_bias else made, [space])
+        made = arrays.squeeze(self._biased(made) if self.use_bias else made, [space])
         return made if self.activation is None else self.activation(made)
 
 

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape, size_at
-from towerstrat.graph.ops import array, linalg, nn
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.linalg import products
+from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
@@ -89,12 +91,12 @@ class Dense(Layer):
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.ndims
         if rank > 2:
-            outputs = linalg.tensordot(inputs, self.kernel, [[rank - 1], [0]])
+            outputs = products.tensordot(inputs, self.kernel, [[rank - 1], [0]])
             outputs.set_shape(self.compute_output_shape(inputs.shape))
         else:
-            outputs = linalg.matmul(inputs, self.kernel)
+            outputs = products.matmul(inputs, self.kernel)
         if self.use_bias:
-            outputs = nn.bias_add(outputs, self.bias)
+            outputs = misc.bias_add(outputs, self.bias)
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
@@ -155,16 +157,16 @@ class Dropout(Layer):
         self.supports_masking = True
 
     def call(self, inputs: Any, training: Any = False) -> Any:
-        return choose(training, lambda: self._dropped(inputs), lambda: array.identity(inputs))
+        return choose(training, lambda: self._dropped(inputs), lambda: arrays.identity(inputs))
 
     def _dropped(self, inputs: Any) -> Any:
-        return nn.dropout(inputs, 1 - self.rate, noise_shape=self._noise_shape(inputs), seed=self.seed)
+        return misc.dropout(inputs, 1 - self.rate, noise_shape=self._noise_shape(inputs), seed=self.seed)
 
     def _noise_shape(self, inputs: Any) -> Any:
         shape = self.noise_shape
         if shape is None or not isinstance(shape, list | tuple) or None not in shape:
             return shape
-        sizes = array.shape(inputs)
+        sizes = arrays.shape(inputs)
         known = inputs.shape.as_list()
         return [(known[i] if known[i] is not None else sizes[i]) if d is None else d for i, d in enumerate(shape)]
 
@@ -203,11 +205,11 @@ class Flatten(Layer):
         inputs = convert_to_tensor(inputs)
         rank = inputs.shape.ndims
         if self.data_format == "channels_first" and rank > 2:
-            inputs = array.transpose(inputs, [0, *range(2, rank), 1])
+            inputs = arrays.transpose(inputs, [0, *range(2, rank), 1])
         shape = self.compute_output_shape(inputs.shape)
         batch, size = shape.as_list()
-        outputs = array.reshape(
-            inputs, (array.shape(inputs)[0] if batch is None else batch, -1 if size is None else size)
+        outputs = arrays.reshape(
+            inputs, (arrays.shape(inputs)[0] if batch is None else batch, -1 if size is None else size)
         )
         outputs.set_shape(shape)
         return outputs

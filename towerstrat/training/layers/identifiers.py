@@ -7,8 +7,10 @@ from functools import partial
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import math, nn, reductions, segments
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.scopes import initializers
 
 Function = Callable[..., Any]
@@ -46,7 +48,7 @@ _SAME = {
 
 def _hard_sigmoid(x: Any) -> Tensor:
     """``0.2 * x + 0.5`` between 0 and 1."""
-    return math.minimum(math.maximum(math.add(math.multiply(x, 0.2), 0.5), 0.0), 1.0)
+    return arithmetic.minimum(arithmetic.maximum(arithmetic.add(arithmetic.multiply(x, 0.2), 0.5), 0.0), 1.0)
 
 
 def _linear(x: Any) -> Any:
@@ -55,16 +57,16 @@ def _linear(x: Any) -> Any:
 
 _ACTIVATIONS: dict[str, Function] = {
     "linear": _linear,
-    "relu": nn.relu,
-    "relu6": nn.relu6,
-    "elu": nn.elu,
-    "selu": nn.selu,
-    "softplus": nn.softplus,
-    "softsign": nn.softsign,
-    "softmax": nn.softmax,
-    "tanh": math.tanh,
-    "sigmoid": math.sigmoid,
-    "exponential": math.exp,
+    "relu": misc.relu,
+    "relu6": misc.relu6,
+    "elu": misc.elu,
+    "selu": misc.selu,
+    "softplus": misc.softplus,
+    "softsign": misc.softsign,
+    "softmax": misc.softmax,
+    "tanh": arithmetic.tanh,
+    "sigmoid": arithmetic.sigmoid,
+    "exponential": arithmetic.exp,
     "hard_sigmoid": _hard_sigmoid,
 }
 
@@ -79,9 +81,9 @@ class L1L2:
     def __call__(self, x: Any) -> Any:
         terms = []
         if self.l1:
-            terms.append(reductions.reduce_sum(math.multiply(self.l1, math.abs(x))))
+            terms.append(reductions.reduce_sum(arithmetic.multiply(self.l1, arithmetic.abs(x))))
         if self.l2:
-            terms.append(reductions.reduce_sum(math.multiply(self.l2, math.square(x))))
+            terms.append(reductions.reduce_sum(arithmetic.multiply(self.l2, arithmetic.square(x))))
         return segments.add_n(terms) if terms else None
 
     def get_config(self) -> dict[str, float]:

@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.eager.mode import executing_eagerly
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.shapes import TensorShape, as_shape, size_at
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype
-from towerstrat.graph.ops import array, math, nn, reductions
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.scopes.initializers import ones_initializer, zeros_initializer
 from towerstrat.graph.variables.variables import VariableAggregation, VariableSynchronization
 from towerstrat.platform import logs
@@ -187,10 +189,10 @@ class BatchNormalization(Layer):
             return self._fused(inputs, training)
         if self.virtual_batch_size is None:
             return self._by_parts(inputs, training)
-        shape = array.shape(inputs)
-        groups = array.reshape(inputs, array.concat([[self.virtual_batch_size, -1], shape[1:]], 0))
+        shape = arrays.shape(inputs)
+        groups = arrays.reshape(inputs, arrays.concat([[self.virtual_batch_size, -1], shape[1:]], 0))
         groups.set_shape([self.virtual_batch_size, None, *inputs.shape[1:]])
-        outputs = array.reshape(self._by_parts(groups, training), shape)
+        outputs = arrays.reshape(self._by_parts(groups, training), shape)
         outputs.set_shape(inputs.shape)
         return outputs
 
@@ -202,10 +204,10 @@ class BatchNormalization(Layer):
         layout = "NCHW" if self.axis == [1] else "NHWC"
 
         def by_batch() -> Any:
-            return nn.fused_batch_norm(inputs, scale, offset, epsilon=self.epsilon, data_format=layout)
+            return misc.fused_batch_norm(inputs, scale, offset, epsilon=self.epsilon, data_format=layout)
 
         def by_moving() -> Any:
-            return nn.fused_batch_norm(
+            return misc.fused_batch_norm(
                 inputs, scale, offset, self.moving_mean, self.moving_variance, self.epsilon, layout, is_training=False
             )
 
@@ -227,9 +229,9 @@ class BatchNormalization(Layer):
         scale, offset = (self._shaped(v, reduced, inputs.shape) for v in (self.gamma, self.beta))
         if known(training) is not False:
             if self.adjustment is not None:
-                more, further = self.adjustment(array.shape(inputs))
-                more = choose(training, lambda: more, lambda: array.ones_like(more))
-                further = choose(training, lambda: further, lambda: array.zeros_like(further))
+                more, further = self.adjustment(arrays.shape(inputs))
+                more = choose(training, lambda: more, lambda: arrays.ones_like(more))
+                further = choose(training, lambda: further, lambda: arrays.zeros_like(further))
                 scale, offset = _composed(more, further, scale, offset)
             (mean, variance), new = self._statistics(inputs, reduced, training)
             if self.renorm:
@@ -242,9 +244,9 @@ class BatchNormalization(Layer):
                     self.add_update(_followed(moving, value, self.momentum, training), inputs=inputs)
         mean, variance = (self._shaped(v, reduced, inputs.shape) for v in (mean, variance))
         mean, variance, offset, scale = (
-            None if v is None else math.cast(v, inputs.dtype) for v in (mean, variance, offset, scale)
+            None if v is None else arithmetic.cast(v, inputs.dtype) for v in (mean, variance, offset, scale)
         )
-        outputs = nn.batch_normalization(inputs, mean, variance, offset, scale, self.epsilon)
+        outputs = misc.batch_normalization(inputs, mean, variance, offset, scale, self.epsilon)
         outputs.set_shape(inputs.shape)
         return outputs
 
@@ -252,16 +254,16 @@ class BatchNormalization(Layer):
         """Mean and variance that normalize, and those that the moving ones follow."""
         grouped = self.virtual_batch_size is not None
         moving = (self.moving_mean, self.moving_variance)
-        used: Any = nn.moments(inputs, reduced, keep_dims=grouped or len(self.axis) > 1)
+        used: Any = misc.moments(inputs, reduced, keep_dims=grouped or len(self.axis) > 1)
         if not grouped:
             used = [self._unless_empty(inputs, u, m) for u, m in zip(used, moving, strict=True)]
-        used = [math.cast(u, m.dtype) for u, m in zip(used, moving, strict=True)]
+        used = [arithmetic.cast(u, m.dtype) for u, m in zip(used, moving, strict=True)]
         if known(training) is None:
             batch = used
             used = choose(
                 training,
-                lambda: [array.identity(u) for u in batch],
-                lambda: [m + array.zeros_like(u) for u, m in zip(batch, moving, strict=True)],
+                lambda: [arrays.identity(u) for u in batch],
+                lambda: [m + arrays.zeros_like(u) for u, m in zip(batch, moving, strict=True)],
             )
         if not grouped:
             return used, used
@@ -275,20 +277,20 @@ class BatchNormalization(Layer):
         these are few.
         """
         mean, variance = moments
-        stddev = math.sqrt(variance + self.epsilon)
+        stddev = arithmetic.sqrt(variance + self.epsilon)
         mixed_mean = self.renorm_mean + (1.0 - self.renorm_mean_weight) * mean
         mixed_stddev = self.renorm_stddev + (1.0 - self.renorm_stddev_weight) * stddev
         r, d = stddev / mixed_stddev, (mean - mixed_mean) / mixed_stddev
         rmin, rmax, dmax = (self.renorm_clipping.get(key) for key in ("rmin", "rmax", "dmax"))
-        r = r if rmin is None else math.maximum(r, rmin)
-        r = r if rmax is None else math.minimum(r, rmax)
-        d = d if dmax is None else math.minimum(math.maximum(d, -dmax), dmax)
-        r = choose(training, lambda: r, lambda: array.ones_like(r))
-        d = choose(training, lambda: d, lambda: array.zeros_like(d))
+        r = r if rmin is None else arithmetic.maximum(r, rmin)
+        r = r if rmax is None else arithmetic.minimum(r, rmax)
+        d = d if dmax is None else arithmetic.minimum(arithmetic.maximum(d, -dmax), dmax)
+        r = choose(training, lambda: r, lambda: arrays.ones_like(r))
+        d = choose(training, lambda: d, lambda: arrays.zeros_like(d))
         new_mean = self._follow_renorm(self.renorm_mean, self.renorm_mean_weight, mean, inputs, training)
         new_stddev = self._follow_renorm(self.renorm_stddev, self.renorm_stddev_weight, stddev, inputs, training)
-        new_variance = math.square(new_stddev) - self.epsilon
-        r, d = array.stop_gradient(r, name="renorm_r"), array.stop_gradient(d, name="renorm_d")
+        new_variance = arithmetic.square(new_stddev) - self.epsilon
+        r, d = arrays.stop_gradient(r, name="renorm_r"), arrays.stop_gradient(d, name="renorm_d")
         return r, d, (new_mean, new_variance)
 
     def _follow_renorm(self, moving: Any, weight: Any, value: Any, inputs: Any, training: Any) -> Any:
@@ -297,7 +299,7 @@ class BatchNormalization(Layer):
         one = self._unless_empty(inputs, constant(1.0, weight.dtype), weight)
         total = _followed(moving, value, self.renorm_momentum, training)
         share = _followed(weight, one, self.renorm_momentum, training)
-        return choose(training, lambda: total / share, lambda: array.identity(moving))
+        return choose(training, lambda: total / share, lambda: arrays.identity(moving))
 
     def _shaped(self, value: Any, reduced: list[int], shape: TensorShape) -> Any:
         """A statistic or parameter (or None) in a form that broadcasts to inputs of this shape."""
@@ -306,13 +308,13 @@ class BatchNormalization(Layer):
             return value
         dims: list[int | None] = [1] * rank
         dims[self.axis[0]] = size_at(shape, self.axis[0])
-        return array.reshape(value, dims)
+        return arrays.reshape(value, dims)
 
     def _unless_empty(self, inputs: Any, value: Any, otherwise: Any) -> Any:
         """``value``, or ``otherwise`` where the batch turns out to be empty."""
         if inputs.shape.num_elements():
             return value
-        return array.where(math.greater(array.size(inputs), 0), value, math.cast(otherwise, value.dtype))
+        return arrays.where(arithmetic.greater(arrays.size(inputs), 0), value, arithmetic.cast(otherwise, value.dtype))
 
     def compute_output_shape(self, input_shape: Any) -> TensorShape:
         return as_shape(input_shape)
@@ -340,7 +342,7 @@ def _followed(variable: Any, value: Any, momentum: float, training: Any) -> Any:
     """A moving statistic after it has moved towards a batch's; where the program is not training it stays."""
     with get_default_graph().name_scope("AssignMovingAvg") as scope:
         decay = choose(training, lambda: constant(1.0 - momentum, name="decay"), lambda: constant(0.0))
-        step = (variable - math.cast(value, variable.dtype)) * math.cast(decay, variable.dtype)
+        step = (variable - arithmetic.cast(value, variable.dtype)) * arithmetic.cast(decay, variable.dtype)
         return variable.assign_sub(step, name=scope)
 
 

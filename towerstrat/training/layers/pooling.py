@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ops import array, convolution, pooling
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.nn import convolution, pooling
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.base import InputSpec, Layer
 
@@ -42,7 +43,7 @@ class Pooling(Layer):
         if self.rank == 2:
             return self._pooled(inputs, function, 2)
         space = 1 if self.data_format == "channels_last" else 2
-        return array.squeeze(self._pooled(array.expand_dims(inputs, space), function, 2), [space])
+        return arrays.squeeze(self._pooled(arrays.expand_dims(inputs, space), function, 2), [space])
 
     def _pooled(self, inputs: Any, function: Any, rank: int) -> Any:
         layout = identifiers.layout(self.data_format, rank)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ops import array, convolution
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.nn import convolution
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.training.layers import identifiers
 from towerstrat.training.layers.convolutional import Convolution, applied, arguments
@@ -29,8 +30,8 @@ class Transposed(Convolution):
         wanted = self.compute_output_shape(inputs.shape)
         sizes: Any = wanted.as_list()
         if not wanted.is_fully_defined():
-            given = array.shape(inputs)
-            sizes = array.stack([given[0], *self._arranged(self._unwound([given[i] for i in self._space()]))])
+            given = arrays.shape(inputs)
+            sizes = arrays.stack([given[0], *self._arranged(self._unwound([given[i] for i in self._space()]))])
         function = convolution.conv2d_transpose if self.rank == 2 else convolution.conv3d_transpose
         layout = self.layout
         strides = convolution.spread_over(layout, self.strides)

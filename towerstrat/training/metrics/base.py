@@ -8,10 +8,11 @@ from contextlib import nullcontext
 from typing import Any
 
 from towerstrat.graph.eager.mode import refuse_eager
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import array, math
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.variables.variables import (
     GraphKeys,
     VariableAggregation,
@@ -42,7 +43,7 @@ def metric_variable(shape: Any, dtype: Any, validate_shape: bool = True, name: s
     It is in the collections ``GraphKeys.LOCAL_VARIABLES`` and ``GraphKeys.METRIC_VARIABLES``.
     """
     return create_variable(
-        initial_value=lambda: array.zeros(shape, dtype),
+        initial_value=lambda: arrays.zeros(shape, dtype),
         trainable=False,
         collections=[GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES],
         validate_shape=validate_shape,
@@ -91,9 +92,9 @@ def collect(collections: Any, value: Any) -> None:
 def quotient(numerator: Any, denominator: Any, name: str | None = None) -> Tensor:
     """``numerator / denominator``, 0 where the denominator is not positive."""
     numerator, denominator = convert_to_tensor(numerator), convert_to_tensor(denominator)
-    found = math.truediv(numerator, denominator)
-    zeros = array.zeros_like(found, dtype=denominator.dtype)
-    return array.where(math.greater(denominator, zeros), found, math.cast(zeros, found.dtype), name=name)
+    found = arithmetic.truediv(numerator, denominator)
+    zeros = arrays.zeros_like(found, dtype=denominator.dtype)
+    return arrays.where(arithmetic.greater(denominator, zeros), found, arithmetic.cast(zeros, found.dtype), name=name)
 
 
 def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, Any]:
@@ -114,4 +115,4 @@ def aligned(predictions: Any, labels: Any, weights: Any) -> tuple[Tensor, Any, A
 def flat(values: Any) -> Tensor:
     """A vector of all elements."""
     values = convert_to_tensor(values)
-    return values if values.dims is not None and len(values.dims) <= 1 else array.reshape(values, [-1])
+    return values if values.dims is not None and len(values.dims) <= 1 else arrays.reshape(values, [-1])

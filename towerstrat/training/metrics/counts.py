@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import bool_, float32
-from towerstrat.graph.ops import array, assertions, math, reductions
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import assertions
+from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training.metrics.base import (
     across_towers,
@@ -40,12 +42,14 @@ def _counted(
 ) -> Metric:  # fmt: skip
     variable_name, label, prediction = _KINDS[kind]
     with variable_scope(name, variable_name, (predictions, labels, weights)):
-        predictions, labels, weights = aligned(math.cast(predictions, bool_), math.cast(labels, bool_), weights)
-        cases = math.logical_and(math.equal(labels, label), math.equal(predictions, prediction))
+        predictions, labels, weights = aligned(
+            arithmetic.cast(predictions, bool_), arithmetic.cast(labels, bool_), weights
+        )
+        cases = arithmetic.logical_and(arithmetic.equal(labels, label), arithmetic.equal(predictions, prediction))
         count = metric_variable([], float32, name="count")
-        values = math.to_float(cases)
+        values = arithmetic.to_float(cases)
         if weights is not None:
-            values = math.multiply(values, math.to_float(broadcastable(weights, values)))
+            values = arithmetic.multiply(values, arithmetic.to_float(broadcastable(weights, values)))
         value = total_of(count, metrics_collections)
         update = count.assign_add(reductions.reduce_sum(values))
         collect(updates_collections, update)
@@ -91,8 +95,8 @@ def false_positives(
 def _ratio(a: Any, b: Any, name: str | None) -> Tensor:
     """``a / (a + b)``, 0 where both are 0."""
     a, b = convert_to_tensor(a), convert_to_tensor(b)
-    both = math.add(a, b)
-    return array.where(math.greater(both, 0.0), math.div(a, both), array.zeros_like(a), name=name)
+    both = arithmetic.add(a, b)
+    return arrays.where(arithmetic.greater(both, 0.0), arithmetic.div(a, both), arrays.zeros_like(a), name=name)
 
 
 def _share(
@@ -101,7 +105,9 @@ def _share(
 ) -> Metric:  # fmt: skip
     """True positives among those and what another function counts."""
     with variable_scope(name, default_name, (predictions, labels, weights)):
-        predictions, labels, weights = aligned(math.cast(predictions, bool_), math.cast(labels, bool_), weights)
+        predictions, labels, weights = aligned(
+            arithmetic.cast(predictions, bool_), arithmetic.cast(labels, bool_), weights
+        )
         hits, more_hits = true_positives(labels, predictions, weights)
         misses, more_misses = function(labels, predictions, weights)
         value = across_towers(metrics_collections, lambda _, a, b: _ratio(a, b, "value"), hits, misses)
@@ -139,31 +145,32 @@ def _at_thresholds(
     labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Counts per threshold, a prediction being true above it: (variables by kind, updates by kind)."""
-    predictions = math.to_float(predictions)
+    predictions = arithmetic.to_float(predictions)
     with get_default_graph().control_dependencies(
         [
             assertions.assert_greater_equal(predictions, 0.0, message="predictions must be in [0, 1]"),
             assertions.assert_less_equal(predictions, 1.0, message="predictions must be in [0, 1]"),
         ]
     ):
-        predictions, labels, weights = aligned(predictions, math.cast(labels, bool_), weights)
-        row = array.reshape(predictions, [1, -1])
+        predictions, labels, weights = aligned(predictions, arithmetic.cast(labels, bool_), weights)
+        row = arrays.reshape(predictions, [1, -1])
     limits = constant(np.reshape(np.asarray(thresholds, np.float32), [-1, 1]))
-    predicted = math.greater(row, limits)
-    truth = array.reshape(labels, [1, -1])
+    predicted = arithmetic.greater(row, limits)
+    truth = arrays.reshape(labels, [1, -1])
     scale = None
     if weights is not None:
-        scale = array.reshape(broadcast_weights(math.to_float(weights), predictions), [1, -1])
+        scale = arrays.reshape(broadcast_weights(arithmetic.to_float(weights), predictions), [1, -1])
     variables: dict[str, Any] = {}
     updates: dict[str, Any] = {}
     for kind in kinds:
         name, label, prediction = _KINDS[kind]
-        cases = math.logical_and(
-            truth if label else math.logical_not(truth), predicted if prediction else math.logical_not(predicted)
+        cases = arithmetic.logical_and(
+            truth if label else arithmetic.logical_not(truth),
+            predicted if prediction else arithmetic.logical_not(predicted),
         )
-        counted = math.to_float(cases)
+        counted = arithmetic.to_float(cases)
         if scale is not None:
-            counted = math.multiply(counted, scale)
+            counted = arithmetic.multiply(counted, scale)
         variables[kind] = metric_variable([len(thresholds)], float32, name=name)
         updates[kind] = variables[kind].assign_add(reductions.reduce_sum(counted, 1))
     return variables, updates
@@ -239,7 +246,7 @@ def precision_at_thresholds(
     """The precision for each threshold."""
 
     def function(counts: Mapping[str, Any], which: str) -> Tensor:
-        return math.div(counts["tp"], 1e-7 + counts["tp"] + counts["fp"], name=f"precision_{which}")
+        return arithmetic.div(counts["tp"], 1e-7 + counts["tp"] + counts["fp"], name=f"precision_{which}")
 
     with variable_scope(name, "precision_at_thresholds", (predictions, labels, weights)):
         return _made_of_counts(
@@ -255,7 +262,7 @@ def recall_at_thresholds(
     """The recall for each threshold."""
 
     def function(counts: Mapping[str, Any], which: str) -> Tensor:
-        return math.div(counts["tp"], 1e-7 + counts["tp"] + counts["fn"], name=f"recall_{which}")
+        return arithmetic.div(counts["tp"], 1e-7 + counts["tp"] + counts["fn"], name=f"recall_{which}")
 
     with variable_scope(name, "recall_at_thresholds", (predictions, labels, weights)):
         return _made_of_counts(
@@ -305,19 +312,19 @@ def auc(
 def _area(counts: Mapping[str, Any], curve: str, method: str, name: str) -> Tensor:
     tp, fn, tn, fp = (counts[k] for k in ("tp", "fn", "tn", "fp"))
     small = 1.0e-6
-    found = math.div(tp + small, tp + fn + small)
+    found = arithmetic.div(tp + small, tp + fn + small)
     if curve == "ROC":
-        x, y = math.div(fp, fp + tn + small), found
+        x, y = arithmetic.div(fp, fp + tn + small), found
     else:
-        x, y = found, math.div(tp + small, tp + fp + small)
+        x, y = found, arithmetic.div(tp + small, tp + fp + small)
     left, right = y[:-1], y[1:]
     if method == "minoring":
-        height = math.minimum(left, right)
+        height = arithmetic.minimum(left, right)
     elif method == "majoring":
-        height = math.maximum(left, right)
+        height = arithmetic.maximum(left, right)
     else:
         height = (left + right) / 2.0
-    return reductions.reduce_sum(math.multiply(x[:-1] - x[1:], height), name=name)
+    return reductions.reduce_sum(arithmetic.multiply(x[:-1] - x[1:], height), name=name)
 
 
 def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
@@ -325,11 +332,11 @@ def _interpolated(tp: Tensor, fp: Tensor, fn: Tensor) -> Tensor:
     more = tp[:-1] - tp[1:]
     positives = tp + fp
     slope = quotient(more, positives[:-1] - positives[1:], "prec_slope")
-    start = tp[1:] - math.multiply(slope, positives[1:])
-    known = math.logical_and(positives[:-1] > 0.0, positives[1:] > 0.0)
+    start = tp[1:] - arithmetic.multiply(slope, positives[1:])
+    known = arithmetic.logical_and(positives[:-1] > 0.0, positives[1:] > 0.0)
     relative = quotient(positives[:-1], positives[1:], "recall_relative_ratio")
-    ratio = array.where(known, relative, array.ones_like(positives[1:]))
-    grown = slope * (more + start * math.log(ratio))
+    ratio = arrays.where(known, relative, arrays.ones_like(positives[1:]))
+    grown = slope * (more + start * arithmetic.log(ratio))
     return reductions.reduce_sum(quotient(grown, tp[1:] + fn[1:], "pr_auc_increment"), name="interpolate_pr_auc")
 
 
@@ -343,10 +350,10 @@ def sensitivity_at_specificity(
         raise ValueError(f"`specificity` must be in the range [0, 1], got {specificity}.")
 
     def function(counts: Mapping[str, Any], which: str) -> Tensor:
-        found = math.div(counts["tn"], counts["tn"] + counts["fp"] + 1e-7)
-        index = math.cast(reductions.argmin(math.abs(found - specificity), 0), "int32")
+        found = arithmetic.div(counts["tn"], counts["tn"] + counts["fp"] + 1e-7)
+        index = arithmetic.cast(reductions.argmin(arithmetic.abs(found - specificity), 0), "int32")
         hits = counts["tp"][index]
-        return math.div(hits, hits + counts["fn"][index] + 1e-7, name=which)
+        return arithmetic.div(hits, hits + counts["fn"][index] + 1e-7, name=which)
 
     with variable_scope(name, "sensitivity_at_specificity", (predictions, labels, weights)):
         return _made_of_counts(
@@ -365,13 +372,13 @@ def specificity_at_sensitivity(
         raise ValueError(f"`sensitivity` must be in the range [0, 1], got {sensitivity}.")
 
     def function(counts: Mapping[str, Any], which: str) -> Tensor:
-        found = math.div(counts["tp"], counts["tp"] + counts["fn"] + 1e-7)
-        distance = math.abs(found - sensitivity)
-        nearest = math.equal(distance, reductions.reduce_min(distance))
-        places = math.cast(array.range(num_thresholds), "int32")
-        index = reductions.reduce_max(array.where(nearest, places, array.zeros_like(places)))
+        found = arithmetic.div(counts["tp"], counts["tp"] + counts["fn"] + 1e-7)
+        distance = arithmetic.abs(found - sensitivity)
+        nearest = arithmetic.equal(distance, reductions.reduce_min(distance))
+        places = arithmetic.cast(arrays.range(num_thresholds), "int32")
+        index = reductions.reduce_max(arrays.where(nearest, places, arrays.zeros_like(places)))
         hits = counts["tn"][index]
-        return math.div(hits, hits + counts["fp"][index] + 1e-7, name=which)
+        return arithmetic.div(hits, hits + counts["fp"][index] + 1e-7, name=which)
 
     with variable_scope(name, "specificity_at_sensitivity", (predictions, labels, weights)):
         return _made_of_counts(

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import float64, int64
-from towerstrat.graph.ops import array, assertions, control_flow, math, reductions, segments
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control import assertions, branches
+from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import GraphKeys, create_variable
@@ -59,7 +62,7 @@ class Metric(Trackable):
     def init_variables(self) -> Operation | None:
         """Sets the variables to their first values: eagerly at once, in a graph by the operation that is returned."""
         if not get_default_graph().executing_eagerly:
-            return control_flow.group(*(v.initializer for v in self._variables))
+            return branches.group(*(v.initializer for v in self._variables))
         for variable, value in zip(self._variables, self._initial, strict=True):
             variable.assign(value)
         return None
@@ -139,13 +142,13 @@ class Mean(Metric):
     def call(self, values: Any, weights: Any = None) -> Any:
         """Adds values, weighted by ``weights`` (default 1). Returns its arguments."""
         if weights is None:
-            self.denom.assign_add(math.cast(array.size(values), self.dtype))
+            self.denom.assign_add(arithmetic.cast(arrays.size(values), self.dtype))
             values = reductions.reduce_sum(values)
-            self.numer.assign_add(math.cast(values, self.dtype))
+            self.numer.assign_add(arithmetic.cast(values, self.dtype))
             return values
-        weights = math.cast(weights, self.dtype)
+        weights = arithmetic.cast(weights, self.dtype)
         self.denom.assign_add(reductions.reduce_sum(weights))
-        values = math.cast(values, self.dtype) * weights
+        values = arithmetic.cast(values, self.dtype) * weights
         self.numer.assign_add(reductions.reduce_sum(values))
         return values, weights
 
@@ -158,7 +161,7 @@ class Mean(Metric):
         result: Tensor = self.numer / self.denom
         known = constant_value(write_summary) if isinstance(write_summary, Tensor) else write_summary
         if known is None:
-            control_flow.cond(write_summary, lambda: self._recorded(result), lambda: result)
+            branches.cond(write_summary, lambda: self._recorded(result), lambda: result)
         elif known:
             self._recorded(result)
         return result
@@ -184,11 +187,11 @@ class Accuracy(Mean):
         """
         labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
         check = assertions.assert_equal(
-            array.shape(labels), self._wanted(array.shape(predictions)), message=self._message
+            arrays.shape(labels), self._wanted(arrays.shape(predictions)), message=self._message
         )
         with get_default_graph().control_dependencies([] if check is None else [check]):
             labels, predictions = self._comparable(labels, predictions)
-            matches = math.cast(math.equal(labels, predictions), self.dtype)
+            matches = arithmetic.cast(arithmetic.equal(labels, predictions), self.dtype)
         super().call(matches, weights)
         return (labels, predictions) if weights is None else (labels, predictions, weights)
 
@@ -231,4 +234,4 @@ class SparseAccuracy(Accuracy):
         return shape[0]
 
     def _comparable(self, labels: Tensor, predictions: Tensor) -> tuple[Tensor, Tensor]:
-        return math.cast(labels, int64), reductions.argmax(predictions, axis=-1)
+        return arithmetic.cast(labels, int64), reductions.argmax(predictions, axis=-1)

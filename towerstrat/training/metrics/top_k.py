@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import float64
-from towerstrat.graph.ops import array, math, nn, reductions
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn import misc
 from towerstrat.training.metrics.base import across_towers, collect, metric_variable, of_graphs
 from towerstrat.training.metrics.means import Metric
 from towerstrat.training.ranks import broadcast_weights, broadcastable
@@ -24,38 +26,38 @@ def _name(name: str, k: int | None, class_id: int | None = None) -> str:
 
 def _with_classes(labels: Any, predictions: Tensor) -> Tensor:
     """Labels of the rank of ``predictions``: their last dimension lists a row's classes."""
-    labels = math.to_int64(labels)
+    labels = arithmetic.to_int64(labels)
     if labels.dims is None or predictions.dims is None or len(labels.dims) == len(predictions.dims):
         return labels
     if len(labels.dims) + 1 == len(predictions.dims):
-        return array.expand_dims(labels, -1)
+        return arrays.expand_dims(labels, -1)
     raise ValueError(f"Unexpected labels shape {labels.shape} for predictions shape {predictions.shape}.")
 
 
 def _first_ones(ids: Tensor) -> Tensor:
     """Whether each entry of a row is the first of its value there."""
-    size = array.shape(ids)[-1]
-    same = math.equal(array.expand_dims(ids, -1), array.expand_dims(ids, -2))
-    places = array.range(size)
-    before = math.less(array.expand_dims(places, 0), array.expand_dims(places, 1))
-    return math.logical_not(reductions.reduce_any(math.logical_and(same, before), -1))
+    size = arrays.shape(ids)[-1]
+    same = arithmetic.equal(arrays.expand_dims(ids, -1), arrays.expand_dims(ids, -2))
+    places = arrays.range(size)
+    before = arithmetic.less(arrays.expand_dims(places, 0), arrays.expand_dims(places, 1))
+    return arithmetic.logical_not(reductions.reduce_any(arithmetic.logical_and(same, before), -1))
 
 
 def _found(ids: Tensor, others: Tensor) -> Tensor:
     """Whether each entry of a row is in the other's row."""
-    return reductions.reduce_any(math.equal(array.expand_dims(ids, -1), array.expand_dims(others, -2)), -1)
+    return reductions.reduce_any(arithmetic.equal(arrays.expand_dims(ids, -1), arrays.expand_dims(others, -2)), -1)
 
 
 def _in_both(labels: Tensor, predictions: Tensor) -> Tensor:
-    return math.logical_and(_first_ones(predictions), _found(predictions, labels))
+    return arithmetic.logical_and(_first_ones(predictions), _found(predictions, labels))
 
 
 def _only_labels(labels: Tensor, predictions: Tensor) -> Tensor:
-    return math.logical_and(_first_ones(labels), math.logical_not(_found(labels, predictions)))
+    return arithmetic.logical_and(_first_ones(labels), arithmetic.logical_not(_found(labels, predictions)))
 
 
 def _only_predictions(labels: Tensor, predictions: Tensor) -> Tensor:
-    return math.logical_and(_first_ones(predictions), math.logical_not(_found(predictions, labels)))
+    return arithmetic.logical_and(_first_ones(predictions), arithmetic.logical_not(_found(predictions, labels)))
 
 
 def _total(
@@ -66,10 +68,10 @@ def _total(
         marked = counter(labels, predictions)
         if class_id is not None:
             ids = labels if counter is _only_labels else predictions
-            marked = math.logical_and(marked, math.equal(ids, convert_to_tensor(class_id, ids.dtype)))
-        counted = reductions.reduce_sum(math.to_double(marked), -1)
+            marked = arithmetic.logical_and(marked, arithmetic.equal(ids, convert_to_tensor(class_id, ids.dtype)))
+        counted = reductions.reduce_sum(arithmetic.to_double(marked), -1)
         if weights is not None:
-            counted = math.multiply(counted, math.to_double(broadcastable(weights, counted)))
+            counted = arithmetic.multiply(counted, arithmetic.to_double(broadcastable(weights, counted)))
         variable = metric_variable([], float64, name=scope)
         return variable, variable.assign_add(reductions.reduce_sum(counted), name="update")
 
@@ -79,16 +81,16 @@ def _share(
     weights: Any, metrics_collections: Any, updates_collections: Any, name: str | None,
 ) -> Metric:  # fmt: skip
     with name_scope(name, _name(what, k, class_id), (predictions_idx, labels, weights)) as scope:
-        ids = math.to_int64(predictions_idx)
+        ids = arithmetic.to_int64(predictions_idx)
         labels = _with_classes(labels, ids)
         hits, more_hits = _total("true_positive", _in_both, labels, ids, k, class_id, weights)
         misses, more_misses = _total(other, counter, labels, ids, k, class_id, weights)
 
         def value_of(_: Any, a: Any, b: Any) -> Tensor:
-            return math.div(convert_to_tensor(a), math.add(a, b), name=scope)
+            return arithmetic.div(convert_to_tensor(a), arithmetic.add(a, b), name=scope)
 
         value = across_towers(metrics_collections, value_of, hits, misses)
-        update = math.div(more_hits, math.add(more_hits, more_misses), name="update")
+        update = arithmetic.div(more_hits, arithmetic.add(more_hits, more_misses), name="update")
         collect(updates_collections, update)
         return value, update
 
@@ -120,7 +122,7 @@ def recall_at_k(
 ) -> Metric:  # fmt: skip
     """How many of the labels are among the k classes with the highest scores, ``predictions``: ``[batch, classes]``."""
     with name_scope(name, _name("recall", k, class_id), (predictions, labels, weights)) as scope:
-        _, ids = nn.top_k(predictions, k)
+        _, ids = misc.top_k(predictions, k)
         return recall_at_top_k(labels, ids, k, class_id, weights, metrics_collections, updates_collections, scope)
 
 
@@ -143,7 +145,7 @@ def precision_at_k(
 ) -> Metric:  # fmt: skip
     """How many of the k classes with the highest scores are labels. Arguments as of ``recall_at_k``."""
     with name_scope(name, _name("precision", k, class_id), (predictions, labels, weights)) as scope:
-        _, ids = nn.top_k(predictions, k)
+        _, ids = misc.top_k(predictions, k)
         return precision_at_top_k(labels, ids, k, class_id, weights, metrics_collections, updates_collections, scope)
 
 
@@ -165,32 +167,34 @@ def average_precision_at_k(
     if k < 1:
         raise ValueError(f"Invalid k={k}; expected at least 1.")
     with name_scope(name, _name("average_precision", k), (predictions, labels, weights)) as scope:
-        _, ids = nn.top_k(predictions, k)
-        ids = math.to_int64(ids)
+        _, ids = misc.top_k(predictions, k)
+        ids = arithmetic.to_int64(ids)
         rows = _average_precision(_with_classes(labels, ids), ids, k)
-        number = math.to_double(array.size(rows))
+        number = arithmetic.to_double(arrays.size(rows))
         if weights is not None:
-            weights = broadcast_weights(math.to_double(weights), rows)
-            rows, number = math.multiply(rows, weights), reductions.reduce_sum(weights)
+            weights = broadcast_weights(arithmetic.to_double(weights), rows)
+            rows, number = arithmetic.multiply(rows, weights), reductions.reduce_sum(weights)
         with name_scope("max") as inner:
             maximum = metric_variable([], float64, name=inner)
             more = maximum.assign_add(number, name="update")
         with name_scope("total") as inner:
             total = metric_variable([], float64, name=inner)
             new_total = total.assign_add(reductions.reduce_sum(rows, name="batch_total"), name="update")
-        value = across_towers(metrics_collections, lambda _, t, m: math.div_no_nan(t, m, name="mean"), total, maximum)
-        update = math.div_no_nan(new_total, more, name=scope)
+        value = across_towers(
+            metrics_collections, lambda _, t, m: arithmetic.div_no_nan(t, m, name="mean"), total, maximum
+        )
+        update = arithmetic.div_no_nan(new_total, more, name=scope)
         collect(updates_collections, update)
         return value, update
 
 
 def _average_precision(labels: Tensor, ids: Tensor, k: int) -> Tensor:
-    relevant = math.to_double(_found(ids, labels))
+    relevant = arithmetic.to_double(_found(ids, labels))
     found = reductions.cumsum(relevant, axis=-1)
-    retrieved = reductions.cumsum(array.ones_like(relevant), axis=-1)
-    precisions = math.multiply(math.div(found, retrieved), relevant)
-    number = math.minimum(array.shape(labels)[-1], k)
-    return math.div(reductions.reduce_sum(precisions, -1), math.to_double(number))
+    retrieved = reductions.cumsum(arrays.ones_like(relevant), axis=-1)
+    precisions = arithmetic.multiply(arithmetic.div(found, retrieved), relevant)
+    number = arithmetic.minimum(arrays.shape(labels)[-1], k)
+    return arithmetic.div(reductions.reduce_sum(precisions, -1), arithmetic.to_double(number))
 
 
 @of_graphs

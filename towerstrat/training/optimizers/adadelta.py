@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update

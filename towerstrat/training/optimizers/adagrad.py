@@ -7,9 +7,9 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops.array import fill, shape
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ops.array.arrays import fill, shape
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.scopes.initializers import constant_initializer
 from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.gradient_descent import shrink

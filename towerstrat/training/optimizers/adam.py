@@ -7,11 +7,11 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.rows import CellRows, RowSum
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update

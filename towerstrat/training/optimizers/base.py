@@ -6,15 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, init_scope, name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, bfloat16, float16, float32, float64, resource
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.ops.control_flow import tuple as gated
+from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.control.branches import tuple as gated
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.rows import deduplicate
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ops.worker_means import mean_over_workers
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ops.collectives.worker_mean import mean_over_workers
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine.contexts import has_distribution_strategy
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 from towerstrat.training.optimizers.updates import define_update

@@ -7,10 +7,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.training.optimizers.momentum import MOMENTUM
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
 

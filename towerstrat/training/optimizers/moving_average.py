@@ -7,7 +7,7 @@ from typing import Any
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.training.moving_averages import ExponentialMovingAverage
 from towerstrat.training.optimizers.wrapping import OptimizerWrapper
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops.array import ones_like
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ops.array.arrays import ones_like
 from towerstrat.graph.scopes.initializers import ones_initializer
 from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer

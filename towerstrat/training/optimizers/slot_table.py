@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.eager.variable import EagerVariable
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.trackable import Position
 from towerstrat.towers.engine.values import value_container
 

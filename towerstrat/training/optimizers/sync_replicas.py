@@ -16,13 +16,13 @@ from towerstrat.data.accumulators import (
 from towerstrat.data.queue_runner import QueueRunner
 from towerstrat.data.queues import FIFOQueue
 from towerstrat.errors import CancelledError, OutOfRangeError, UnsupportedError
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, device, name_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops.array import fill
-from towerstrat.graph.ops.control_flow import group, no_op
+from towerstrat.graph.ops.array.arrays import fill
+from towerstrat.graph.ops.control.branches import group, no_op
 from towerstrat.graph.variables.variable_ops import global_variables, report_uninitialized_variables
 from towerstrat.graph.variables.variables import GraphKeys, create_variable
 from towerstrat.hosts.process_index import PEERS

@@ -14,13 +14,13 @@ import jax.numpy as jnp
 from jax import lax
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.checking import Check, Finding
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import vary
-from towerstrat.graph.ir.registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.lowering import validity
+from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.variables.rows import CellRows, RowSum, are_distinct, of_lookups, repeated
 
@@ -119,7 +119,7 @@ def _check(update: Update, inputs: Sequence[Tensor], sparse: bool) -> list[Signa
 
 def _check_rows(op: Operation, values: Sequence[Any]) -> Finding | None:
     """Indices of rows that a program made itself are in the table; those of lookups were checked there."""
-    return None if of_lookups(op.inputs[-1]) else validity.rows(values[-1], values[0].shape[0])
+    return None if of_lookups(op.inputs[-1]) else input_checks.rows(values[-1], values[0].shape[0])
 
 
 def _storable(lowering: Lowering, cell: Cell, tensor: Tensor) -> Any:

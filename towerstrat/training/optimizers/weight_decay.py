@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.control_flow import no_op
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.control.branches import no_op
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.training.optimizers.adam import AdamOptimizer
 from towerstrat.training.optimizers.base import Optimizer
 from towerstrat.training.optimizers.momentum import MomentumOptimizer

@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor, is_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape, size_at
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, is_tensor
 from towerstrat.graph.ir.types import DType, int32
-from towerstrat.graph.ops import array, clip, linalg, math, nn
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.linalg import products
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.nn import clipping, misc
 from towerstrat.graph.scopes.initializers import constant_initializer, zeros_initializer
 from towerstrat.graph.scopes.variable_scope import VariableScope, get_variable_scope, variable_scope
 from towerstrat.graph.variables.partitioned import PartitionedVariable, fixed_size_partitioner
@@ -47,17 +50,17 @@ def batch_shape(batch_size: Any, size: Any) -> list[Any] | Tensor:
       size: a number, a TensorShape, or an integer vector.
     """
     if isinstance(size, Tensor):
-        return array.concat([_vector(batch_size), _vector(size)], 0)
+        return arrays.concat([_vector(batch_size), _vector(size)], 0)
     sizes = as_shape(size).as_list()
     known = constant_value(batch_size) if is_tensor(batch_size) else as_shape(batch_size).as_list()[0]
     if known is None:
-        return array.concat([_vector(batch_size), sizes], 0)
+        return arrays.concat([_vector(batch_size), sizes], 0)
     return [int(known), *sizes]
 
 
 def _vector(value: Any) -> Tensor:
-    tensor = convert_to_tensor(value, int32) if not is_tensor(value) else math.cast(value, int32)
-    return array.reshape(tensor, [-1])
+    tensor = convert_to_tensor(value, int32) if not is_tensor(value) else arithmetic.cast(value, int32)
+    return arrays.reshape(tensor, [-1])
 
 
 class RNNCell(Layer):
@@ -133,7 +136,7 @@ class RNNCell(Layer):
                     "dtype from input tensor is different from the input param. Input tensor dtype: "
                     f"{inputs.dtype}, dtype: {dtype}"
                 )
-            batch_size = size or array.shape(inputs)[0]
+            batch_size = size or arrays.shape(inputs)[0]
             dtype = inputs.dtype
         if batch_size is None or dtype is None:
             raise ValueError(
@@ -155,7 +158,7 @@ class RNNCell(Layer):
 
     def _zeros(self, sizes: Any, batch_size: Any, dtype: Any) -> Any:
         with get_default_graph().name_scope(f"{type(self).__name__}ZeroState"):
-            return nest.map_structure(lambda size: array.zeros(batch_shape(batch_size, size), dtype), sizes)
+            return nest.map_structure(lambda size: arrays.zeros(batch_shape(batch_size, size), dtype), sizes)
 
 
 class LayerRNNCell(RNNCell):
@@ -177,7 +180,7 @@ class LayerRNNCell(RNNCell):
 
     def _multiplied(self, parts: list[Any], kernel: Any, bias: Any) -> Tensor:
         """``concat(parts) @ kernel + bias``."""
-        return nn.bias_add(linalg.matmul(array.concat(parts, 1), kernel), bias)
+        return misc.bias_add(products.matmul(arrays.concat(parts, 1), kernel), bias)
 
     def _warn_of_one_tensor(self, state_is_tuple: bool) -> None:
         if not state_is_tuple:
@@ -200,7 +203,7 @@ class BasicRNNCell(LayerRNNCell):
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
-        self._activation = identifiers.activation(activation or None) or math.tanh
+        self._activation = identifiers.activation(activation or None) or arithmetic.tanh
 
     @property
     def state_size(self) -> Any:
@@ -248,7 +251,7 @@ class GRUCell(LayerRNNCell):
         super().__init__(_reuse=reuse, name=name, dtype=dtype, **kwargs)
         self.input_spec = InputSpec(ndim=2)
         self._num_units = num_units
-        self._activation = identifiers.activation(activation or None) or math.tanh
+        self._activation = identifiers.activation(activation or None) or arithmetic.tanh
         self._kernel_initializer = identifiers.initializer(kernel_initializer)
         self._bias_initializer = identifiers.initializer(bias_initializer)
 
@@ -276,8 +279,8 @@ class GRUCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
-        gates = math.sigmoid(self._multiplied([inputs, state], self._gate_kernel, self._gate_bias))
-        r, u = array.split(gates, 2, 1)
+        gates = arithmetic.sigmoid(self._multiplied([inputs, state], self._gate_kernel, self._gate_bias))
+        r, u = arrays.split(gates, 2, 1)
         c = self._activation(self._multiplied([inputs, r * state], self._candidate_kernel, self._candidate_bias))
         new = u * state + (1 - u) * c
         return new, new
@@ -334,7 +337,7 @@ class BasicLSTMCell(LayerRNNCell):
         self._num_units = num_units
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = identifiers.activation(activation or None) or math.tanh
+        self._activation = identifiers.activation(activation or None) or arithmetic.tanh
 
     @property
     def state_size(self) -> Any:
@@ -351,11 +354,11 @@ class BasicLSTMCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
-        c, h = state if self._state_is_tuple else array.split(state, 2, 1)
-        i, j, f, o = array.split(self._multiplied([inputs, h], self._kernel, self._bias), 4, 1)
-        new_c = c * math.sigmoid(f + self._forget_bias) + math.sigmoid(i) * self._activation(j)
-        new_h = self._activation(new_c) * math.sigmoid(o)
-        return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else array.concat([new_c, new_h], 1)
+        c, h = state if self._state_is_tuple else arrays.split(state, 2, 1)
+        i, j, f, o = arrays.split(self._multiplied([inputs, h], self._kernel, self._bias), 4, 1)
+        new_c = c * arithmetic.sigmoid(f + self._forget_bias) + arithmetic.sigmoid(i) * self._activation(j)
+        new_h = self._activation(new_c) * arithmetic.sigmoid(o)
+        return new_h, LSTMStateTuple(new_c, new_h) if self._state_is_tuple else arrays.concat([new_c, new_h], 1)
 
     def get_config(self) -> dict[str, Any]:
         config = {
@@ -410,7 +413,7 @@ class LSTMCell(LayerRNNCell):
         self._num_proj_shards = num_proj_shards
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = identifiers.activation(activation or None) or math.tanh
+        self._activation = identifiers.activation(activation or None) or arithmetic.tanh
 
     @property
     def state_size(self) -> Any:
@@ -439,22 +442,22 @@ class LSTMCell(LayerRNNCell):
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
-        c, h = state if self._state_is_tuple else array.split(state, [self._num_units, self.output_size], 1)
-        i, j, f, o = array.split(self._multiplied([inputs, h], self._kernel, self._bias), 4, 1)
+        c, h = state if self._state_is_tuple else arrays.split(state, [self._num_units, self.output_size], 1)
+        i, j, f, o = arrays.split(self._multiplied([inputs, h], self._kernel, self._bias), 4, 1)
         f += self._forget_bias
         if self._use_peepholes:
             f, i = f + self._w_f_diag * c, i + self._w_i_diag * c
-        c = math.sigmoid(f) * c + math.sigmoid(i) * self._activation(j)
+        c = arithmetic.sigmoid(f) * c + arithmetic.sigmoid(i) * self._activation(j)
         if self._cell_clip is not None:
-            c = clip.clip_by_value(c, -self._cell_clip, self._cell_clip)
+            c = clipping.clip_by_value(c, -self._cell_clip, self._cell_clip)
         if self._use_peepholes:
             o += self._w_o_diag * c
-        h = math.sigmoid(o) * self._activation(c)
+        h = arithmetic.sigmoid(o) * self._activation(c)
         if self._num_proj is not None:
-            h = linalg.matmul(h, self._proj_kernel)
+            h = products.matmul(h, self._proj_kernel)
             if self._proj_clip is not None:
-                h = clip.clip_by_value(h, -self._proj_clip, self._proj_clip)
-        return h, LSTMStateTuple(c, h) if self._state_is_tuple else array.concat([c, h], 1)
+                h = clipping.clip_by_value(h, -self._proj_clip, self._proj_clip)
+        return h, LSTMStateTuple(c, h) if self._state_is_tuple else arrays.concat([c, h], 1)
 
     def get_config(self) -> dict[str, Any]:
         config = {

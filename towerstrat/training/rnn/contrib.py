@@ -7,8 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from towerstrat.graph.ir.default_graph import device as on_device
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import array, embedding, linalg, math, nn, normalization
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.linalg import products
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.nn import embedding, misc, normalization
 from towerstrat.graph.scopes.initializers import (
     constant_initializer,
     random_uniform_initializer,
@@ -33,7 +36,7 @@ def _projected(x: Tensor, size: int) -> Tensor:
     """``x @ kernel + bias``, with variables of these names in the scope."""
     kernel = get_variable("kernel", [_width(x), size], dtype=x.dtype)
     bias = get_variable("bias", [size], dtype=x.dtype, initializer=zeros_initializer())
-    return nn.bias_add(linalg.matmul(x, kernel), bias)
+    return misc.bias_add(products.matmul(x, kernel), bias)
 
 
 # ---- under the names of fused kernels -------------------------------------------------------------------------------
@@ -90,7 +93,7 @@ class LayerNormBasicLSTMCell(RNNCell):
     """
 
     def __init__(self, num_units: int, forget_bias: float = 1.0, input_size: Any = None,
-                 activation: Callable[..., Any] = math.tanh, layer_norm: bool = True, norm_gain: float = 1.0,
+                 activation: Callable[..., Any] = arithmetic.tanh, layer_norm: bool = True, norm_gain: float = 1.0,
                  norm_shift: float = 0.0, dropout_keep_prob: Any = 1.0, dropout_prob_seed: int | None = None,
                  reuse: Any = None):  # fmt: skip
         super().__init__(_reuse=reuse)
@@ -123,19 +126,19 @@ class LayerNormBasicLSTMCell(RNNCell):
 
     def call(self, inputs: Any, state: Any) -> Any:
         c, h = state
-        x = array.concat([inputs, h], 1)
+        x = arrays.concat([inputs, h], 1)
         kernel = get_variable("kernel", [_width(x), 4 * self._num_units], dtype=x.dtype)
-        gates = linalg.matmul(x, kernel)
+        gates = products.matmul(x, kernel)
         if not self._layer_norm:
-            gates = nn.bias_add(gates, get_variable("bias", [4 * self._num_units], dtype=x.dtype))
-        parts = zip(array.split(gates, 4, 1), ("input", "transform", "forget", "output"), strict=True)
+            gates = misc.bias_add(gates, get_variable("bias", [4 * self._num_units], dtype=x.dtype))
+        parts = zip(arrays.split(gates, 4, 1), ("input", "transform", "forget", "output"), strict=True)
         i, j, f, o = [self._normalized(gate, scope) for gate, scope in parts]
         g = self._activation(j)
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
-            g = nn.dropout(g, self._keep_prob, seed=self._seed)
-        new_c = c * math.sigmoid(f + self._forget_bias) + math.sigmoid(i) * g
+            g = misc.dropout(g, self._keep_prob, seed=self._seed)
+        new_c = c * arithmetic.sigmoid(f + self._forget_bias) + arithmetic.sigmoid(i) * g
         new_c = self._normalized(new_c, "state")
-        new_h = self._activation(new_c) * math.sigmoid(o)
+        new_h = self._activation(new_c) * arithmetic.sigmoid(o)
         return new_h, LSTMStateTuple(new_c, new_h)
 
 
@@ -151,7 +154,7 @@ class UGRNNCell(RNNCell):
     """
 
     def __init__(self, num_units: int, initializer: Any = None, forget_bias: float = 1.0,
-                 activation: Callable[..., Any] = math.tanh, reuse: Any = None):  # fmt: skip
+                 activation: Callable[..., Any] = arithmetic.tanh, reuse: Any = None):  # fmt: skip
         super().__init__(_reuse=reuse)
         self._num_units = num_units
         self._initializer = initializer
@@ -168,8 +171,8 @@ class UGRNNCell(RNNCell):
 
     def call(self, inputs: Any, state: Any) -> Any:
         with variable_scope(get_variable_scope(), initializer=self._initializer):
-            gate, new = array.split(_projected(array.concat([inputs, state], 1), 2 * self._num_units), 2, 1)
-        gate = math.sigmoid(gate + self._forget_bias)
+            gate, new = arrays.split(_projected(arrays.concat([inputs, state], 1), 2 * self._num_units), 2, 1)
+        gate = arithmetic.sigmoid(gate + self._forget_bias)
         new_state = gate * state + (1.0 - gate) * self._activation(new)
         return new_state, new_state
 
@@ -252,7 +255,7 @@ class EmbeddingWrapper(WrapperCell):
                 "embedding", self._shape, (state[0] if isinstance(state, tuple) else state).dtype,
                 initializer or random_uniform_initializer(-limit, limit),
             )  # fmt: skip
-            return self._cell(embedding.embedding_lookup(table, array.reshape(inputs, [-1])), state)
+            return self._cell(embedding.embedding_lookup(table, arrays.reshape(inputs, [-1])), state)
 
 
 def stack_bidirectional_dynamic_rnn(
@@ -302,7 +305,7 @@ def stack_bidirectional_dynamic_rnn(
                     initial_states_bw[i] if initial_states_bw else None,
                     dtype, time_major=time_major,
                 )  # fmt: skip
-                inputs = array.concat(outputs, 2)
+                inputs = arrays.concat(outputs, 2)
             found.append(states)
     states_fw, states_bw = zip(*found, strict=True)
     return inputs, states_fw, states_bw

@@ -6,15 +6,17 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import DType, as_dtype, int32
-from towerstrat.graph.ops import array, checks, math, reductions, spatial
-from towerstrat.graph.ops.loops import while_loop
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.ops.array import arrays, padding
+from towerstrat.graph.ops.control.tensor_array import TensorArray
+from towerstrat.graph.ops.control.while_loop import while_loop
+from towerstrat.graph.ops.host import runtime_checks
+from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training.rnn.cells import assert_like_rnncell, batch_shape
 
@@ -56,7 +58,7 @@ def kept_where(done: Tensor, old: Any, new: Any) -> Any:
     def choose(old: Any, new: Any) -> Any:
         if isinstance(old, TensorArray) or old.shape.ndims == 0:
             return new
-        chosen = array.where(done, old, new)
+        chosen = arrays.where(done, old, new)
         chosen.set_shape(old.shape)
         return chosen
 
@@ -67,16 +69,16 @@ def checked_lengths(sequence_length: Any, batch_size: Any) -> Tensor | None:
     """``sequence_length`` as int32, checked to have one entry per sequence when it runs."""
     if sequence_length is None:
         return None
-    lengths = math.cast(convert_to_tensor(sequence_length), int32)
+    lengths = arithmetic.cast(convert_to_tensor(sequence_length), int32)
     if lengths.shape.ndims not in (None, 1):
         raise ValueError(f"sequence_length must be a vector of length batch_size, but saw shape: {lengths.shape}")
-    lengths = array.identity(lengths, name="sequence_length")
+    lengths = arrays.identity(lengths, name="sequence_length")
     if get_default_graph().executing_eagerly:
         return lengths
-    wanted, found = array.stack([batch_size]), array.shape(lengths)
+    wanted, found = arrays.stack([batch_size]), arrays.shape(lengths)
     data = [f"Expected shape for Tensor {lengths.name} is ", wanted, " but saw shape: ", found]
-    with control_dependencies([checks.Assert(reductions.reduce_all(math.equal(found, wanted)), data)]):
-        return array.identity(lengths, name="CheckSeqLen")
+    with control_dependencies([runtime_checks.Assert(reductions.reduce_all(arithmetic.equal(found, wanted)), data)]):
+        return arrays.identity(lengths, name="CheckSeqLen")
 
 
 def dynamic_rnn(
@@ -125,8 +127,8 @@ def dynamic_rnn(
 def _transposed(x: Tensor) -> Tensor:
     """``x`` with batch and time exchanged; a tensor of fewer dimensions as it is."""
     if x.dims is None:
-        return array.transpose(x, array.concat([[1, 0], array.range(2, array.rank(x))], 0))
-    return x if len(x.dims) < 2 else array.transpose(x, [1, 0, *range(2, len(x.dims))])
+        return arrays.transpose(x, arrays.concat([[1, 0], arrays.range(2, arrays.rank(x))], 0))
+    return x if len(x.dims) < 2 else arrays.transpose(x, [1, 0, *range(2, len(x.dims))])
 
 
 def _batch_size(flat: Sequence[Tensor]) -> Any:
@@ -138,7 +140,7 @@ def _batch_size(flat: Sequence[Tensor]) -> Any:
             raise ValueError(f"Expected input tensor {tensor} to have rank at least 2")
         if tensor.dims[1] is not None:
             return tensor.dims[1]
-    return array.shape(flat[0])[1]
+    return arrays.shape(flat[0])[1]
 
 
 def _check(shapes: Sequence[TensorShape]) -> None:
@@ -164,9 +166,9 @@ def _loop(
     """The loop over the time-major inputs ``flat``: (outputs, last state)."""
     _check([x.shape.with_rank_at_least(3) for x in flat])
     first = flat[0]
-    steps = first.dims[0] if first.dims and first.dims[0] is not None else array.shape(first)[0]
+    steps = first.dims[0] if first.dims and first.dims[0] is not None else arrays.shape(first)[0]
     kind = state_dtype(dtype, state)
-    zeros = nest.map_structure(lambda size: array.zeros(batch_shape(batch_size, size), kind), cell.output_size)
+    zeros = nest.map_structure(lambda size: arrays.zeros(batch_shape(batch_size, size), kind), cell.output_size)
     with get_default_graph().name_scope("dynamic_rnn"):
         rows = [TensorArray(x.dtype, size=steps, tensor_array_name=f"input_{i}").unstack(x)
                 for i, x in enumerate(flat)]  # fmt: skip
@@ -180,13 +182,13 @@ def _loop(
         output, new_state = cell(nest.pack_sequence_as(inputs, given), state)
         if lengths is not None:
             # All steps are made, also those that no sequence needs: a loop of known length is one scan.
-            done = math.greater_equal(time, lengths)
+            done = arithmetic.greater_equal(time, lengths)
             output, new_state = kept_where(done, zeros, output), kept_where(done, state, new_state)
         written = [a.write(time, value) for a, value in zip(made, nest.flatten(output), strict=True)]
         return time + 1, written, new_state
 
     _, made, final = while_loop(
-        lambda time, *_: math.less(time, steps), step, (constant(0, int32, name="time"), made, state)
+        lambda time, *_: arithmetic.less(time, steps), step, (constant(0, int32, name="time"), made, state)
     )
     outputs = [a.stack() for a in made]
     for output, zero in zip(outputs, nest.flatten(zeros), strict=True):
@@ -224,8 +226,8 @@ def bidirectional_dynamic_rnn(
 
     def reverse(x: Any) -> Tensor:
         if sequence_length is None:
-            return array.reverse(x, axis=[time_axis])
-        return spatial.reverse_sequence(x, sequence_length, seq_axis=time_axis, batch_axis=batch_axis)
+            return arrays.reverse(x, axis=[time_axis])
+        return padding.reverse_sequence(x, sequence_length, seq_axis=time_axis, batch_axis=batch_axis)
 
     def run(cell: Any, inputs: Any, state: Any, scope: Any) -> Any:
         return dynamic_rnn(cell, inputs, sequence_length, state, dtype, time_major=time_major, scope=scope)
@@ -272,12 +274,12 @@ def raw_rnn(
         for tensor in flat[1:]:
             flat[0].shape[:1].merge_with(tensor.shape[:1])
         known = next((x.dims[0] for x in flat if x.dims[0] is not None), None)
-        batch_size = array.shape(flat[0])[0] if known is None else known
+        batch_size = arrays.shape(flat[0])[0] if known is None else known
         nest.assert_same_structure(state, cell.state_size)
         state = nest.map_structure(convert_to_tensor, state)
         if emit is None:
             kind = nest.flatten(state)[0].dtype
-            zeros = nest.map_structure(lambda s: array.zeros(batch_shape(batch_size, s), kind), cell.output_size)
+            zeros = nest.map_structure(lambda s: arrays.zeros(batch_shape(batch_size, s), kind), cell.output_size)
         else:
             zeros = nest.map_structure(lambda e: _zeros_like_rows(batch_size, e), emit)
         emitted = nest.map_structure(
@@ -295,10 +297,10 @@ def raw_rnn(
             written = nest.map_structure(lambda a, value: a.write(time, value), emitted, values)
             next_state = kept_where(finished, state, next_state)
             kept = loop_state if next_loop_state is None else next_loop_state
-            return after, math.logical_or(finished, ends), next_inputs, written, next_state, kept
+            return after, arithmetic.logical_or(finished, ends), next_inputs, written, next_state, kept
 
         *_, emitted, state, loop_state = while_loop(
-            lambda time, finished, *_: math.logical_not(reductions.reduce_all(finished)),
+            lambda time, finished, *_: arithmetic.logical_not(reductions.reduce_all(finished)),
             step,
             [time, finished, inputs, emitted, state, loop_state],
         )
@@ -308,5 +310,5 @@ def raw_rnn(
 def _zeros_like_rows(batch_size: Any, emit: Any) -> Tensor:
     """Zeros for what is emitted per sequence like ``emit``, ``[batch, *emit.shape]``."""
     emit = convert_to_tensor(emit)
-    size = emit.shape if emit.shape.is_fully_defined() else array.shape(emit)
-    return array.zeros(batch_shape(batch_size, size), emit.dtype)
+    size = emit.shape if emit.shape.is_fully_defined() else arrays.shape(emit)
+    return arrays.zeros(batch_shape(batch_size, size), emit.dtype)

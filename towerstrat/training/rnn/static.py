@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops import array, math, spatial
+from towerstrat.graph.ops.array import arrays, padding
+from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.training.rnn.cells import assert_like_rnncell, batch_shape
 from towerstrat.training.rnn.dynamic import first_state, kept_where, state_dtype
@@ -49,21 +50,21 @@ def static_rnn(
     with variable_scope(scope or "rnn") as opened:
         flat = [convert_to_tensor(x) for x in nest.flatten(inputs)]
         known = _known_batch(flat)
-        batch_size = known or array.shape(flat[0])[0]
+        batch_size = known or arrays.shape(flat[0])[0]
         state = first_state(cell, batch_size, dtype, initial_state)
         lengths = zeros = None
         if sequence_length is not None:
-            lengths = math.cast(convert_to_tensor(sequence_length, name="sequence_length"), int32)
+            lengths = arithmetic.cast(convert_to_tensor(sequence_length, name="sequence_length"), int32)
             if lengths.shape.ndims not in (None, 1):
                 raise ValueError("sequence_length must be a vector of length batch_size")
             kind = state_dtype(dtype, state)
-            zeros = nest.map_structure(lambda s: array.zeros(batch_shape(batch_size, s), kind), cell.output_size)
+            zeros = nest.map_structure(lambda s: arrays.zeros(batch_shape(batch_size, s), kind), cell.output_size)
         for time, row in enumerate(inputs):
             if time > 0:
                 opened.reuse_variables()
             output, new_state = cell(row, state)
             if lengths is not None:
-                done = math.greater_equal(time, lengths)
+                done = arithmetic.greater_equal(time, lengths)
                 output, new_state = kept_where(done, zeros, output), kept_where(done, state, new_state)
             state = new_state
             outputs.append(output)
@@ -116,8 +117,8 @@ def static_state_saving_rnn(
     outputs, state = static_rnn(cell, inputs, initial, sequence_length=sequence_length, scope=scope)
     saved = [state_saver.save_state(name, part) for name, part in zip(names, nest.flatten(state), strict=True)]
     with control_dependencies(saved):
-        outputs[-1] = nest.map_structure(array.identity, outputs[-1])
-        return outputs, nest.map_structure(array.identity, state)
+        outputs[-1] = nest.map_structure(arrays.identity, outputs[-1])
+        return outputs, nest.map_structure(arrays.identity, state)
 
 
 def static_bidirectional_rnn(
@@ -155,7 +156,7 @@ def static_bidirectional_rnn(
             )
     output_bw = _reversed(found, sequence_length)
     joined = [
-        array.concat([one, two], 1) for one, two in zip(nest.flatten(output_fw), nest.flatten(output_bw), strict=True)
+        arrays.concat([one, two], 1) for one, two in zip(nest.flatten(output_fw), nest.flatten(output_bw), strict=True)
     ]
     return nest.pack_sequence_as(output_fw, joined), state_fw, state_bw
 
@@ -166,7 +167,7 @@ def _reversed(values: Sequence[Any], lengths: Any) -> list[Any]:
         return list(reversed(values))
     steps = [nest.flatten(value) for value in values]
     columns = [
-        array.unstack(spatial.reverse_sequence(array.stack(column), lengths, 0, 1), num=len(values))
+        arrays.unstack(padding.reverse_sequence(arrays.stack(column), lengths, 0, 1), num=len(values))
         for column in zip(*steps, strict=True)
     ]
     return [

@@ -9,14 +9,17 @@ from numbers import Real
 from typing import Any
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.default_graph import device as on_device
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.static import constant_value
-from towerstrat.graph.ops import array, math, nn, random
-from towerstrat.graph.ops.tensor_array import TensorArray
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.tensor_array import TensorArray
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.nn import misc
+from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.graph.variables.containers import NoDependency
 from towerstrat.graph.variables.trackable import Trackable
@@ -128,7 +131,7 @@ class DropoutWrapper(WrapperCell):
             seeds = self._seeds(salt)
             return nest.map_structure_up_to(
                 size,
-                lambda s: random.random_uniform([1, *TensorShape(s).as_list()], seed=next(seeds), dtype=dtype),
+                lambda s: stateful.random_uniform([1, *TensorShape(s).as_list()], seed=next(seeds), dtype=dtype),
                 size,
             )
 
@@ -150,8 +153,8 @@ class DropoutWrapper(WrapperCell):
             if flag is False:
                 return value
             if noise is None:
-                return nn.dropout(value, keep_prob=keep_prob, seed=seed)
-            kept = math.div(value, keep_prob) * math.floor(keep_prob + noise)
+                return misc.dropout(value, keep_prob=keep_prob, seed=seed)
+            kept = arithmetic.div(value, keep_prob) * arithmetic.floor(keep_prob + noise)
             kept.set_shape(value.shape)
             return kept
 
@@ -274,7 +277,7 @@ class MultiRNNCell(RNNCell):
 
     def call(self, inputs: Any, state: Any) -> Any:
         if not self._state_is_tuple:
-            state = array.split(state, [cell.state_size for cell in self._cells], 1)
+            state = arrays.split(state, [cell.state_size for cell in self._cells], 1)
         elif not nest.is_sequence(state):
             raise ValueError(f"Expected state to be a tuple of length {len(self.state_size)}, but received: {state}")
         new_states = []
@@ -282,4 +285,4 @@ class MultiRNNCell(RNNCell):
             with variable_scope(f"cell_{i}"):
                 inputs, new_state = cell(inputs, state[i])
             new_states.append(new_state)
-        return inputs, tuple(new_states) if self._state_is_tuple else array.concat(new_states, 1)
+        return inputs, tuple(new_states) if self._state_is_tuple else arrays.concat(new_states, 1)

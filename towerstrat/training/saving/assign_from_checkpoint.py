@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from towerstrat.graph.ir.convert import placeholder
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import placeholder
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs

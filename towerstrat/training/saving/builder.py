@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor, placeholder_with_default
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, placeholder_with_default
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.ops.control_flow import group, with_dependencies
+from towerstrat.graph.ops.control.branches import group, with_dependencies
 from towerstrat.platform import messages
 from towerstrat.training.saving import operations  # noqa: F401  (registers what it builds)
 from towerstrat.training.saving import saveables as kinds

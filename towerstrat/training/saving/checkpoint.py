@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 from towerstrat.errors import NotFoundError
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.default_graph import init_scope
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.types import int64
 from towerstrat.graph.variables.containers import AutoTrackable, NoDependency
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
 from towerstrat.platform.text import as_text

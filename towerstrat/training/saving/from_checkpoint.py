@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.shapes import as_shape
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.scopes.variable_store import store_of
 from towerstrat.graph.variables.partitioned import PartitionedVariable

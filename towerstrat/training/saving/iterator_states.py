@@ -9,11 +9,11 @@ import numpy as np
 
 from towerstrat.data.iterators import Iterator, Position
 from towerstrat.data.variants import boxed
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define, nothing
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing
 from towerstrat.graph.ir.types import HostArray, string
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable

@@ -10,8 +10,8 @@ from typing import Any
 from google.protobuf import text_format
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs, messages

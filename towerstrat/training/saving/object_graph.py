@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from towerstrat.graph.ir.convert import convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable

@@ -14,13 +14,13 @@ from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH, object_graph
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import EagerSession, context
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import HostArray, string
-from towerstrat.graph.ops.control_flow import no_op
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.ops.control.branches import no_op
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
 from towerstrat.platform.text import as_text

@@ -13,14 +13,14 @@ from towerstrat.checkpoints.bundle_writer import Saved, Whole
 from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.checkpoints.slices import Slice
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.ir.elements import Operation, Tensor, execution_order
-from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.stacks import SessionLike, Stack
+from towerstrat.graph.ir.context_stacks import SessionLike, Stack
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.state import Cell, StateStore
 from towerstrat.graph.ir.types import Array, HostArray, as_dtype
-from towerstrat.graph.lowering.refusals import uninitialized
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.lowering.lowering_errors import uninitialized
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resumption
 from towerstrat.training.saving.writing import captured, write

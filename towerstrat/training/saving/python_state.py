@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.ops.control_flow import no_op
+from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
 

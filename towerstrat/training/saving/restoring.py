@@ -17,15 +17,15 @@ from towerstrat.checkpoints.checkpoint_file import Checkpoint
 from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH
 from towerstrat.errors import EagerArgumentError, InvalidArgumentError
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.ir.convert import convert_to_tensor, placeholder
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.default_graph import init_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.stacks import SessionLike
 from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
 from towerstrat.graph.ir.types import HostArray
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.graph.variables.trackable import VARIABLE_VALUE, Trackable
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs, messages

@@ -19,10 +19,10 @@ from towerstrat.checkpoints.side_files import read
 from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.iterators import resume_iterator
 from towerstrat.errors import DataLossError
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.state import Cell
-from towerstrat.graph.runtime.runs import Runner
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.runtime.plans.runner import Runner
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs

@@ -16,10 +16,10 @@ from towerstrat.checkpoints.checkpoint_file import Checkpoint, opened
 from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH, names_of_objects
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
 from towerstrat.platform.text import as_text

@@ -9,9 +9,9 @@ from typing import Protocol, runtime_checkable
 import jax
 
 from towerstrat.graph.eager.context import EagerSession, context
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike, get_default_session
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.ir.context_stacks import SessionLike, get_default_session
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.runtime.sessions.session import BaseSession
 
 
 @runtime_checkable

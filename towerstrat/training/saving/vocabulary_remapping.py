@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, as_dtype, float32, string
-from towerstrat.graph.ops import array, indexing
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing import gather_scatter
 from towerstrat.graph.scopes.initializers import truncated_normal_initializer, zeros_initializer
 from towerstrat.graph.variables.partitioned import PartitionInfo
 from towerstrat.platform.files import GFile
@@ -98,9 +99,9 @@ def load_and_remap_matrix_initializer(
         known = matrix.remapped(rows.places(start, count), columns.places(0, new_col_vocab_size), missing)
         if sizes[0] > count:
             further = convert_to_tensor(missing([sizes[0] - count, new_col_vocab_size]))
-            known = array.concat([known, further], 0)
+            known = arrays.concat([known, further], 0)
         if num_col_oov_buckets:
-            known = array.concat([known, convert_to_tensor(missing([sizes[0], num_col_oov_buckets]))], 1)
+            known = arrays.concat([known, convert_to_tensor(missing([sizes[0], num_col_oov_buckets]))], 1)
         return known
 
     return initialize
@@ -177,15 +178,15 @@ class _Matrix:
         given = [constant(self._path, string), constant([self._name], string), constant([""], string)]
         (value,) = graph.add("RestoreV2", given, {"dtypes": [float32]}, "load_and_remap").outputs
         value.set_shape(self._shape)
-        value = indexing.gather(value, np.maximum(rows, 0))
-        value = indexing.gather(value, np.maximum(columns, 0), axis=1)
+        value = gather_scatter.gather(value, np.maximum(rows, 0))
+        value = gather_scatter.gather(value, np.maximum(columns, 0), axis=1)
         is_new = (rows < 0)[:, None] | (columns < 0)[None, :]
         count = int(is_new.sum())
         if not count:
             return value
-        made = array.reshape(convert_to_tensor(missing([count, 1])), [-1])
+        made = arrays.reshape(convert_to_tensor(missing([count, 1])), [-1])
         order = np.where(is_new, np.cumsum(is_new).reshape(is_new.shape) - 1, 0)
-        return array.where_v2(is_new, indexing.gather(made, order), value)
+        return arrays.where_v2(is_new, gather_scatter.gather(made, order), value)
 
 
 def load_embedding_initializer(

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.variables.partitioned import PartitionedVariable, PartitionInfo
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.platform import logs

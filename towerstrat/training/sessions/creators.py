@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import abc
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.runtime.session import BaseSession, Session
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.runtime.sessions.session import BaseSession, Session
 from towerstrat.platform import messages
 from towerstrat.training.sessions.scaffold import Scaffold
 from towerstrat.training.sessions.session_manager import SessionManager

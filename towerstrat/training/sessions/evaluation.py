@@ -9,12 +9,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import int64
-from towerstrat.graph.ops.array import identity
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable
 from towerstrat.graph.variables.variables import GraphKeys, Variable

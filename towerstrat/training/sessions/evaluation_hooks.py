@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training.global_step import get_or_create_global_step, global_step

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.heartbeat import PROGRESS
 from towerstrat.platform import messages
 from towerstrat.training.hooks.run_ahead import steps_until_session_use

@@ -14,10 +14,10 @@ from typing import Any, Self, TypeVar, cast
 
 from towerstrat.data.queue_runner import start_queue_runners
 from towerstrat.errors import OutOfRangeError
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.state import Cell, StateStore
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.hosts.heartbeat import PROGRESS
 from towerstrat.platform import messages

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.runtime.session import goes_apart
+from towerstrat.graph.runtime.sessions.session import goes_apart
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import messages
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook

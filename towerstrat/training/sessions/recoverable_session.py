@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.gradient_rendezvous import MEETING
 from towerstrat.platform import logs, messages
 from towerstrat.training.sessions.wrapped_session import PREEMPTION_ERRORS, StepFn, WrappedSession

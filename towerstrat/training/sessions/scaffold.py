@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.default_graph import add_to_collection, get_collection
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.ops.array import concat
-from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.ops.lookup import tables_initializer
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ops.array.arrays import concat
+from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.tables.table_classes import tables_initializer
 from towerstrat.graph.variables.variable_ops import (
     global_variables,
     global_variables_initializer,

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import DeadlineExceededError, FailedPreconditionError
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.stacks import SessionLike
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.platform import logs, messages
 from towerstrat.training.saving import resumption
 from towerstrat.training.saving.management import get_checkpoint_state

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 from typing import Any, Protocol
 
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import logs, messages
 from towerstrat.platform.coordinator import Coordinator, LooperThread
 from towerstrat.training.global_step import global_step

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from towerstrat.errors import AbortedError, UnavailableError
-from towerstrat.graph.ir.core import Graph
-from towerstrat.graph.runtime.session import BaseSession
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import messages
 
 PREEMPTION_ERRORS = (AbortedError, UnavailableError)

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.stacks import get_default_session
+from towerstrat.graph.ir.context_stacks import get_default_session
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64, string
-from towerstrat.graph.ops.control_flow import no_op
-from towerstrat.graph.ops.math import equal
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ops.control.branches import no_op
+from towerstrat.graph.ops.math.arithmetic import equal
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.platform import logs, messages
 from towerstrat.training.global_step import get_or_create_global_step
 from towerstrat.training.summaries import forms, recording

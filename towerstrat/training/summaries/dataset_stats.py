@@ -15,11 +15,11 @@ import numpy as np
 from towerstrat.data.experimental import Transformation
 from towerstrat.data.iterators import with_operation
 from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import define, scalar
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import define, scalar
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.runtime.runs import Runner
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform import messages
 from towerstrat.training.summaries.forms import histogram_of
 

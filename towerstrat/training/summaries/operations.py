@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Rule, Signature, define, scalar
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define, scalar
 from towerstrat.graph.ir.types import (
     DType,
     HostArray,

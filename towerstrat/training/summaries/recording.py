@@ -9,12 +9,12 @@ from typing import Any
 
 from google.protobuf.message import DecodeError, Message
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, string
-from towerstrat.graph.ops import control_flow
+from towerstrat.graph.ops.control import branches
 from towerstrat.platform import messages
 from towerstrat.platform.event_files import EventFile
 from towerstrat.platform.threads import ThreadState
@@ -148,7 +148,7 @@ def recorded(write: Callable[[], Operation | None], default: bool, name: str | N
     condition = should_record(default)
     if graph.executing_eagerly or isinstance(condition, bool):
         return _collected(record() if condition else constant(False))
-    return _collected(control_flow.cond(condition, record, lambda: constant(False), name=name))
+    return _collected(branches.cond(condition, record, lambda: constant(False), name=name))
 
 
 def _collected(done: Tensor) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from towerstrat.graph.ir.core import Graph
+from towerstrat.graph.ir.graph import Graph
 from towerstrat.platform.event_files import EventFile
 
 _FILES: WeakKeyDictionary[Graph, WeakValueDictionary[str, EventFile]] = WeakKeyDictionary()

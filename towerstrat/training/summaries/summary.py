@@ -9,13 +9,13 @@ from typing import Any, ParamSpec
 import numpy as np
 from google.protobuf import json_format
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32, string
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.collectives import select
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.collectives.all_reduce import select
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import messages
 from towerstrat.towers.engine import contexts

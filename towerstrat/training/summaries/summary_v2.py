@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, float32, string
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.platform import messages
 from towerstrat.platform.event_files import EventFile
 from towerstrat.training.summaries import forms, recording

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import logs
 
 _ILLEGAL = re.compile(r"[^-/\w\.]")

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OpError
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Rule, define, lookup, nothing
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Rule, define, lookup, nothing
 from towerstrat.graph.ir.types import HostArray, float32, string
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops.collectives import position
-from towerstrat.graph.ops.host import check_place, emit
+from towerstrat.graph.ops.collectives.all_reduce import position
+from towerstrat.graph.ops.host.python_calls import check_place, emit
 from towerstrat.platform import logs
 from towerstrat.training.summaries.operations import IMAGES, REAL, taking
 

@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from towerstrat.graph.ir.core import Graph, get_default_graph
-from towerstrat.graph.runtime.session import Session
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.platform import logs, messages
 from towerstrat.platform.event_files import EventFile, events
 from towerstrat.training.saving.meta_graphs import export_meta_graph

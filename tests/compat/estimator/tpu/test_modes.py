@@ -7,7 +7,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.spread import spread
-from towerstrat.graph.runtime.step_loop import LoopStage
+from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage
 
 tpu = tf.contrib.tpu
 MODES = {

@@ -21,8 +21,8 @@ from towerstrat.data.pipeline import Node
 from towerstrat.data.together import ALIKE, are_surely_alike
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops.array import identity
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.engine.splitting import share_of

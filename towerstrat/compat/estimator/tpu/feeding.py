@@ -14,7 +14,7 @@ from towerstrat.data.share import Share
 from towerstrat.data.structure import Structure
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ir.uneven import Uneven
+from towerstrat.graph.ir.uneven_shards import Uneven
 from towerstrat.towers.engine.own_rows import dealt
 from towerstrat.towers.engine.splitting import Dealt, Split, share_of
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.stacks import SessionLike
+from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverListener

@@ -9,14 +9,14 @@ from towerstrat.compat.estimator.tpu.host_calls import Stacked
 from towerstrat.compat.estimator.tpu.towers import Rows, check_rank
 from towerstrat.data.iterators import Iterator
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.convert import placeholder
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import expand_dims, identity
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ir.tensor_conversion import placeholder
+from towerstrat.graph.ops.array.arrays import expand_dims, identity
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.towers.distribute.surface import ReplicaSurface
 from towerstrat.towers.engine.step_loop import run_steps
 from towerstrat.towers.shards.tracing import inside
@@ -111,7 +111,7 @@ def _stacked(value: Any, axis: Axis | None) -> Stacked:
     """What a loop gives for a tensor of each step, by tower where towers differ."""
     if axis is None or isinstance(value, Tensor):
         return Stacked([value], 1 if axis is None else axis.size)
-    return Stacked([collectives.select(value.local, axis, i) for i in range(axis.size)], axis.size)
+    return Stacked([all_reduce.select(value.local, axis, i) for i in range(axis.size)], axis.size)
 
 
 def _holder(tensor: Tensor, towers: int) -> Tensor:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ops import collectives
-from towerstrat.graph.ops.array import concat, expand_dims, reshape, shape, size, where, zeros_like
-from towerstrat.graph.ops.indexing import gather
-from towerstrat.graph.ops.math import cast, divide, greater
+from towerstrat.graph.ops.array.arrays import concat, expand_dims, reshape, shape, size, where, zeros_like
+from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.indexing.gather_scatter import gather
+from towerstrat.graph.ops.math.arithmetic import cast, divide, greater
 
 
 class Rows:
@@ -39,7 +39,7 @@ class Rows:
         if self._axis is None:
             return tensor
         if tensor.varies:
-            return collectives.all_concat(tensor, self._axis)
+            return all_reduce.all_concat(tensor, self._axis)
         return concat([tensor] * self._axis.size, 0)
 
     def mean(self, loss: Tensor) -> Tensor:
@@ -51,10 +51,10 @@ class Rows:
             with get_default_graph().under(self._axis):
                 rows = cast(size(self._numbers), loss.dtype)
                 total = where(greater(rows, 0), loss * rows, zeros_like(loss))
-        total = collectives.all_reduce(total, self._axis, "sum")
+        total = all_reduce.all_reduce(total, self._axis, "sum")
         if rows is None:
             return divide(total, self._axis.size)
-        return divide(total, collectives.all_reduce(rows, self._axis, "sum"))
+        return divide(total, all_reduce.all_reduce(rows, self._axis, "sum"))
 
     def _counting(self, tensor: Tensor, numbers: Tensor) -> Tensor:
         with get_default_graph().under(self._axis):

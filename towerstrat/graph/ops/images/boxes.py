@@ -10,19 +10,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import EagerArgumentError
-from towerstrat.graph.ir.checking import Check, Finding
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float16, float32, int8, int16, int32, int64, uint8
-from towerstrat.graph.lowering import validity
-from towerstrat.graph.ops.array import one_of
-from towerstrat.graph.ops.build import add, one
+from towerstrat.graph.lowering import input_checks
+from towerstrat.graph.ops.array.arrays import one_of
+from towerstrat.graph.ops.building.op_builder import add, one
 from towerstrat.graph.ops.images import box_kernels
-from towerstrat.graph.ops.images.shapes import shaped
-from towerstrat.graph.ops.random import key_of, seeds
+from towerstrat.graph.ops.images.image_shapes import shaped
+from towerstrat.graph.ops.random.stateful import key_of, seeds
 
 Inputs = Sequence[Tensor]
 NO_LIMIT = float("-inf")
@@ -55,7 +55,7 @@ def _crop(image: Array, boxes: Array, indices: Array, size: Array, **attrs: Any)
 def _check_indices(op: Operation, values: Sequence[Any]) -> Finding | None:
     images, _, indices, _ = values
     batch = images.shape[0]
-    return validity.first_of(
+    return input_checks.first_of(
         (indices < 0) | (indices >= batch), indices,
         message=lambda where, index: f"box_index has values outside [0, batch_size): box_index{where} = {int(index)}, "
         f"batch_size {batch}",
@@ -192,7 +192,7 @@ def _check_limit(op: Operation, values: Sequence[Any]) -> Finding | None:
     limit = values[3]
     if op.attrs["overlaps"]:
         return None
-    return validity.first_of(
+    return input_checks.first_of(
         (limit < 0) | (limit > 1), limit,
         message=lambda where, value: f"iou_threshold must be in [0, 1], got {float(value):g}",
     )  # fmt: skip
@@ -313,7 +313,7 @@ def _sample(
 
 def _check_sample_values(op: Operation, values: Sequence[Any]) -> Finding | None:
     size, boxes, covered = values[:3]
-    numpy: Any = np if validity.on_host(size, boxes, covered) else jnp
+    numpy: Any = np if input_checks.on_host(size, boxes, covered) else jnp
     parts = [numpy.reshape(part, (-1,)).astype(np.float32) for part in (size[:2], covered, boxes)]
     numbers = numpy.concatenate(parts)
     count = numbers.shape[0]
@@ -328,7 +328,7 @@ def _check_sample_values(op: Operation, values: Sequence[Any]) -> Finding | None
             return f"Min object covered must be non-negative: {float(number):g}"
         return f"All bounding box coordinates must be in [0.0, 1.0]: {float(number):g}"
 
-    return validity.first_of((numbers < lows) | (numbers > highs), numbers, message=message)
+    return input_checks.first_of((numbers < lows) | (numbers > highs), numbers, message=message)
 
 
 _CORNERS = Check(_check_sample_values, (0, 1, 2))

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.errors import EagerArgumentError, UnsupportedError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, as_dtype, int32, int64, string, uint8, uint16
-from towerstrat.graph.ops import math, strings
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.images import codec_forms
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.images import gif_bmp
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.text import strings
 
 Inputs = Sequence[Tensor]
 
@@ -74,16 +75,16 @@ def _encoded_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, ())]
 
 
-define("DecodeJpeg", _jpeg_rule, numpy=codec_forms.decode_as_jpeg, differentiable=False)
-define("DecodeAndCropJpeg", _crop_rule, numpy=codec_forms.decode_and_crop, differentiable=False)
-define("DecodePng", _pixels_rule, numpy=codec_forms.decode, differentiable=False)
-define("DecodeBmp", _pixels_rule, numpy=codec_forms.decode_bmp, differentiable=False)
-define("DecodeGif", _frames_rule, numpy=codec_forms.decode_frames, differentiable=False)
-define("DecodeImage", _any_rule, numpy=codec_forms.decode_any, differentiable=False)
-define("ExtractJpegShape", _shape_rule, numpy=codec_forms.jpeg_shape, differentiable=False)
-define("EncodeJpeg", _encoded_rule, numpy=codec_forms.encode_jpeg, differentiable=False)
-define("EncodeJpegVariableQuality", _encoded_rule, numpy=codec_forms.encode_jpeg_of_quality, differentiable=False)
-define("EncodePng", _encoded_rule, numpy=codec_forms.encode_png, differentiable=False)
+define("DecodeJpeg", _jpeg_rule, numpy=gif_bmp.decode_as_jpeg, differentiable=False)
+define("DecodeAndCropJpeg", _crop_rule, numpy=gif_bmp.decode_and_crop, differentiable=False)
+define("DecodePng", _pixels_rule, numpy=gif_bmp.decode, differentiable=False)
+define("DecodeBmp", _pixels_rule, numpy=gif_bmp.decode_bmp, differentiable=False)
+define("DecodeGif", _frames_rule, numpy=gif_bmp.decode_frames, differentiable=False)
+define("DecodeImage", _any_rule, numpy=gif_bmp.decode_any, differentiable=False)
+define("ExtractJpegShape", _shape_rule, numpy=gif_bmp.jpeg_shape, differentiable=False)
+define("EncodeJpeg", _encoded_rule, numpy=gif_bmp.encode_jpeg, differentiable=False)
+define("EncodeJpegVariableQuality", _encoded_rule, numpy=gif_bmp.encode_jpeg_of_quality, differentiable=False)
+define("EncodePng", _encoded_rule, numpy=gif_bmp.encode_png, differentiable=False)
 
 
 def _file(contents: Any) -> Tensor:
@@ -192,7 +193,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
     """Whether a string begins as JPEG files do."""
     with get_default_graph().name_scope(name or "is_jpeg") as scope:
-        return math.equal(strings.substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
+        return arithmetic.equal(strings.substr(contents, 0, 3), b"\xff\xd8\xff", name=scope)
 
 
 def encode_jpeg(

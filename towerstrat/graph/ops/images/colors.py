@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, float16, float32, float64, int32, uint8
-from towerstrat.graph.ops import array, math
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.control_flow import with_dependencies
-from towerstrat.graph.ops.host_forms import form
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.numpy_kernels import form
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.control.branches import with_dependencies
 from towerstrat.graph.ops.images import color_kernels
 from towerstrat.graph.ops.images.codecs import decode_jpeg, encode_jpeg_variable_quality
-from towerstrat.graph.ops.images.conversion import as_floats, convert_image_dtype
-from towerstrat.graph.ops.images.shapes import checked, ensure, is_tensor
-from towerstrat.graph.ops.linalg import tensordot
-from towerstrat.graph.ops.reductions import reduce_mean, reduce_prod
+from towerstrat.graph.ops.images.dtype_conversion import as_floats, convert_image_dtype
+from towerstrat.graph.ops.images.image_shapes import checked, ensure, is_tensor
+from towerstrat.graph.ops.linalg.products import tensordot
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.math.reductions import reduce_mean, reduce_prod
 
 Inputs = Sequence[Tensor]
 
@@ -108,7 +109,7 @@ def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "rgb_to_grayscale") as scope:
         images = convert_to_tensor(images, name="images")
         grey = tensordot(convert_image_dtype(images, float32), [0.2989, 0.587, 0.114], [-1, -1])
-        return convert_image_dtype(array.expand_dims(grey, -1), images.dtype, name=scope)
+        return convert_image_dtype(arrays.expand_dims(grey, -1), images.dtype, name=scope)
 
 
 def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
@@ -116,11 +117,11 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "grayscale_to_rgb") as scope:
         images = convert_to_tensor(images, name="images")
         if images.shape.ndims is None:
-            times = array.concat([array.ones([array.rank(images) - 1], int32), [3]], 0)
-            return array.tile(images, times, name=scope)
+            times = arrays.concat([arrays.ones([arrays.rank(images) - 1], int32), [3]], 0)
+            return arrays.tile(images, times, name=scope)
         if images.shape.ndims == 0 or images.shape.as_list()[-1] not in (1, None):
             raise ValueError(f"Last dimension of a grayscale image should be size 1, got shape {images.shape}.")
-        return array.tile(images, [1] * (images.shape.ndims - 1) + [3], name=scope)
+        return arrays.tile(images, [1] * (images.shape.ndims - 1) + [3], name=scope)
 
 
 _YIQ = np.array([[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617], [0.114, -0.32134392, 0.31119955]])
@@ -165,7 +166,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
     with get_default_graph().name_scope("adjust_brightness") as scope:
         image = convert_to_tensor(image, name="image")
         floats = as_floats(image)
-        brighter = math.add(floats, math.cast(delta, floats.dtype), name=scope)
+        brighter = arithmetic.add(floats, arithmetic.cast(delta, floats.dtype), name=scope)
         return convert_image_dtype(brighter, image.dtype, saturate=True)
 
 
@@ -218,7 +219,7 @@ def adjust_gamma_v1(image: Any, gamma: Any = 1, gain: Any = 1) -> Tensor:
     with get_default_graph().name_scope("adjust_gamma"):
         image = convert_to_tensor(image, name="image")
         scale = convert_to_tensor(1 if image.dtype.is_floating else image.dtype.max, float32)
-        return (math.cast(image, float32) / scale) ** _power(gamma) * scale * gain
+        return (arithmetic.cast(image, float32) / scale) ** _power(gamma) * scale * gain
 
 
 def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Tensor:
@@ -237,8 +238,10 @@ def per_image_standardization(image: Any) -> Tensor:
     """
     with get_default_graph().name_scope("per_image_standardization") as scope:
         image = checked(image)
-        size = math.cast(reduce_prod(array.shape(image)[-3:]), float32)
-        image = math.cast(image, float32)
+        size = arithmetic.cast(reduce_prod(arrays.shape(image)[-3:]), float32)
+        image = arithmetic.cast(image, float32)
         image = image - reduce_mean(image, axis=[-3, -2, -1], keepdims=True)
-        variance = reduce_mean(math.square(image), axis=[-3, -2, -1], keepdims=True)
-        return math.truediv(image, math.maximum(math.sqrt(variance), math.rsqrt(size)), name=scope)
+        variance = reduce_mean(arithmetic.square(image), axis=[-3, -2, -1], keepdims=True)
+        return arithmetic.truediv(
+            image, arithmetic.maximum(arithmetic.sqrt(variance), arithmetic.rsqrt(size)), name=scope
+        )

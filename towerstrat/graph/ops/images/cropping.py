@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import float64, int32
-from towerstrat.graph.ops import array, math
-from towerstrat.graph.ops.control_flow import with_dependencies
-from towerstrat.graph.ops.images.shapes import (
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.array.padding import pad
+from towerstrat.graph.ops.control.branches import with_dependencies
+from towerstrat.graph.ops.images.image_shapes import (
     Size,
     at_least_3d,
     batched,
@@ -21,7 +22,7 @@ from towerstrat.graph.ops.images.shapes import (
     is_tensor,
     unbatched,
 )
-from towerstrat.graph.ops.spatial import pad
+from towerstrat.graph.ops.math import arithmetic
 
 
 def _static(*sizes: Size) -> list[int | None]:
@@ -43,8 +44,8 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
         fraction = constant_value(central_fraction) if is_tensor(central_fraction) else central_fraction
         words = "central_fraction must be within (0, 1]"
         if fraction is None:
-            above, below = math.greater(central_fraction, 0.0), math.less_equal(central_fraction, 1.0)
-            image = with_dependencies(ensure(math.logical_and(above, below), words), image)
+            above, below = arithmetic.greater(central_fraction, 0.0), arithmetic.less_equal(central_fraction, 1.0)
+            image = with_dependencies(ensure(arithmetic.logical_and(above, below), words), image)
         else:
             ensure(0.0 < fraction <= 1.0, words)
             if fraction == 1.0:
@@ -58,7 +59,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
             _margin(size, central_fraction if fraction is None else float(fraction)) for size in (height, width)
         )
         kept = (height - top * 2, width - left * 2)
-        middle = array.slice(images, array.stack([0, top, left, 0]), array.stack([-1, *kept, -1]))
+        middle = arrays.slice(images, arrays.stack([0, top, left, 0]), arrays.stack([-1, *kept, -1]))
         middle.set_shape(_static(batch, *kept, depth))
         return unbatched(middle, is_batch)
 
@@ -66,8 +67,8 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
 def _margin(size: Size, fraction: Any) -> Size:
     """How many pixels are cut off on one side."""
     if is_tensor(size) or is_tensor(fraction):
-        whole = math.cast(size, float64)
-        return math.cast((whole - whole * math.cast(fraction, float64)) / 2, int32)
+        whole = arithmetic.cast(size, float64)
+        return arithmetic.cast((whole - whole * arithmetic.cast(fraction, float64)) / 2, int32)
     return int((size - size * fraction) / 2)
 
 
@@ -91,7 +92,7 @@ def crop_to_bounding_box(
         checks += ensure(height >= target_height + offset_height, "height must be >= target + offset.")
         images = with_dependencies(checks, images)
         begin, size = [0, offset_height, offset_width, 0], [-1, target_height, target_width, -1]
-        part = array.slice(images, array.stack(begin), array.stack(size))
+        part = arrays.slice(images, arrays.stack(begin), arrays.stack(size))
         part.set_shape(_static(batch, target_height, target_width, depth))
         return unbatched(part, is_batch)
 
@@ -116,17 +117,17 @@ def pad_to_bounding_box(
         checks += ensure(below >= 0, "height must be <= target - offset")
         images = with_dependencies(checks, images)
         pairs = [0, 0, offset_height, below, offset_width, right, 0, 0]
-        padded = pad(images, array.reshape(array.stack(pairs), [4, 2]))
+        padded = pad(images, arrays.reshape(arrays.stack(pairs), [4, 2]))
         padded.set_shape(_static(batch, target_height, target_width, depth))
         return unbatched(padded, is_batch)
 
 
 def _larger(x: Size, y: Size) -> Size:
-    return math.maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
+    return arithmetic.maximum(x, y) if is_tensor(x) or is_tensor(y) else max(x, y)
 
 
 def _smaller(x: Size, y: Size) -> Size:
-    return math.minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
+    return arithmetic.minimum(x, y) if is_tensor(x) or is_tensor(y) else min(x, y)
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Size, target_width: Size) -> Tensor:

@@ -15,18 +15,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.checking import Check, Finding
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float32, int32
-from towerstrat.graph.lowering import validity
-from towerstrat.graph.ops.build import add
+from towerstrat.graph.lowering import input_checks
+from towerstrat.graph.ops.building.op_builder import add
 from towerstrat.graph.ops.images import box_kernels
 from towerstrat.graph.ops.images.boxes import NO_LIMIT
-from towerstrat.graph.ops.images.shapes import shaped
+from towerstrat.graph.ops.images.image_shapes import shaped
 
 Inputs = Sequence[Tensor]
 
@@ -105,7 +105,7 @@ def _combined(
 
 def _check_limit(op: Operation, values: Sequence[Any]) -> Finding | None:
     limit = values[4]
-    return validity.first_of(
+    return input_checks.first_of(
         (limit < 0) | (limit > 1), limit,
         message=lambda where, value: f"iou_threshold must be in [0, 1], got {float(value):g}",
     )  # fmt: skip

@@ -6,16 +6,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops import array, math
-from towerstrat.graph.ops.control_flow import case, cond
-from towerstrat.graph.ops.images.shapes import checked
-from towerstrat.graph.ops.random import random_uniform
-from towerstrat.graph.ops.stateless_random import stateless_uniform
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.control.branches import case, cond
+from towerstrat.graph.ops.images.image_shapes import checked
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.random.stateful import random_uniform
+from towerstrat.graph.ops.random.stateless import stateless_uniform
 
 Draw = Callable[[Any], Tensor]
 """A shape -> uniformly distributed floats in [0, 1)."""
@@ -29,7 +30,7 @@ def _by_rank(image: Tensor, single: Callable[[], Tensor], batch: Callable[[], Te
     """
     rank = image.shape.ndims
     if rank is None:
-        return cond(math.equal(array.rank(image), 3), single, batch)
+        return cond(arithmetic.equal(arrays.rank(image), 3), single, batch)
     if rank not in (3, 4):
         raise ValueError(f"'image' (shape {image.shape}) must have either 3 or 4 dimensions.")
     return single() if rank == 3 else batch()
@@ -44,8 +45,8 @@ def _shaped(result: Tensor, image: Tensor) -> Tensor:
 def _flip(image: Any, axis: int, name: str) -> Tensor:
     with get_default_graph().name_scope(name):
         image = checked(image)
-        single = partial(array.reverse, image, [axis])
-        return _by_rank(image, lambda: _shaped(single(), image), partial(array.reverse, image, [axis + 1]))
+        single = partial(arrays.reverse, image, [axis])
+        return _by_rank(image, lambda: _shaped(single(), image), partial(arrays.reverse, image, [axis + 1]))
 
 
 def flip_left_right(image: Any) -> Tensor:
@@ -63,14 +64,14 @@ def _random_flip(image: Any, axis: int, draw: Draw, name: str) -> Tensor:
         image = checked(image)
 
         def single() -> Tensor:
-            mirrored = math.less(draw([]), 0.5)
-            return _shaped(cond(mirrored, partial(array.reverse, image, [axis]), lambda: image, name=scope), image)
+            mirrored = arithmetic.less(draw([]), 0.5)
+            return _shaped(cond(mirrored, partial(arrays.reverse, image, [axis]), lambda: image, name=scope), image)
 
         def batch() -> Tensor:
-            size = array.shape(image)[0]
-            flips = math.round(array.reshape(draw(array.stack([size])), array.stack([size, 1, 1, 1])))
-            flips = math.cast(flips, image.dtype)
-            return flips * array.reverse(image, [axis + 1]) + (1 - flips) * image
+            size = arrays.shape(image)[0]
+            flips = arithmetic.round(arrays.reshape(draw(arrays.stack([size])), arrays.stack([size, 1, 1, 1])))
+            flips = arithmetic.cast(flips, image.dtype)
+            return flips * arrays.reverse(image, [axis + 1]) + (1 - flips) * image
 
         return _by_rank(image, single, batch)
 
@@ -103,7 +104,7 @@ def rot90(image: Any, k: Any = 1, name: str | None = None) -> Tensor:
     """
     with get_default_graph().name_scope(name or "rot90") as scope:
         image = checked(image)
-        turns = math.floormod(convert_to_tensor(k, int32, name="k"), 4)
+        turns = arithmetic.floormod(convert_to_tensor(k, int32, name="k"), 4)
         return _by_rank(image, partial(_turned, image, turns, 0, scope), partial(_turned, image, turns, 1, scope))
 
 
@@ -112,14 +113,14 @@ def _turned(image: Tensor, turns: Tensor, first: int, scope: str) -> Tensor:
     across = [*range(first), first + 1, first, first + 2]
     by_turns = [
         lambda: image,
-        lambda: array.transpose(array.reverse(image, [first + 1]), across),
-        lambda: array.reverse(image, [first, first + 1]),
-        lambda: array.reverse(array.transpose(image, across), [first + 1]),
+        lambda: arrays.transpose(arrays.reverse(image, [first + 1]), across),
+        lambda: arrays.reverse(image, [first, first + 1]),
+        lambda: arrays.reverse(arrays.transpose(image, across), [first + 1]),
     ]
     known = constant_value(turns)
     if known is not None:
         return by_turns[int(known)]()
-    cases = [(math.equal(turns, number), by_turns[number]) for number in (1, 2, 3)]
+    cases = [(arithmetic.equal(turns, number), by_turns[number]) for number in (1, 2, 3)]
     result = case(cases, default=by_turns[0], exclusive=True, name=scope)
     sizes = [None] * (first + 3) if image.shape.ndims is None else image.shape.as_list()
     result.set_shape([*sizes[:first], None, None, sizes[-1]])
@@ -136,5 +137,5 @@ def transpose(image: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "transpose"):
         image = checked(image)
         return _by_rank(
-            image, partial(array.transpose, image, [1, 0, 2]), partial(array.transpose, image, [0, 2, 1, 3])
+            image, partial(arrays.transpose, image, [1, 0, 2]), partial(arrays.transpose, image, [0, 2, 1, 3])
         )

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.checking import Check, Finding
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import (
     Array,
     bool_,
@@ -32,9 +32,9 @@ from towerstrat.graph.ir.types import (
     uint8,
     uint16,
 )
-from towerstrat.graph.lowering import validity
-from towerstrat.graph.ops import array
-from towerstrat.graph.ops.build import add, one
+from towerstrat.graph.lowering import input_checks
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import add, one
 
 Inputs = Sequence[Tensor]
 _KINDS = (int64, int32, uint16, int16, uint8, int8, float16, float32, float64, bool_)
@@ -110,7 +110,7 @@ def connected_components(images: Any) -> Tensor:
             raise ValueError("connected_components needs the rank of its images while the graph is built.")
         if rank not in (2, 3):
             raise TypeError(f"images should have rank 2 (HW) or 3 (NHW). Static shape is {images.shape}")
-        found = one("ImageConnectedComponents", [images if rank == 3 else array.expand_dims(images, 0)])
+        found = one("ImageConnectedComponents", [images if rank == 3 else arrays.expand_dims(images, 0)])
         return found if rank == 3 else found[0]
 
 
@@ -151,7 +151,7 @@ def _match(distances: Array, valid: Array, *, top_k: int) -> tuple[Array, Array]
 
 def _check_rows(op: Operation, values: Sequence[Any]) -> Finding | None:
     rows, valid = values[0].shape[0], values[1]
-    return validity.first_of(
+    return input_checks.first_of(
         valid > rows, valid,
         message=lambda where, count: f"There should be at least {int(count)} rows in distance_mat, but only got {rows} "
         "rows.",

@@ -10,14 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import EagerArgumentError
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float32, int32
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.images.shapes import shaped
-from towerstrat.graph.ops.random import seeds
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.images.image_shapes import shaped
+from towerstrat.graph.ops.random.stateful import seeds
 
 Inputs = Sequence[Tensor]
 Pair = tuple[int, int]

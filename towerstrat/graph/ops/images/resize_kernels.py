@@ -15,7 +15,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir.types import Array, HostArray
-from towerstrat.graph.ops.images.resize_taps import Scale, Taps, taps
+from towerstrat.graph.ops.images.resize_weights import Scale, Taps, taps
 
 _ROWS = 128
 """Rows that the host makes at a time."""

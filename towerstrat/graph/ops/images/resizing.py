@@ -8,19 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.constant_folding import constant_value_as_dims
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.static import constant_value_as_dims
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, HostArray, float32, float64, int32
-from towerstrat.graph.ops import array, math
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.control_flow import with_dependencies
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.control.branches import with_dependencies
 from towerstrat.graph.ops.images import resize_kernels
 from towerstrat.graph.ops.images.cropping import pad_to_bounding_box
-from towerstrat.graph.ops.images.shapes import Size, at_least_3d, batched, ensure, shaped, unbatched
+from towerstrat.graph.ops.images.image_shapes import Size, at_least_3d, batched, ensure, shaped, unbatched
+from towerstrat.graph.ops.math import arithmetic
 
 
 class ResizeMethodV1:
@@ -260,9 +261,9 @@ def _wanted(size: Any) -> Tensor:
 
 def _fitting(images: Tensor, size: Tensor) -> Tensor:
     """The largest size of the images' proportions within ``size``."""
-    now = math.cast(array.shape(images)[1:3], float32)
-    scale = math.cast(size, float32) / now
-    return math.cast(math.round(math.minimum(scale[0], scale[1]) * now), int32)
+    now = arithmetic.cast(arrays.shape(images)[1:3], float32)
+    scale = arithmetic.cast(size, float32) / now
+    return arithmetic.cast(arithmetic.round(arithmetic.minimum(scale[0], scale[1]) * now), int32)
 
 
 def _with_pad(
@@ -279,12 +280,12 @@ def _with_pad(
         checks += ensure(width > 0, "target_width must be > 0.")
         checks += ensure(height > 0, "target_height must be > 0.")
         images = with_dependencies(checks, images)
-        now = math.cast(array.shape(images)[1:3], kind)
-        target = math.cast(array.stack([height, width]), kind)
-        ratio = math.maximum(now[0] / target[0], now[1] / target[1])
+        now = arithmetic.cast(arrays.shape(images)[1:3], kind)
+        target = arithmetic.cast(arrays.stack([height, width]), kind)
+        ratio = arithmetic.maximum(now[0] / target[0], now[1] / target[1])
         exact = now / ratio
-        margins = math.maximum(math.cast(math.floor((target - exact) / 2), int32), 0)
-        resized = function(images, math.cast(math.floor(exact), int32))
+        margins = arithmetic.maximum(arithmetic.cast(arithmetic.floor((target - exact) / 2), int32), 0)
+        resized = function(images, arithmetic.cast(arithmetic.floor(exact), int32))
         return unbatched(pad_to_bounding_box(resized, margins[0], margins[1], height, width), is_batch)
 
 

@@ -13,19 +13,20 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.shapes import Dims, TensorShape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, bfloat16, float16, float32, float64, int32
-from towerstrat.graph.ops import array, math, reductions
-from towerstrat.graph.ops.build import one
-from towerstrat.graph.ops.control_flow import with_dependencies
-from towerstrat.graph.ops.images.shapes import dimensions, ensure, is_tensor, shaped
-from towerstrat.graph.ops.indexing import gather
-from towerstrat.graph.ops.linalg import matmul
-from towerstrat.graph.ops.matrices import eye, matrix_diag_part, matrix_solve
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.control.branches import with_dependencies
+from towerstrat.graph.ops.images.image_shapes import dimensions, ensure, is_tensor, shaped
+from towerstrat.graph.ops.indexing.gather_scatter import gather
+from towerstrat.graph.ops.linalg.decompositions import eye, matrix_diag_part, matrix_solve
+from towerstrat.graph.ops.linalg.products import matmul
+from towerstrat.graph.ops.math import arithmetic, reductions
 
 # ---- values between the pixels ---------------------------------------------------------------------------------------
 
@@ -35,22 +36,26 @@ def _between(grid: Tensor, points: Tensor) -> Tensor:
     batch, height, width, channels = dimensions(grid, 4)
     count = dimensions(points, 3)[1]
     for size in (height, width):
-        large = math.greater_equal(size, 2) if is_tensor(size) else size >= 2
+        large = arithmetic.greater_equal(size, 2) if is_tensor(size) else size >= 2
         checks = ensure(large, f"Grid must be at least batch_size x 2 x 2 in size. Received size: {grid.shape}")
         grid = with_dependencies(checks, grid)
     floors, parts = [], []
-    for place, size in zip(array.unstack(points, 2, axis=2), (height, width), strict=True):
-        last = math.cast(size - 2, points.dtype)
-        floor = math.minimum(math.maximum(convert_to_tensor(0, points.dtype), math.floor(place)), last)
-        floors.append(math.cast(floor, int32))
-        part = math.cast(place - floor, grid.dtype)
-        part = math.minimum(math.maximum(convert_to_tensor(0, grid.dtype), part), convert_to_tensor(1, grid.dtype))
-        parts.append(array.expand_dims(part, 2))
-    flat = array.reshape(grid, [-1, channels])
-    starts = array.reshape(array.range(batch) * height * width, [-1, 1])
+    for place, size in zip(arrays.unstack(points, 2, axis=2), (height, width), strict=True):
+        last = arithmetic.cast(size - 2, points.dtype)
+        floor = arithmetic.minimum(
+            arithmetic.maximum(convert_to_tensor(0, points.dtype), arithmetic.floor(place)), last
+        )
+        floors.append(arithmetic.cast(floor, int32))
+        part = arithmetic.cast(place - floor, grid.dtype)
+        part = arithmetic.minimum(
+            arithmetic.maximum(convert_to_tensor(0, grid.dtype), part), convert_to_tensor(1, grid.dtype)
+        )
+        parts.append(arrays.expand_dims(part, 2))
+    flat = arrays.reshape(grid, [-1, channels])
+    starts = arrays.reshape(arrays.range(batch) * height * width, [-1, 1])
 
     def pixels(row: Tensor, column: Tensor) -> Tensor:
-        return array.reshape(gather(flat, starts + row * width + column), [batch, count, channels])
+        return arrays.reshape(gather(flat, starts + row * width + column), [batch, count, channels])
 
     top, left = floors
     down, right = parts
@@ -74,11 +79,11 @@ def dense_image_warp(image: Any, flow: Any, name: str | None = "dense_image_warp
     with get_default_graph().name_scope(name or "dense_image_warp"):
         image, flow = convert_to_tensor(image, name="image"), convert_to_tensor(flow, name="flow")
         batch, height, width, channels = dimensions(image, 4)
-        rows, columns = array.expand_dims(array.range(height), 1), array.expand_dims(array.range(width), 0)
-        grid = array.stack([rows + array.zeros_like(columns), columns + array.zeros_like(rows)], axis=2)
-        points = array.expand_dims(math.cast(grid, flow.dtype), 0) - flow
-        found = _between(image, array.reshape(points, [batch, height * width, 2]))
-        return array.reshape(found, [batch, height, width, channels])
+        rows, columns = arrays.expand_dims(arrays.range(height), 1), arrays.expand_dims(arrays.range(width), 0)
+        grid = arrays.stack([rows + arrays.zeros_like(columns), columns + arrays.zeros_like(rows)], axis=2)
+        points = arrays.expand_dims(arithmetic.cast(grid, flow.dtype), 0) - flow
+        found = _between(image, arrays.reshape(points, [batch, height * width, 2]))
+        return arrays.reshape(found, [batch, height, width, channels])
 
 
 # ---- splines ---------------------------------------------------------------------------------------------------------
@@ -89,13 +94,13 @@ _LEAST = 1e-10
 
 def _radial(squares: Tensor, order: int) -> Tensor:
     """The polyharmonic basis of an order at squared distances."""
-    kept = math.maximum(squares, convert_to_tensor(_LEAST, squares.dtype))
+    kept = arithmetic.maximum(squares, convert_to_tensor(_LEAST, squares.dtype))
     if order == 1:
-        return math.sqrt(kept)
+        return arithmetic.sqrt(kept)
     if order in (2, 4):
-        return 0.5 * (squares if order == 2 else math.square(squares)) * math.log(kept)
-    powers = math.pow(kept, 0.5 * order)
-    return powers if order % 2 else 0.5 * powers * math.log(kept)
+        return 0.5 * (squares if order == 2 else arithmetic.square(squares)) * arithmetic.log(kept)
+    powers = arithmetic.pow(kept, 0.5 * order)
+    return powers if order % 2 else 0.5 * powers * arithmetic.log(kept)
 
 
 def _products(x: Tensor, y: Tensor) -> Tensor:
@@ -103,7 +108,7 @@ def _products(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _with_ones(points: Tensor) -> Tensor:
-    return array.concat([points, array.ones_like(points[..., :1])], 2)
+    return arrays.concat([points, arrays.ones_like(points[..., :1])], 2)
 
 
 def interpolate_spline(
@@ -136,18 +141,19 @@ def interpolate_spline(
                 )
         batch, count, dims = dimensions(centers, 3)
         together = _products(centers, centers)
-        squares = array.expand_dims(matrix_diag_part(together), 2)
-        matrix = _radial(squares - 2 * together + array.matrix_transpose(squares), order)
+        squares = arrays.expand_dims(matrix_diag_part(together), 2)
+        matrix = _radial(squares - 2 * together + arrays.matrix_transpose(squares), order)
         if regularization_weight > 0:
-            matrix += regularization_weight * array.expand_dims(eye(count, dtype=centers.dtype), 0)
+            matrix += regularization_weight * arrays.expand_dims(eye(count, dtype=centers.dtype), 0)
         linear = _with_ones(centers)
-        left = array.concat([matrix, array.matrix_transpose(linear)], 1)
-        right = array.concat([linear, array.zeros([batch, dims + 1, dims + 1], centers.dtype)], 1)
+        left = arrays.concat([matrix, arrays.matrix_transpose(linear)], 1)
+        right = arrays.concat([linear, arrays.zeros([batch, dims + 1, dims + 1], centers.dtype)], 1)
         kinds = dimensions(values, 3)[2]
-        wanted = array.concat([values, array.zeros([batch, dims + 1, kinds], centers.dtype)], 1)
-        solved = matrix_solve(array.concat([left, right], 2), wanted)
+        wanted = arrays.concat([values, arrays.zeros([batch, dims + 1, kinds], centers.dtype)], 1)
+        solved = matrix_solve(arrays.concat([left, right], 2), wanted)
         lengths = [
-            array.expand_dims(reductions.reduce_sum(math.square(x), 2), i) for x, i in ((points, 2), (centers, 1))
+            arrays.expand_dims(reductions.reduce_sum(arithmetic.square(x), 2), i)
+            for x, i in ((points, 2), (centers, 1))
         ]
         across = _radial(lengths[0] - 2 * _products(points, centers) + lengths[1], order)
         return matmul(across, solved[:, :count]) + matmul(_with_ones(points), solved[:, count:])
@@ -192,11 +198,11 @@ def sparse_image_warp(
         grid = np.stack(np.meshgrid(np.arange(height), np.arange(width), indexing="ij"), -1).reshape(1, -1, 2)
         if num_boundary_points > 0:
             edge = np.tile(_edge_points(height, width, num_boundary_points - 1), [batch, 1, 1])
-            target = array.concat([target, convert_to_tensor(edge, target.dtype)], 1)
-            moves = array.concat([moves, convert_to_tensor(np.zeros_like(edge), target.dtype)], 1)
+            target = arrays.concat([target, convert_to_tensor(edge, target.dtype)], 1)
+            moves = arrays.concat([moves, convert_to_tensor(np.zeros_like(edge), target.dtype)], 1)
         points = convert_to_tensor(np.tile(grid, [batch, 1, 1]), image.dtype)
         flows = interpolate_spline(target, moves, points, interpolation_order, regularization_weight)
-        flow = array.reshape(flows, [batch, height, width, 2])
+        flow = arrays.reshape(flows, [batch, height, width, 2])
         return dense_image_warp(image, flow), flow
 
 

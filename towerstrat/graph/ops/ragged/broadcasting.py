@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import array, math
-from towerstrat.graph.ops.sparse.order import required, rows_at
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.sparse.ordering import required, rows_at
 
 
 def aligned(x: Any, other: Any) -> Any:
@@ -38,8 +39,8 @@ def aligned(x: Any, other: Any) -> Any:
             f"A tensor of shape {dense.shape} does not broadcast with a RaggedTensor of shape {x.shape} here: its size "
             "must be 1 in each ragged dimension. Make the RaggedTensor a tensor by to_tensor()."
         )
-    inner = array.shape(dense)[len(dense.dims) - (rank - partitions - 1) :]
-    rows = array.reshape(dense, array.concat([[-1], inner], 0))
+    inner = arrays.shape(dense)[len(dense.dims) - (rank - partitions - 1) :]
+    rows = arrays.reshape(dense, arrays.concat([[-1], inner], 0))
     return rows if dims[0] == 1 else _of_values(x, rows)
 
 
@@ -48,9 +49,9 @@ def _of_values(x: Any, rows: Tensor) -> Tensor:
     *outer, ids = x.nested_value_rowids()
     for each in reversed(outer):
         ids = rows_at(each, ids)
-    count = array.shape(rows, out_type=ids.dtype)[0]
-    single = math.equal(count, 1)
-    fits = math.logical_or(single, math.equal(count, x.nrows(ids.dtype)))
+    count = arrays.shape(rows, out_type=ids.dtype)[0]
+    single = arithmetic.equal(count, 1)
+    fits = arithmetic.logical_or(single, arithmetic.equal(count, x.nrows(ids.dtype)))
     with required(fits, "Unable to broadcast: rows of the tensor and of the RaggedTensor", count, x.nrows()):
         zero = constant(np.zeros((), ids.dtype.np), ids.dtype)
-        return rows_at(rows, array.where(single, zero + array.zeros_like(ids), ids))
+        return rows_at(rows, arrays.where(single, zero + arrays.zeros_like(ids), ids))

@@ -7,20 +7,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from towerstrat.graph.ir import registry
-from towerstrat.graph.ir.composite import Convertible, Fetchable, Partitioned
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.composite_values import Convertible, Fetchable, Partitioned
+from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.dispatch import dispatching
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
-from towerstrat.graph.ir.specs import Specified, TensorSpec, TypeSpec
-from towerstrat.graph.ir.static import constant_value
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, HostArray, as_dtype, float32, int32, int64
-from towerstrat.graph.ops import array, math, reductions, segments
-from towerstrat.graph.ops.ragged import broadcasting, places, reducing, slices
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.ragged import broadcasting, ragged_reductions, row_partitions, slices
 from towerstrat.graph.ops.ragged.value import RaggedTensorValue
-from towerstrat.graph.ops.sparse.order import required, rows_at
+from towerstrat.graph.ops.sparse.ordering import required, rows_at
 
 Values = Any
 """A Tensor or a RaggedTensor."""
@@ -35,7 +37,7 @@ def _operator(name: str) -> Callable[..., Any]:
     """Python's operator ``name`` of flat values; other operands are ragged with the same partitions, or broadcast."""
 
     def apply(self: RaggedTensor, *operands: Any) -> Any:
-        return self._broadcast(registry.operator(name), self, *operands)
+        return self._broadcast(op_registry.operator(name), self, *operands)
 
     return apply
 
@@ -69,7 +71,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
           ValueError: static splits that are no vector, or empty.
         """
         found = as_values(values)
-        splits = places.integers(row_splits, _splits_dtype(found))
+        splits = row_partitions.integers(row_splits, _splits_dtype(found))
         splits.shape.assert_has_rank(1)
         if splits.dims == (0,):
             raise ValueError("row_splits may not be empty")
@@ -77,34 +79,36 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
             found = found.with_row_splits_dtype(splits.dtype)
         if not validate:
             return cls(found, splits)
-        last = array.shape(_first(found), out_type=splits.dtype)[0]
-        ok = reductions.reduce_all(math.greater_equal(splits[1:], splits[:-1]))
-        ok = math.logical_and(ok, math.logical_and(math.equal(splits[0], 0), math.equal(splits[-1], last)))
+        last = arrays.shape(_first(found), out_type=splits.dtype)[0]
+        ok = reductions.reduce_all(arithmetic.greater_equal(splits[1:], splits[:-1]))
+        ok = arithmetic.logical_and(
+            ok, arithmetic.logical_and(arithmetic.equal(splits[0], 0), arithmetic.equal(splits[-1], last))
+        )
         with required(ok, "Arguments to from_row_splits do not form a valid RaggedTensor: splits", splits):
-            return cls(found, array.identity(splits))
+            return cls(found, arrays.identity(splits))
 
     @classmethod
     @dispatching
     def from_row_lengths(cls, values: Any, row_lengths: Any, name: str | None = None, validate: bool = True) -> Self:
         """Of values and the lengths of rows ``[rows]``. Checks as ``from_row_splits``."""
-        lengths = places.integers(row_lengths, _splits_dtype(values))
-        return cls.from_row_splits(values, places.splits_of(lengths), validate=validate)
+        lengths = row_partitions.integers(row_lengths, _splits_dtype(values))
+        return cls.from_row_splits(values, row_partitions.splits_of(lengths), validate=validate)
 
     @classmethod
     @dispatching
     def from_row_starts(cls, values: Any, row_starts: Any, name: str | None = None, validate: bool = True) -> Self:
         """Of values and where rows begin ``[rows]``. Checks as ``from_row_splits``."""
         found = as_values(values)
-        starts = places.integers(row_starts, _splits_dtype(found))
-        end = array.shape(_first(found), out_type=starts.dtype)[:1]
-        return cls.from_row_splits(found, array.concat([starts, end], 0), validate=validate)
+        starts = row_partitions.integers(row_starts, _splits_dtype(found))
+        end = arrays.shape(_first(found), out_type=starts.dtype)[:1]
+        return cls.from_row_splits(found, arrays.concat([starts, end], 0), validate=validate)
 
     @classmethod
     @dispatching
     def from_row_limits(cls, values: Any, row_limits: Any, name: str | None = None, validate: bool = True) -> Self:
         """Of values and where rows end ``[rows]``. Checks as ``from_row_splits``."""
-        limits = places.integers(row_limits, _splits_dtype(values))
-        return cls.from_row_splits(values, array.concat([array.zeros([1], limits.dtype), limits], 0), None, validate)
+        limits = row_partitions.integers(row_limits, _splits_dtype(values))
+        return cls.from_row_splits(values, arrays.concat([arrays.zeros([1], limits.dtype), limits], 0), None, validate)
 
     @classmethod
     @dispatching
@@ -118,18 +122,18 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
           nrows: the number of rows; None: one more than the last row of a value.
           validate: whether a run checks what comes out, as ``from_row_splits``.
         """
-        ids = places.integers(value_rowids, _splits_dtype(values))
+        ids = row_partitions.integers(value_rowids, _splits_dtype(values))
         if nrows is None:
             zero = constant(np.zeros((), ids.dtype.np), ids.dtype)
-            count = math.maximum(reductions.reduce_max(array.concat([ids, [-1]], 0)) + 1, zero)
+            count = arithmetic.maximum(reductions.reduce_max(arrays.concat([ids, [-1]], 0)) + 1, zero)
         else:
-            count = math.cast(convert_to_tensor(nrows), ids.dtype)
-        lengths = segments.unsorted_segment_sum(array.ones_like(ids), ids, count)
-        ok = reductions.reduce_all(math.greater_equal(ids[1:], ids[:-1]))
+            count = arithmetic.cast(convert_to_tensor(nrows), ids.dtype)
+        lengths = segments.unsorted_segment_sum(arrays.ones_like(ids), ids, count)
+        ok = reductions.reduce_all(arithmetic.greater_equal(ids[1:], ids[:-1]))
         if not validate:
             return cls.from_row_lengths(values, lengths, validate=False)
         with required(ok, "Arguments to from_value_rowids do not form a valid RaggedTensor: rowids", ids):
-            return cls.from_row_lengths(values, array.identity(lengths))
+            return cls.from_row_lengths(values, arrays.identity(lengths))
 
     @classmethod
     @dispatching
@@ -142,11 +146,15 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
           nrows: the number of rows, needed where the length is 0.
         """
         found = as_values(values)
-        length = places.integers(uniform_row_length, _splits_dtype(found))
-        total = array.shape(_first(found), out_type=length.dtype)[0]
+        length = row_partitions.integers(uniform_row_length, _splits_dtype(found))
+        total = arrays.shape(_first(found), out_type=length.dtype)[0]
         one = constant(np.ones((), length.dtype.np), length.dtype)
-        count = math.floordiv(total, math.maximum(length, one)) if nrows is None else math.cast(nrows, length.dtype)
-        return cls.from_row_splits(found, array.range(count + 1) * length, validate=validate)
+        count = (
+            arithmetic.floordiv(total, arithmetic.maximum(length, one))
+            if nrows is None
+            else arithmetic.cast(nrows, length.dtype)
+        )
+        return cls.from_row_splits(found, arrays.range(count + 1) * length, validate=validate)
 
     @classmethod
     @dispatching
@@ -206,24 +214,24 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         if ragged_rank > 1:
             if lengths is not None or padding is not None:
                 raise ValueError(f"lengths and padding are for ragged_rank=1, got {ragged_rank}. Give none of them.")
-            sizes = array.shape(x, out_type=dtype)
-            flat = array.reshape(x, array.concat([[-1], array.shape(x)[2:]], 0))
+            sizes = arrays.shape(x, out_type=dtype)
+            flat = arrays.reshape(x, arrays.concat([[-1], arrays.shape(x)[2:]], 0))
             inner = cls.from_tensor(flat, ragged_rank=ragged_rank - 1, row_splits_dtype=dtype)
-            return cls.from_row_splits(inner, array.range(sizes[0] + 1) * sizes[1], validate=False)
-        sizes = array.shape(x, out_type=dtype)
-        columns = array.range(sizes[1])
+            return cls.from_row_splits(inner, arrays.range(sizes[0] + 1) * sizes[1], validate=False)
+        sizes = arrays.shape(x, out_type=dtype)
+        columns = arrays.range(sizes[1])
         if padding is not None:
-            differs = math.not_equal(x, convert_to_tensor(padding, x.dtype))
+            differs = arithmetic.not_equal(x, convert_to_tensor(padding, x.dtype))
             differs = reductions.reduce_any(differs, list(range(2, len(x.dims)))) if len(x.dims) > 2 else differs
-            lengths = reductions.reduce_max(math.cast(differs, dtype) * (columns + 1), 1)
-        flat = array.reshape(x, array.concat([[-1], array.shape(x)[2:]], 0))
+            lengths = reductions.reduce_max(arithmetic.cast(differs, dtype) * (columns + 1), 1)
+        flat = arrays.reshape(x, arrays.concat([[-1], arrays.shape(x)[2:]], 0))
         if lengths is None:
-            return cls.from_row_splits(flat, array.range(sizes[0] + 1) * sizes[1], validate=False)
+            return cls.from_row_splits(flat, arrays.range(sizes[0] + 1) * sizes[1], validate=False)
         zero = constant(np.zeros((), dtype.np), dtype)
-        count = math.maximum(math.minimum(math.cast(lengths, dtype), sizes[1]), zero)
-        kept = array.reshape(math.less(columns, array.expand_dims(count, 1)), [-1])
-        chosen = rows_at(flat, array.reshape(array.where(kept), [-1]))
-        return cls.from_row_splits(chosen, places.splits_of(count), validate=False)
+        count = arithmetic.maximum(arithmetic.minimum(arithmetic.cast(lengths, dtype), sizes[1]), zero)
+        kept = arrays.reshape(arithmetic.less(columns, arrays.expand_dims(count, 1)), [-1])
+        chosen = rows_at(flat, arrays.reshape(arrays.where(kept), [-1]))
+        return cls.from_row_splits(chosen, row_partitions.splits_of(count), validate=False)
 
     @classmethod
     @dispatching
@@ -239,9 +247,9 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
             raise ValueError("rank(st_input) must be 2")
         rows, columns = st_input.indices[:, 0], st_input.indices[:, 1]
         made = cls.from_value_rowids(st_input.values, rows, st_input.dense_shape[0], validate=False)
-        left = reductions.reduce_all(math.equal(columns, math.cast(made.columns(), int64)))
+        left = reductions.reduce_all(arithmetic.equal(columns, arithmetic.cast(made.columns(), int64)))
         with required(left, "SparseTensor is not right-ragged: indices", st_input.indices):
-            splits = math.cast(array.identity(made.row_splits), as_dtype(row_splits_dtype))
+            splits = arithmetic.cast(arrays.identity(made.row_splits), as_dtype(row_splits_dtype))
             return cls(made.values, splits)
 
     # ---- parts -----------------------------------------------------------------------------------------------------
@@ -296,8 +304,8 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
 
     def nrows(self, out_type: Any = None, name: str | None = None) -> Tensor:
         """The number of rows, of the splits' type by default."""
-        count = array.shape(self._row_splits, out_type=self._row_splits.dtype)[0] - 1
-        return count if out_type is None else math.cast(count, out_type)
+        count = arrays.shape(self._row_splits, out_type=self._row_splits.dtype)[0] - 1
+        return count if out_type is None else arithmetic.cast(count, out_type)
 
     def row_starts(self, name: str | None = None) -> Tensor:
         return self._row_splits[:-1]
@@ -321,7 +329,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
 
     def value_rowids(self, name: str | None = None) -> Tensor:
         """The row of each value ``[n]``."""
-        return places.rowids_of(self._row_splits, _first(self._values))
+        return row_partitions.rowids_of(self._row_splits, _first(self._values))
 
     def nested_value_rowids(self, name: str | None = None) -> tuple[Tensor, ...]:
         """The rows of values in all ragged dimensions, the outermost first."""
@@ -331,18 +339,18 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
     def columns(self) -> Tensor:
         """The place of each value in its row ``[n]``."""
         ids = self.value_rowids()
-        return array.range(array.shape(ids, out_type=ids.dtype)[0]) - rows_at(self._row_splits, ids)
+        return arrays.range(arrays.shape(ids, out_type=ids.dtype)[0]) - rows_at(self._row_splits, ids)
 
     def bounding_shape(self, axis: Any = None, name: str | None = None, out_type: Any = None) -> Tensor:
         """The smallest shape of a tensor that holds all rows, or its size along ``axis``."""
         dtype = self._row_splits.dtype if out_type is None else as_dtype(out_type)
-        sizes = [self.nrows(), *(places.largest(lengths) for lengths in self.nested_row_lengths())]
-        inner = array.shape(self.flat_values, out_type=dtype)[1:]
-        shape = array.concat([array.stack([math.cast(s, dtype) for s in sizes]), inner], 0)
+        sizes = [self.nrows(), *(row_partitions.largest(lengths) for lengths in self.nested_row_lengths())]
+        inner = arrays.shape(self.flat_values, out_type=dtype)[1:]
+        shape = arrays.concat([arrays.stack([arithmetic.cast(s, dtype) for s in sizes]), inner], 0)
         return (
             shape
             if axis is None
-            else rows_at(shape, array.reshape(axis, [-1]))[0]
+            else rows_at(shape, arrays.reshape(axis, [-1]))[0]
             if isinstance(axis, int)
             else rows_at(shape, axis)
         )
@@ -369,7 +377,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         if to not in (int32, int64):
             raise ValueError(f"dtype must be int32 or int64, got {to.name}.")
         inner = self._values.with_row_splits_dtype(to) if isinstance(self._values, RaggedTensor) else self._values
-        return type(self)(inner, math.cast(self._row_splits, to))
+        return type(self)(inner, arithmetic.cast(self._row_splits, to))
 
     def merge_dims(self, outer_axis: int, inner_axis: int) -> Any:
         """The dimensions from ``outer_axis`` to ``inner_axis`` as one."""
@@ -389,7 +397,7 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
             raise ValueError(f"merge_dims of dimensions {outer} to {inner}, which are not ragged, is not supported.")
         merged = self._values
         for _ in range(inner - 1):
-            merged = merged.values if isinstance(merged, RaggedTensor) else places.joined(merged)
+            merged = merged.values if isinstance(merged, RaggedTensor) else row_partitions.joined(merged)
         return merged
 
     def _without_inner(self, count: int) -> Self:
@@ -399,8 +407,8 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
             if isinstance(values, RaggedTensor):
                 splits, values = rows_at(values.row_splits, splits), values.values
             else:
-                width = array.shape(values, out_type=splits.dtype)[1]
-                splits, values = splits * width, places.joined(values)
+                width = arrays.shape(values, out_type=splits.dtype)[1]
+                splits, values = splits * width, row_partitions.joined(values)
         return type(self)(values, splits)
 
     # ---- to other forms --------------------------------------------------------------------------------------------
@@ -419,9 +427,9 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         if default_value is None:
             default_value = np.full((), b"" if dtype.np == np.dtype(object) else 0, dtype.np)
         default = convert_to_tensor(default_value, dtype)
-        made = self._padded(array.broadcast_to(default, array.shape(self.flat_values)[1:]), sizes[1:])
+        made = self._padded(arrays.broadcast_to(default, arrays.shape(self.flat_values)[1:]), sizes[1:])
         if wanted.raw is not None and sizes[0] is not None:
-            made = places.cut_or_filled(made, sizes[0], default)
+            made = row_partitions.cut_or_filled(made, sizes[0], default)
         known = self.shape.raw
         static = wanted if wanted.raw is not None else TensorShape([known[0] if known else None])
         if static.ndims == made.shape.ndims:
@@ -434,21 +442,21 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
         values = self._values
         if isinstance(values, RaggedTensor):
             values = values._padded(default, sizes[1:])
-        width = places.largest(self.row_lengths()) if not sizes or sizes[0] is None else sizes[0]
-        inner = array.broadcast_to(default, array.shape(values)[1:])
-        return places.padded(values, self._row_splits, width, inner)
+        width = row_partitions.largest(self.row_lengths()) if not sizes or sizes[0] is None else sizes[0]
+        inner = arrays.broadcast_to(default, arrays.shape(values)[1:])
+        return row_partitions.padded(values, self._row_splits, width, inner)
 
     def to_sparse(self, name: str | None = None) -> SparseTensor:
         """The values at their places; flat values must be a vector."""
         self.flat_values.shape.assert_has_rank(1)
-        ids, columns = (math.cast(t, int64) for t in (self.value_rowids(), self.columns()))
+        ids, columns = (arithmetic.cast(t, int64) for t in (self.value_rowids(), self.columns()))
         shape = self.bounding_shape(out_type=int64)
         if not isinstance(self._values, RaggedTensor):
-            return SparseTensor(array.stack([ids, columns], 1), self._values, shape)
+            return SparseTensor(arrays.stack([ids, columns], 1), self._values, shape)
         inner = self._values.to_sparse()
         outer = inner.indices[:, 0]
-        first = array.stack([rows_at(ids, outer), rows_at(columns, outer)], 1)
-        return SparseTensor(array.concat([first, inner.indices[:, 1:]], 1), inner.values, shape)
+        first = arrays.stack([rows_at(ids, outer), rows_at(columns, outer)], 1)
+        return SparseTensor(arrays.concat([first, inner.indices[:, 1:]], 1), inner.values, shape)
 
     def value(self) -> RaggedTensorValue:
         """The parts as numpy arrays. Raises AttributeError where the values are not known yet, in a graph."""
@@ -511,8 +519,8 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
             for mine, theirs in zip(self.nested_row_splits, other.nested_row_splits, strict=True):
                 if mine is not theirs:
                     mine.shape.assert_is_compatible_with(theirs.shape)
-                    alike = reductions.reduce_all(math.equal(mine, math.cast(theirs, mine.dtype)))
-                    same = math.logical_and(same, alike)
+                    alike = reductions.reduce_all(arithmetic.equal(mine, arithmetic.cast(theirs, mine.dtype)))
+                    same = arithmetic.logical_and(same, alike)
 
         def flat(a: Any) -> Any:
             return a.flat_values if isinstance(a, RaggedTensor) else a
@@ -552,10 +560,10 @@ class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
     __invert__ = _operator("__invert__")
 
     def _reduced(self, type: str, axis: Any, keepdims: bool, name: str | None) -> Any:
-        return reducing.reduced(self, type, axis, keepdims, name)
+        return ragged_reductions.reduced(self, type, axis, keepdims, name)
 
     def _concatenated(self, values: Sequence[Any], axis: Any) -> Self:
-        joined: Self = reducing.concatenated(values, axis)
+        joined: Self = ragged_reductions.concatenated(values, axis)
         return joined
 
     def _gathered(self, indices: Any, axis: Any) -> Any:

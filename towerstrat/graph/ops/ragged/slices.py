@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.composite import Partitioned
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops import array, indexing, math, reductions
-from towerstrat.graph.ops.ragged import places
-from towerstrat.graph.ops.sparse.order import required, rows_at
+from towerstrat.graph.ir.composite_values import Partitioned
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing import gather_scatter
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.ragged import row_partitions
+from towerstrat.graph.ops.sparse.ordering import required, rows_at
 
 
 def taken(values: Any, indices: Tensor) -> Any:
@@ -21,33 +23,35 @@ def taken(values: Any, indices: Tensor) -> Any:
 
 def gathered(x: Any, indices: Any) -> Any:
     """The rows of a ragged tensor at ``indices``, a scalar or ``[n]``. Raises ValueError for indices of higher rank."""
-    at = places.integers(indices)
+    at = row_partitions.integers(indices)
     if at.dims == ():
         return row(x, at)
     if at.dims is None or len(at.dims) != 1:
         raise ValueError(f"Expected indices of a ragged tensor to be a scalar or a vector, got shape {at.shape}.")
     count = x.nrows(at.dtype)
-    inside = reductions.reduce_all(math.logical_and(at >= 0, at < count))
+    inside = reductions.reduce_all(arithmetic.logical_and(at >= 0, at < count))
     with required(inside, "indices are not in [0, rows):", at, count):
-        starts, limits = indexing.gather(x.row_starts(), at), indexing.gather(x.row_limits(), at)
+        starts, limits = gather_scatter.gather(x.row_starts(), at), gather_scatter.gather(x.row_limits(), at)
     return _between(x, starts, limits)
 
 
 def _between(x: Any, starts: Tensor, limits: Tensor, step: int = 1) -> Any:
     """Rows that begin and end at places of the values."""
     kind = x.row_splits.dtype
-    splits, at = places.ranges(starts, limits, constant(np.asarray(step, kind.np), kind), kind)
+    splits, at = row_partitions.ranges(starts, limits, constant(np.asarray(step, kind.np), kind), kind)
     return type(x)(taken(x.values, at), splits)
 
 
 def row(x: Any, index: Any) -> Any:
     """One row; a negative index counts from the end."""
     at = convert_to_tensor(index, x.row_splits.dtype) if isinstance(index, int) else index
-    at = math.cast(at, x.row_splits.dtype)
+    at = arithmetic.cast(at, x.row_splits.dtype)
     count = x.nrows()
-    place = array.where(at < 0, at + count, at)
-    with required(math.logical_and(place >= 0, place < count), "slice index is out of bounds: index, rows", at, count):
-        place = array.identity(place)
+    place = arrays.where(at < 0, at + count, at)
+    with required(
+        arithmetic.logical_and(place >= 0, place < count), "slice index is out of bounds: index, rows", at, count
+    ):
+        place = arrays.identity(place)
     return x.values[x.row_splits[place] : x.row_splits[place + 1]]
 
 
@@ -95,7 +99,9 @@ def _inner(x: Any, keys: list[Any]) -> Any:
         if first.step is not None and (not isinstance(first.step, int) or first.step <= 0):
             raise ValueError(f"Expected a positive step in a slice of ragged rows, got {first.step!r}.")
         begin = _clipped(first.start, starts, limits, starts)
-        cut = _between(x, begin, math.maximum(_clipped(first.stop, starts, limits, limits), begin), first.step or 1)
+        cut = _between(
+            x, begin, arithmetic.maximum(_clipped(first.stop, starts, limits, limits), begin), first.step or 1
+        )
     return cut.with_values(cut.values[(slice(None), *rest)]) if rest else cut
 
 
@@ -103,5 +109,5 @@ def _clipped(bound: Any, starts: Tensor, limits: Tensor, default: Tensor) -> Ten
     """Where a bound of a slice is in each row."""
     if bound is None:
         return default
-    at = array.zeros_like(starts) + math.cast(convert_to_tensor(bound), starts.dtype)
-    return math.minimum(math.maximum(array.where(at < 0, limits + at, starts + at), starts), limits)
+    at = arrays.zeros_like(starts) + arithmetic.cast(convert_to_tensor(bound), starts.dtype)
+    return arithmetic.minimum(arithmetic.maximum(arrays.where(at < 0, limits + at, starts + at), starts), limits)

@@ -12,15 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.composite import of_each
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.composite_values import of_each
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
-from towerstrat.graph.ops import array, string_forms
-from towerstrat.graph.ops.build import add, one
-from towerstrat.graph.ops.ragged import text
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.ragged import string_rows
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
+from towerstrat.graph.ops.text import string_kernels
 
 Inputs = Sequence[Tensor]
 _OUTPUTS = {"UTF-8": "utf-8", "UTF-16-BE": "utf-16-be", "UTF-32-BE": "utf-32-be"}
@@ -98,7 +99,7 @@ def _decode(x: HostArray, *, codec: Codec, characters: bool) -> tuple[HostArray,
     rows = [codec.read(bytes(data)) for data in x.reshape(-1)]
     points = [point for row in rows for point, _ in row]
     if characters:
-        values = string_forms.filled([chr(p).encode(codec.encoding) for p in points], [len(points)])
+        values = string_kernels.filled([chr(p).encode(codec.encoding) for p in points], [len(points)])
     else:
         values = np.array(points, np.int32)
     offsets = np.array([offset for row in rows for _, offset in row], np.int64)
@@ -113,8 +114,8 @@ def _decoded(x: Any, codec: Codec, characters: bool, offsets: bool) -> Any:
         found = add("UnicodeDecode", [tensor], {"codec": codec, "characters": characters})
         return RaggedTensor(found[output], found[0])
 
-    values = text.per_string(x, lambda tensor: rows_of(tensor, 1))
-    return (values, text.per_string(x, lambda tensor: rows_of(tensor, 2))) if offsets else values
+    values = string_rows.per_string(x, lambda tensor: rows_of(tensor, 1))
+    return (values, string_rows.per_string(x, lambda tensor: rows_of(tensor, 2))) if offsets else values
 
 
 def unicode_decode(
@@ -192,7 +193,7 @@ def _written(points: Sequence[int], encoding: str, errors: str, replacement: int
 def _encode(points: HostArray, splits: HostArray, *, encoding: str, errors: str, replacement: int) -> HostArray:
     ends, every = splits.tolist(), points.tolist()
     rows = [_written(every[a:b], encoding, errors, replacement) for a, b in itertools.pairwise(ends)]
-    return string_forms.filled(rows, [len(rows)])
+    return string_kernels.filled(rows, [len(rows)])
 
 
 define("UnicodeEncode", _encode_rule, numpy=_encode, differentiable=False)
@@ -228,11 +229,11 @@ def unicode_encode(
     if points.dims is None or not points.dims:
         raise ValueError(f"input_tensor's rank must be statically known and at least 1, got shape {points.shape}.")
     if len(points.dims) == 1:
-        splits = array.stack([0, array.shape(points)[0]])
-        return array.reshape(one("UnicodeEncode", [points, splits], attrs, name or "UnicodeEncode"), [])
-    rows = RaggedTensor.from_tensor(array.reshape(points, array.concat([[-1], array.shape(points)[-1:]], 0)))
+        splits = arrays.stack([0, arrays.shape(points)[0]])
+        return arrays.reshape(one("UnicodeEncode", [points, splits], attrs, name or "UnicodeEncode"), [])
+    rows = RaggedTensor.from_tensor(arrays.reshape(points, arrays.concat([[-1], arrays.shape(points)[-1:]], 0)))
     made = one("UnicodeEncode", [rows.values, rows.row_splits], attrs, name or "UnicodeEncode")
-    return array.reshape(made, array.shape(points)[:-1])
+    return arrays.reshape(made, arrays.shape(points)[:-1])
 
 
 def _transcode_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -242,7 +243,7 @@ def _transcode_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _transcode(x: HostArray, *, codec: Codec, encoding: str) -> HostArray:
-    return string_forms.each(
+    return string_kernels.each(
         lambda data: "".join(chr(point) for point, _ in codec.read(data)).encode(_OUTPUTS[encoding]), x
     )
 

@@ -7,24 +7,26 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import constant, convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.integers import integers
-from towerstrat.graph.ir.registry import Attrs, Signature, define, define_operator
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.integer_arguments import integers
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define, define_operator
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int64
-from towerstrat.graph.ops import array, indexing, math, reductions, segments
-from towerstrat.graph.ops.build import add
-from towerstrat.graph.ops.sparse.order import rank_of, required, rows_at
-from towerstrat.graph.ops.sparse.parts import retained
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import add
+from towerstrat.graph.ops.indexing import gather_scatter, segments
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.sparse.concat_split import retained
+from towerstrat.graph.ops.sparse.ordering import rank_of, required, rows_at
 
 Inputs = Sequence[Tensor]
 
 
 def _equal(x: Tensor, y: Tensor) -> Tensor:
-    return reductions.reduce_all(math.equal(x, y))
+    return reductions.reduce_all(arithmetic.equal(x, y))
 
 
 def is_sparse(x: Any) -> bool:
@@ -62,22 +64,22 @@ class _Union:
     def __init__(self, a: SparseTensor, b: SparseTensor):
         with required(_equal(a.dense_shape, b.dense_shape), "Operands' shapes do not match:",
                       a.dense_shape, b.dense_shape):  # fmt: skip
-            self.places, which = _distinct_places(array.concat([a.indices, b.indices], 0))
-        count = array.shape(a.indices)[0]
+            self.places, which = _distinct_places(arrays.concat([a.indices, b.indices], 0))
+        count = arrays.shape(a.indices)[0]
         self._which = which[:count], which[count:]
         self._values = a.values, b.values
         self._shape = a.dense_shape
 
     def values(self, index: int) -> Tensor:
         """The values of one of the two at all places, 0 where it has none."""
-        count = array.shape(self.places)[0]
+        count = arrays.shape(self.places)[0]
         return segments.unsorted_segment_sum(self._values[index], self._which[index], count)
 
     def shared(self) -> Tensor:
         """True for the places that both have."""
-        count = array.shape(self.places)[0]
-        seen = [segments.unsorted_segment_sum(array.ones_like(w), w, count) > 0 for w in self._which]
-        return math.logical_and(*seen)
+        count = arrays.shape(self.places)[0]
+        seen = [segments.unsorted_segment_sum(arrays.ones_like(w), w, count) > 0 for w in self._which]
+        return arithmetic.logical_and(*seen)
 
     def with_values(self, values: Tensor) -> SparseTensor:
         return SparseTensor(self.places, values, self._shape)
@@ -103,28 +105,28 @@ def sparse_add(a: Any, b: Any, thresh: Any = 0) -> Any:
         x = SparseTensor.from_value(sparse)
         other = convert_to_tensor(dense, x.dtype)
         with _same_shape(x, other):
-            return indexing.tensor_scatter_nd_add(other, x.indices, x.values)
+            return gather_scatter.tensor_scatter_nd_add(other, x.indices, x.values)
     x, y = SparseTensor.from_value(a), SparseTensor.from_value(b)
     union = _Union(x, y)
     total = union.with_values(union.values(0) + union.values(1))
     if not isinstance(thresh, Tensor) and thresh == 0:
         return total
     least = convert_to_tensor(thresh, x.dtype.real_dtype, name="thresh")
-    small = math.logical_and(union.shared(), math.abs(total.values) < least)
-    return retained(total, math.logical_not(small))
+    small = arithmetic.logical_and(union.shared(), arithmetic.abs(total.values) < least)
+    return retained(total, arithmetic.logical_not(small))
 
 
 def _same_shape(x: SparseTensor, dense: Tensor) -> Any:
     x.shape.assert_is_compatible_with(dense.shape)
-    same = _equal(x.dense_shape, array.shape(dense, out_type=int64))
-    return required(same, "Operands' shapes do not match:", x.dense_shape, array.shape(dense))
+    same = _equal(x.dense_shape, arrays.shape(dense, out_type=int64))
+    return required(same, "Operands' shapes do not match:", x.dense_shape, arrays.shape(dense))
 
 
 def _extreme(name: str, choose: Callable[[Tensor, Tensor], Tensor], word: str) -> Callable[..., SparseTensor]:
     def function(sp_a: Any, sp_b: Any, name: str | None = None) -> SparseTensor:
         with get_default_graph().name_scope(name or scope):
             union = _Union(SparseTensor.from_value(sp_a), SparseTensor.from_value(sp_b))
-            return union.with_values(array.stop_gradient(choose(union.values(0), union.values(1))))
+            return union.with_values(arrays.stop_gradient(choose(union.values(0), union.values(1))))
 
     scope = f"SparseSparse{word}"
     function.__name__ = function.__qualname__ = name
@@ -135,8 +137,8 @@ def _extreme(name: str, choose: Callable[[Tensor, Tensor], Tensor], word: str) -
     return function
 
 
-sparse_maximum = _extreme("sparse_maximum", math.maximum, "Maximum")
-sparse_minimum = _extreme("sparse_minimum", math.minimum, "Minimum")
+sparse_maximum = _extreme("sparse_maximum", arithmetic.maximum, "Maximum")
+sparse_minimum = _extreme("sparse_minimum", arithmetic.minimum, "Minimum")
 
 
 # ---- with tensors --------------------------------------------------------------------------------------------------
@@ -157,20 +159,20 @@ def sparse_tensor_dense_matmul(
     """
     if is_sparse(b):
         product = sparse_tensor_dense_matmul(b, sp_a, not adjoint_b, not adjoint_a)
-        return array.matrix_transpose(product, conjugate=True)
+        return arrays.matrix_transpose(product, conjugate=True)
     x = SparseTensor.from_value(sp_a)
     with get_default_graph().name_scope(name or "SparseTensorDenseMatMul"):
         dense = convert_to_tensor(b, x.dtype, name="b")
         dense.shape.assert_has_rank(2)
         x.shape.assert_has_rank(2)
-        dense = array.matrix_transpose(dense, conjugate=True) if adjoint_b else dense
-        values = math.conj(x.values) if adjoint_a else x.values
+        dense = arrays.matrix_transpose(dense, conjugate=True) if adjoint_b else dense
+        values = arithmetic.conj(x.values) if adjoint_a else x.values
         row, column = (1, 0) if adjoint_a else (0, 1)
         x.shape[column : column + 1].assert_is_compatible_with(dense.shape[:1])
-        inner = array.shape(dense, out_type=int64)[0]
-        fits = math.equal(x.dense_shape[column], inner)
+        inner = arrays.shape(dense, out_type=int64)[0]
+        fits = arithmetic.equal(x.dense_shape[column], inner)
         with required(fits, "Cannot multiply A and B because inner dimension does not match:", x.dense_shape, inner):
-            products = rows_at(dense, x.indices[:, column]) * array.expand_dims(values, 1)
+            products = rows_at(dense, x.indices[:, column]) * arrays.expand_dims(values, 1)
             return segments.unsorted_segment_sum(products, x.indices[:, row], x.dense_shape[row])
 
 
@@ -179,15 +181,15 @@ def _broadcast(name: str, function: Callable[[Tensor, Tensor], Tensor]) -> Calla
 
     def computed(sparse: SparseTensor, dense: Any) -> SparseTensor:
         with get_default_graph().name_scope(name):
-            other = array.broadcast_to(convert_to_tensor(dense, sparse.dtype), sparse.dense_shape)
-            return sparse.with_values(function(sparse.values, indexing.gather_nd(other, sparse.indices)))
+            other = arrays.broadcast_to(convert_to_tensor(dense, sparse.dtype), sparse.dense_shape)
+            return sparse.with_values(function(sparse.values, gather_scatter.gather_nd(other, sparse.indices)))
 
     return computed
 
 
 for _operator, _scope, _function in (
-    ("mul", "SparseDenseCwiseMul", math.multiply),
-    ("truediv", "SparseDenseCwiseDiv", math.truediv),
+    ("mul", "SparseDenseCwiseMul", arithmetic.multiply),
+    ("truediv", "SparseDenseCwiseDiv", arithmetic.truediv),
 ):
     define_operator(f"SparseTensor.__{_operator}__", _broadcast(_scope, _function))
 
@@ -212,9 +214,9 @@ def _left(x: SparseTensor, kept: list[int], gone: list[int], keepdims: Any) -> t
     """The indices and the shape that a reduction leaves."""
     if keepdims:
         mask = constant(np.array([i in kept for i in range(len(kept) + len(gone))], np.int64))
-        return x.indices * mask, math.maximum(x.dense_shape * mask, 1 - mask)
+        return x.indices * mask, arithmetic.maximum(x.dense_shape * mask, 1 - mask)
     order = constant(np.array(kept, np.int32))
-    return indexing.gather(x.indices, order, axis=1), indexing.gather(x.dense_shape, order)
+    return gather_scatter.gather(x.indices, order, axis=1), gather_scatter.gather(x.dense_shape, order)
 
 
 def reduced(kind: str, sparse: bool, sp_input: Any, axis: Any, keepdims: Any, name: str | None = None) -> Any:
@@ -228,12 +230,12 @@ def reduced(kind: str, sparse: bool, sp_input: Any, axis: Any, keepdims: Any, na
     with get_default_graph().name_scope(name or f"SparseReduce{kind}{'Sparse' if sparse else ''}"):
         indices, shape = _left(x, *_kept_axes(x, axis), keepdims)
         places, which = _distinct_places(indices) if sparse else (None, flat_places(indices, shape))
-        count = reductions.reduce_prod(shape) if places is None else array.shape(places)[0]
+        count = reductions.reduce_prod(shape) if places is None else arrays.shape(places)[0]
         values = combine(x.values, which, count)
         if kind == "Max":
-            filled = segments.unsorted_segment_sum(array.ones_like(which), which, count) > 0
-            values = array.stop_gradient(array.where(filled, values, array.zeros_like(values)))
-        return array.reshape(values, shape) if places is None else SparseTensor(places, values, shape)
+            filled = segments.unsorted_segment_sum(arrays.ones_like(which), which, count) > 0
+            values = arrays.stop_gradient(arrays.where(filled, values, arrays.zeros_like(values)))
+        return arrays.reshape(values, shape) if places is None else SparseTensor(places, values, shape)
 
 
 def _reduction(kind: str, sparse: bool) -> Callable[..., Any]:
@@ -241,8 +243,8 @@ def _reduction(kind: str, sparse: bool) -> Callable[..., Any]:
         sp_input: Any, axis: Any = None, keepdims: bool | None = None, reduction_axes: Any = None,
         keep_dims: bool | None = None,
     ) -> Any:  # fmt: skip
-        axis = array.one_of(axis, reduction_axes, "axis", "reduction_axes")
-        return reduced(kind, sparse, sp_input, axis, array.one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
+        axis = arrays.one_of(axis, reduction_axes, "axis", "reduction_axes")
+        return reduced(kind, sparse, sp_input, axis, arrays.one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
 
     function.__name__ = function.__qualname__ = f"sparse_reduce_{kind.lower()}{'_sparse' if sparse else ''}"
     function.__doc__ = (
@@ -279,8 +281,8 @@ def sparse_softmax(sp_input: Any, name: str | None = None) -> SparseTensor:
     with get_default_graph().name_scope(name or "SparseSoftmax"):
         rows = flat_places(x.indices[:, :-1], x.dense_shape[:-1])
         count = reductions.reduce_prod(x.dense_shape[:-1])
-        largest = array.stop_gradient(segments.unsorted_segment_max(x.values, rows, count))
-        powers = math.exp(x.values - rows_at(largest, rows))
+        largest = arrays.stop_gradient(segments.unsorted_segment_max(x.values, rows, count))
+        powers = arithmetic.exp(x.values - rows_at(largest, rows))
         total = segments.unsorted_segment_sum(powers, rows, count)
         return x.with_values(powers / rows_at(total, rows))
 
@@ -305,7 +307,7 @@ def map_values(op: Callable[..., Any], *args: Any, **kwargs: Any) -> SparseTenso
     alike = constant(True)
     for other in given[1:]:
         other.indices.shape.assert_is_compatible_with(first.indices.shape)
-        alike = math.logical_and(alike, _equal(first.indices, other.indices))
-        alike = math.logical_and(alike, _equal(first.dense_shape, other.dense_shape))
+        alike = arithmetic.logical_and(alike, _equal(first.indices, other.indices))
+        alike = arithmetic.logical_and(alike, _equal(first.dense_shape, other.dense_shape))
     with required(alike, "SparseTensor argument components are not compatible."):
         return first.with_values(op(*map(values, args), **{k: values(v) for k, v in kwargs.items()}))

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
-from towerstrat.graph.ops import array, math, reductions
-from towerstrat.graph.ops.embedding import embedding_lookup_sparse
-from towerstrat.graph.ops.sparse.order import rank_of, sparse_reshape
-from towerstrat.graph.ops.sparse.parts import retained, sparse_fill_empty_rows
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.math import arithmetic, reductions
+from towerstrat.graph.ops.nn.embedding import embedding_lookup_sparse
+from towerstrat.graph.ops.sparse.concat_split import retained, sparse_fill_empty_rows
+from towerstrat.graph.ops.sparse.ordering import rank_of, sparse_reshape
 
 
 def safe_embedding_lookup_sparse(
@@ -40,13 +41,13 @@ def safe_embedding_lookup_sparse(
         outer = sparse_ids.dense_shape[: rank - 1]
         ids, weights = sparse_ids, None
         if rank > 2:
-            flat = array.stack([reductions.reduce_prod(outer), sparse_ids.dense_shape[rank - 1]])
+            flat = arrays.stack([reductions.reduce_prod(outer), sparse_ids.dense_shape[rank - 1]])
             ids = sparse_reshape(sparse_ids, flat)
-        kept = math.greater_equal(ids.values, 0)
+        kept = arithmetic.greater_equal(ids.values, 0)
         if sparse_weights is not None:
             weights = ids.with_values(sparse_weights.values)
             if combiner != "sum":
-                kept = math.logical_and(kept, math.greater(weights.values, 0))
+                kept = arithmetic.logical_and(kept, arithmetic.greater(weights.values, 0))
             weights, _ = sparse_fill_empty_rows(retained(weights, kept), 1.0)
         default = convert_to_tensor(0 if default_id is None else default_id, ids.dtype)
         ids, empty = sparse_fill_empty_rows(retained(ids, kept), default)
@@ -54,7 +55,7 @@ def safe_embedding_lookup_sparse(
             embedding_weights, ids, weights, partition_strategy, combiner=combiner, max_norm=max_norm
         )
         if default_id is None:
-            found = array.where(empty, array.zeros_like(found), found)
+            found = arrays.where(empty, arrays.zeros_like(found), found)
         if rank == 2:
-            return array.identity(found)
-        return array.reshape(found, array.concat([math.cast(outer, "int32"), array.shape(found)[1:]], 0))
+            return arrays.identity(found)
+        return arrays.reshape(found, arrays.concat([arithmetic.cast(outer, "int32"), arrays.shape(found)[1:]], 0))

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ir.registry import Attrs, Signature, define
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, float32, int8, int16, int32, int64, string, uint8, uint16
-from towerstrat.graph.ops import array
-from towerstrat.graph.ops.build import add, one
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import add, one
 
 Inputs = Sequence[Tensor]
 Groups = dict[tuple[int, ...], list[Any]]
@@ -91,8 +91,8 @@ def _as_sparse(x: Any) -> SparseTensor:
     if isinstance(x, SparseTensor | SparseTensorValue):
         return SparseTensor.from_value(x)
     tensor = convert_to_tensor(x)
-    places = array.where(array.ones(array.shape(tensor), "bool"))
-    return SparseTensor(places, array.reshape(tensor, [-1]), array.shape(tensor, out_type=int64))
+    places = arrays.where(arrays.ones(arrays.shape(tensor), "bool"))
+    return SparseTensor(places, arrays.reshape(tensor, [-1]), arrays.shape(tensor, out_type=int64))
 
 
 def _combined(operation: str, a: Any, b: Any, validate_indices: bool) -> SparseTensor:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops.control_flow import group
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.training.optimizers.adam import ADAM
 from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2
 

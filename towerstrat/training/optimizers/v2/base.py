@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from towerstrat.graph.ir.core import Graph, get_default_graph
 from towerstrat.graph.ir.default_graph import control_dependencies, init_scope, name_scope
-from towerstrat.graph.ir.elements import Tensor
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ops.control_flow import group
+from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.rows import deduplicate
 from towerstrat.graph.variables.trackable import Position, TrackableReference
 from towerstrat.graph.variables.variables import VariableAggregation

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.training.optimizers.gradient_descent import DESCENT
 from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2

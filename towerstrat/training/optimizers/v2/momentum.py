@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.ir.elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.training.optimizers.momentum import MOMENTUM
 from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2
 

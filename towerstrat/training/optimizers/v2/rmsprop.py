@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.ir.convert import constant
-from towerstrat.graph.ir.elements import Operation, Tensor
-from towerstrat.graph.ops.array import ones, ones_like
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.tensor_conversion import constant
+from towerstrat.graph.ops.array.arrays import ones, ones_like
 from towerstrat.training.optimizers.rmsprop import CENTERED_RMS_PROP, RMS_PROP
 from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from copy import copy
 from typing import Any
 
-from towerstrat.graph.ir.convert import convert_to_tensor
-from towerstrat.graph.ir.core import get_default_graph
 from towerstrat.graph.ir.default_graph import init_scope
-from towerstrat.graph.ir.elements import Tensor
-from towerstrat.graph.ops.math import cast
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.variables.trackable import Position
 from towerstrat.graph.variables.variables import Variable, create_variable
 from towerstrat.training import slots

@@ -1,0 +1,96 @@
+"""Copies of operations in another graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.shapes import merge
+from towerstrat.graph.ir.shard_operations import whole_of
+
+
+class Copying:
+    """Copies operations of one graph into another.
+
+    Args:
+      target: the graph that gets the copies.
+      mapping: tensor of the source graph -> tensor of ``target`` that replaces it.
+
+    Attributes:
+      tensors, operations, blocks: original -> copy.
+    """
+
+    def __init__(self, target: Graph, mapping: Mapping[Tensor, Tensor]):
+        self.target = target
+        self.tensors: dict[Tensor, Tensor] = dict(mapping)
+        self.operations: dict[Operation, Operation] = {}
+        self.blocks: dict[Block, Block] = {}
+
+    def copy(self, operations: Iterable[Operation]) -> None:
+        """Copies operations, in order; those whose outputs are all replaced are left out."""
+        for op in operations:
+            if not (op.outputs and all(t in self.tensors for t in op.outputs)):
+                self._copy_one(op)
+
+    def _copy_one(self, op: Operation) -> None:
+        """Copies one operation with its bodies; the handle of a captured variable becomes the target's."""
+        target = self.target
+        outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
+        if outside is not None:
+            self.tensors[op.outputs[0]] = target.inside(outside)
+            return
+        bodies = tuple([self._copy_block(b) for b in op.bodies if op.type != "Gradients"])
+        inputs = [self.tensors[t] for t in op.inputs]
+        controls = [self.operations[c] for c in op.control_inputs if c in self.operations]
+        # Hidden attributes and those with a leading underscore may hold tensors, operations and blocks.
+        hidden = op.definition.hidden
+        attrs = {k: self._mapped(v) if k in hidden or k[0] == "_" else v for k, v in op.attrs.items() if k != "bodies"}
+        if bodies:
+            attrs["bodies"] = bodies
+        elif "bodies" in op.attrs:
+            attrs["bodies"] = self._mapped(op.attrs["bodies"])
+        made = target.add(op.type, inputs, attrs, op.name, axis=op.axis, control_inputs=controls)
+        whole = whole_of(made)
+        made.line = whole.line = op.line
+        for old, new in zip(op.outputs, whole.outputs, strict=True):
+            new.varies |= old.varies
+            new.dims = merge(new.dims, old.dims)  # what set_shape gave the original counts here too
+        self.tensors.update(zip(op.outputs, made.outputs, strict=True))
+        self.operations[op] = made
+
+    def _mapped(self, value: Any) -> Any:
+        """An attribute's value with each tensor, operation and block in it replaced by its copy."""
+        if isinstance(value, Tensor):
+            if value in self.tensors:
+                return self.target.own(self.tensors[value])
+            outside = value.graph.outer_handle(value)
+            return value if outside is None else self.target.inside(outside)
+        if isinstance(value, Operation):
+            return self.target.own_operation(self.operations.get(value, value))
+        if isinstance(value, Block):
+            return self._copy_block(value)
+        if isinstance(value, dict):
+            return {self._mapped(k): self._mapped(v) for k, v in value.items()}
+        if isinstance(value, tuple) and hasattr(value, "_fields"):
+            return value.__class__(*(self._mapped(v) for v in value))
+        if isinstance(value, tuple | list | set | frozenset):
+            return value.__class__([self._mapped(v) for v in value])
+        return value
+
+    def _copy_block(self, block: Block) -> Block:
+        """Copies what a region runs, with the effects that were fixed when it was finished; each region once."""
+        if block in self.blocks:
+            return self.blocks[block]
+        with self.target.body(block.what) as made:
+            self.blocks[block] = made
+            made.line = block.line
+            wanted = set(block.needed)
+            for op in block.ops:
+                if op in wanted or op.definition.given:
+                    self._copy_one(op)
+            if block.predicate is not None:
+                made.predicate = self.target.own(self.tensors[block.predicate])
+            made.finish([self._mapped(r) for r in block.results], [self.operations[op] for op in block.effects])
+        return made

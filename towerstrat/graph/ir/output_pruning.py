@@ -1,0 +1,123 @@
+"""Narrowing: branches and loops run what leads to those of their outputs that a run uses.
+
+As in TensorFlow's graphs, where each output is a ``Merge`` or ``Exit`` of its own, and a run needs what leads to it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies, execution_order
+
+
+class Narrowed(Operation):
+    """A branch or loop for some of its outputs, which are the same tensors. It is no part of the graph.
+
+    It equals the operation that it stands for, which its tensors name: what is looked up by that one is found by this.
+    """
+
+    __slots__ = ("whole",)
+
+    whole: Operation
+
+    def __eq__(self, other: object) -> bool:
+        return self.whole is (other.whole if isinstance(other, Narrowed) else other)
+
+    def __hash__(self) -> int:
+        return hash(self.whole)
+
+
+def narrowed(op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Narrowed:
+    """An operation with other inputs, bodies among ``attrs``, and only some of its outputs."""
+    made = Narrowed.__new__(Narrowed)
+    for name in Operation.__slots__:
+        if not name.startswith("__"):
+            setattr(made, name, getattr(op, name))
+    made.whole = op.whole if isinstance(op, Narrowed) else op
+    made._inputs = tuple(inputs)
+    made._outputs = tuple(outputs)
+    made.attrs = {**op.attrs, **attrs}
+    op.graph._bind_effects(made)
+    return made
+
+
+def connected(tensor: Tensor, source: Tensor) -> Narrowed:
+    """An operation that equals the one of ``tensor``, and gives it the value of ``source``.
+
+    Raises:
+      ValueError: the operation has other outputs too, or the two tensors have different element types.
+    """
+    op = tensor.op
+    if len(op.outputs) > 1 or tensor.dtype != source.dtype:
+        raise ValueError(f"{tensor!r} (created at {op.line}) cannot take its value from {source!r}.")
+    made = narrowed(op, [source], [tensor], {})
+    made.definition, made.attrs, made._control_inputs = op_registry.lookup("Identity"), {}, []
+    made.type = made.definition.type
+    op.graph._bind_effects(made)
+    return made
+
+
+def narrowed_block(block: Block, results: Sequence[Tensor | Operation]) -> Block:
+    """A region for some of its results, and its effects; itself where nothing of it is left out."""
+    targets = [*results, *block.effects]
+    order = execution_order([t.op if isinstance(t, Tensor) else t for t in targets], block)
+    order = narrowed_order(order, targets)
+    same = len(results) == len(block.results) and len(order) == len(block.needed)
+    if same and all(a is b for a, b in zip(order, block.needed, strict=True)):
+        return block
+    made = copy.copy(block)
+    made.results, made.needed = tuple(results), order
+    return made
+
+
+def narrowed_order(
+    order: Sequence[Operation], targets: Iterable[Tensor | Operation], fed: Container[Tensor] = ()
+) -> list[Operation]:
+    """The part of an order of execution that targets need, its branches and loops for the outputs that are used.
+
+    Args:
+      order: all operations that the targets depend on, in an order of execution.
+      targets: tensors, and operations, of which all outputs count as used.
+      fed: tensors whose operations need not run.
+    """
+    if not any(op.definition.narrow is not None for op in order):
+        return list(order)
+    used: set[Tensor] = set()
+    whole: set[Operation] = set()
+    for target in targets:
+        (used if isinstance(target, Tensor) else whole).add(target)  # type: ignore[arg-type]
+    needed = whole | {t.op for t in used if t not in fed}
+    found: list[Operation] = []
+    for op in reversed(order):
+        if op not in needed:
+            continue
+        if op.definition.narrow is not None:
+            op = op.definition.narrow(op, used.union(op.outputs) if op in whole else used)
+        found.append(op)
+        path = op.attrs.get("path", ())
+        before = set(dependencies(op, fed))
+        needed |= before
+        used.update(t for t in op.inputs if t not in fed)
+        used |= op.attrs.get("active", frozenset())
+        whole |= before.difference((t.op for t in op.inputs), path)
+    return list(_along_paths(reversed(found)))
+
+
+def _along_paths(order: Iterable[Operation]) -> Iterator[Operation]:
+    """The operations of an order; gradients name the narrowed ones that their paths go through."""
+    made: dict[Operation, Operation] = {}
+    for op in order:
+        path = op.attrs.get("path", ())
+        if any(step in made for step in path):
+            op = narrowed(op, op.inputs, op.outputs, {"path": tuple(made.get(step, step) for step in path)})
+        if isinstance(op, Narrowed):
+            made[op] = op
+        yield op
+
+
+def captured_by(blocks: Iterable[Block]) -> set[Tensor]:
+    """All tensors that what regions run uses, and their results."""
+    return {t for b in blocks for t in (*(t for op in b.needed for t in op.inputs), *b.results)}

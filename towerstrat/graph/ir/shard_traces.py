@@ -1,0 +1,294 @@
+"""Traces of one function at each position of an axis, made one after the other, as one list of operations.
+
+An operation that several positions make alike is one operation. Where they differ in a constant, or in which tensor
+from outside they use, it is still one: the constant or tensor becomes one that has a value of its own at each position.
+What is left is an operation of some positions ``only``: each position runs its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, mark_varying
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.op_registry import Attrs
+from towerstrat.graph.ir.shard_operations import Part, Place
+from towerstrat.graph.ir.trace_comparison import Alike
+from towerstrat.graph.ir.types import resource, string, variant
+from towerstrat.graph.ir.user_lines import UserLine, user_line
+
+
+class Traces:
+    """What the positions of an axis have made so far of a function.
+
+    Operations are compared with those since all positions were last at the same point (``meet``).
+
+    Args:
+      graph: the graph that they are added to, in its current region.
+      axis: the axis.
+      places: its positions.
+      sizes_known: whether tensors from outside can differ by position only where their shapes are known and equal; else
+        where they are known to some extent, and found to be equal when the program is lowered.
+
+    Attributes:
+      first_difference: what is said of the first operation that not all positions have, or None.
+    """
+
+    def __init__(self, graph: Graph, axis: Axis, places: Sequence[Place], sizes_known: bool = True):
+        self.graph = graph
+        self.axis = axis
+        self.block = graph.block
+        self._sizes_known = sizes_known
+        self.of_positions = [_Trace(self, place) for place in places]
+        self.first_difference: str | None = None
+        self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
+        self._by_line: dict[tuple[str, UserLine], list[Operation]] = {}
+        self._makers: dict[Operation, set[int]] = {}
+        """The operations since the last meeting -> the positions that made them."""
+        self._joins: dict[Tensor, list[Operation]] = {}
+        """A tensor from outside -> operations that have it at some positions and others at others."""
+        self._changed: Operation | None = None
+        """The first operation that may differ by position since a constant or tensor came to."""
+
+    # ---- finding ---------------------------------------------------------------------------------------------
+
+    def find(
+        self, type: str, position: int, inputs: Sequence[Tensor], attrs: Attrs, controls: Sequence[Operation],
+        line: UserLine,
+    ) -> Operation | None:  # fmt: skip
+        """The operation of an earlier position that this one makes too; notes that it does."""
+        definition = op_registry.lookup(type)
+        if definition.given or not self._makers:
+            return None
+        for op in self._candidates(type, position, inputs, line):
+            if not _same_controls(op, controls) or (type != "Const" and not Alike().attributes(attrs, op.attrs)):
+                continue
+            if type == "Const" and not self._take_constant(op, position, attrs):
+                continue
+            if type != "Const" and not self._take_inputs(op, position, inputs):
+                continue
+            self._makers[op].add(position)
+            return op
+        return None
+
+    def _candidates(self, type: str, position: int, inputs: Sequence[Tensor], line: UserLine) -> Iterable[Operation]:
+        found = dict.fromkeys(self._by_inputs.get((type, *map(id, inputs)), ()))
+        at_line = dict.fromkeys(self._by_line.get((type, line), ()))
+        # Constants have no inputs that tell them apart: those of the same line come first.
+        found = at_line | found if type == "Const" else found | at_line
+        return [op for op in found if position not in self._makers[op]]
+
+    def _take_inputs(self, op: Operation, position: int, inputs: Sequence[Tensor]) -> bool:
+        """Whether an operation's inputs are these, or can be at this position; then they are."""
+        if len(op._inputs) != len(inputs):
+            return False
+        known = op.definition.known(len(inputs), op.attrs)
+        joins: list[tuple[int, Tensor, Tensor]] = []
+        for i, (mine, its) in enumerate(zip(inputs, op._inputs, strict=True)):
+            if mine is its:
+                continue
+            if i in known or not self._can_differ(mine, its, position):
+                return False
+            joins.append((i, mine, its))
+        for i, mine, its in joins:
+            self._join(op, i, its, mine, position)
+        return True
+
+    def _can_differ(self, mine: Tensor, its: Tensor, position: int) -> bool:
+        """Whether an input can be ``its`` at the positions before, and ``mine`` at this one: both are from outside."""
+        if "joined" in its.op.attrs:
+            its = its.op._inputs[0]
+        alike = mine.dtype is its.dtype and mine.dims == its.dims and mine.dims is not None
+        if alike and self._sizes_known and None in (mine.dims or ()):
+            alike = mine.op is its.op and mine.op.type == "Split"
+        plain = mine.dtype not in (resource, variant) and mine.dtype is not string
+        return alike and plain and self._is_outside(mine) and self._is_outside(its)
+
+    def _is_outside(self, tensor: Tensor) -> bool:
+        return tensor.op.axis is None and not tensor.varies
+
+    def _join(self, op: Operation, i: int, its: Tensor, mine: Tensor, position: int) -> None:
+        """Makes input ``i`` of an operation one that is ``mine`` at a position."""
+        join = its.op
+        if "joined" not in join.attrs or (position in join.attrs["joined"] and join._inputs[position] is not mine):
+            join = self._joined(op, its, mine, position)
+            op._inputs = (*op._inputs[:i], join.outputs[0], *op._inputs[i + 1 :])
+            its._consumers.remove(op)
+            join.outputs[0]._consumers.append(op)
+            self._note_change(op)
+            self._index(op)
+            self._lead_through(join, op, its)
+        if position not in join.attrs["joined"]:
+            join.attrs["joined"].add(position)
+            join._inputs = (*join._inputs[:position], mine, *join._inputs[position + 1 :])
+            mine._consumers.append(join)
+
+    def _lead_through(self, join: Operation, op: Operation, its: Tensor) -> None:
+        """Makes the paths of gradients that lead through an operation to an input of it lead through the join there."""
+        for gradient in self._makers:
+            path, active = gradient.attrs.get("path", ()), gradient.attrs.get("active", frozenset())
+            if op in path and its in active and join not in path:
+                gradient.attrs["path"] = (join, *path)
+                gradient.attrs["active"] = active | {join.outputs[0]}
+
+    def _joined(self, op: Operation, its: Tensor, mine: Tensor, position: int) -> Operation:
+        """An operation that has what ``its`` is at the positions that made ``op``, and ``mine`` or nothing yet here.
+
+        What it has at these positions stays from now on.
+        """
+        makers = self._makers[op]
+        had = its.op._inputs if "joined" in its.op.attrs else (its,) * self.axis.size
+        joins = self._joins.setdefault(had[0], [])
+        for join in joins:
+            free = position not in join.attrs["joined"] or join._inputs[position] is mine
+            if free and all(join._inputs[maker] is had[maker] for maker in makers):
+                join.attrs["joined"] |= makers
+                return join
+        attrs = {"axis": self.axis, "joined": set(makers)}
+        join = self.graph.make("FromPositions", had, attrs, "from_positions", self.block, self.axis)
+        joins.append(join)
+        return join
+
+    def _take_constant(self, op: Operation, position: int, attrs: Attrs) -> bool:
+        """Whether an operation is a constant of this value, or can be at this position; then it is."""
+        values = op.attrs.get("values")
+        mine = np.asarray(attrs["value"])
+        if values is None:
+            its = np.asarray(op.attrs["value"])
+            rest = {k: v for k, v in attrs.items() if k != "value"}, {k: v for k, v in op.attrs.items() if k != "value"}
+            if not Alike().attributes(*rest):
+                return False
+            if Alike()(mine, its):
+                return True
+            if mine.shape != its.shape or mine.dtype.hasobject or decides_shape(op.outputs[0]):
+                return False
+            op.attrs = {**rest[1], "values": [its] * self.axis.size, "axis": self.axis}
+            op.type, op.definition = "ConstOfPositions", op_registry.lookup("ConstOfPositions")
+            values = op.attrs["values"]
+            self._note_change(op)
+        elif mine.shape != values[0].shape or mine.dtype != values[0].dtype:
+            return False
+        values[position] = mine
+        return True
+
+    def _note_change(self, op: Operation) -> None:
+        if self._changed is None or op.index < self._changed.index:
+            self._changed = op
+
+    # ---- adding ----------------------------------------------------------------------------------------------
+
+    def note(self, op: Operation, position: int) -> None:
+        """Notes an operation that a position was the first to make."""
+        self._makers[op] = {position}
+        self._index(op)
+        self._by_line.setdefault((op.type, op.line), []).append(op)
+
+    def _index(self, op: Operation) -> None:
+        self._by_inputs.setdefault((op.type, *map(id, op._inputs)), []).append(op)
+
+    def meet(self) -> None:
+        """Called when all positions are at the same point: what not all of them made is run by those that did."""
+        size = self.axis.size
+        differing = [
+            op
+            for op, makers in self._makers.items()
+            if len(makers) < size and not op.definition.given and not op.definition.constant
+        ]
+        for op in differing:
+            op.only = frozenset(self._makers[op])
+        if differing and self.first_difference is None:
+            self.first_difference = self._described(differing)
+        if self._changed is not None:
+            for op in self.graph.carried_out():
+                if op.index >= self._changed.index:
+                    mark_varying(op)
+        self._changed = None
+        self._makers, self._by_inputs, self._by_line, self._joins = {}, {}, {}, {}
+
+    def _described(self, differing: Sequence[Operation]) -> str:
+        """The first of operations that not all positions have: of those that others do not follow from, a rare one."""
+        roots = [op for op in differing if all(t.op.only is None for t in op._inputs)] or differing
+        first = min(roots, key=lambda op: (len(self._makers[op]), op.index))
+        which = ", ".join(str(m) for m in sorted(self._makers[first])[:8])
+        return f"{first.name} (type {first.type}, created at {first.line}), of {which} alone"
+
+
+class _Trace:
+    """The trace of one position: a ``PositionTrace`` of a graph.
+
+    Attributes:
+      line: the user's line that makes the next operation; None: the one that runs.
+    """
+
+    def __init__(self, traces: Traces, place: Place):
+        self.place = place
+        self.parts: dict[Operation, Part] = {}
+        self.line: UserLine | None = None
+        self._traces = traces
+
+    def takes(self, block: Block, axis: Axis | None) -> bool:
+        return block is self._traces.block and axis is self.place.axis
+
+    def add(
+        self, type: str, inputs: tuple[Tensor, ...], attrs: Attrs | None, name: str | None,
+        control_inputs: Iterable[Operation],
+    ) -> Operation:  # fmt: skip
+        traces, graph, position = self._traces, self._traces.graph, self.place.position
+        attrs = dict(attrs) if attrs else {}
+        if type in graph.gradient_overrides:
+            attrs["_gradient_op_type"] = graph.gradient_overrides[type]
+        if op_registry.lookup(type).random and attrs.get("seeds", (None, None))[1] is not None:
+            attrs["_same_draws"] = True  # a seed that the program gave an operation means the same everywhere
+        own = [graph.own(t) for t in inputs]
+        made = Part()
+        made._inputs, made.block = inputs, traces.block
+        controls = graph.controls_of(made, control_inputs)
+        line = self.line or user_line()
+        whole = traces.find(type, position, own, attrs, controls, line)
+        if whole is None:
+            whole = graph.make(type, own, attrs, name, traces.block, self.place.axis, controls=controls)
+            whole.line = line
+            traces.note(whole, position)
+            part = made.stand_for(whole, self.place, whole.name, inputs, whole.attrs)
+        else:
+            own_attrs = whole.type == "ConstOfPositions" or "_gradient_function" in attrs
+            same = attrs if own_attrs else whole.attrs
+            part = made.stand_for(whole, self.place, graph.operation_name(name or type, line), inputs, same)
+        part.type, part.definition, part.line = type, op_registry.lookup(type), line
+        graph.place(part)
+        part._control_inputs = [self.parts.get(control, control) for control in controls]
+        self.parts[whole] = part
+        graph.register(part)
+        return part
+
+
+def decides_shape(tensor: Tensor) -> bool:
+    """Whether a tensor is of integers, and a shape or another value that must be known while lowering depends on it."""
+    if not tensor.dtype.is_integer:
+        return any(_is_known(op, tensor) for op in tensor._consumers)
+    stack, seen = [tensor], {tensor}
+    while stack:
+        used = stack.pop()
+        for op in used._consumers:
+            if isinstance(op, Part):
+                continue
+            if _is_known(op, used):
+                return True
+            more = [t for t in op.outputs if t.dtype.is_integer and t not in seen]
+            seen.update(more)
+            stack += more
+    return False
+
+
+def _is_known(op: Operation, tensor: Tensor) -> bool:
+    known = op.definition.known(len(op._inputs), op.attrs)
+    return any(op._inputs[i] is tensor for i in known if i < len(op._inputs))
+
+
+def _same_controls(op: Operation, controls: Sequence[Operation]) -> bool:
+    return set(op._control_inputs) == set(controls)

@@ -1,0 +1,128 @@
+"""Whether two positions have made the same: attributes of operations, and the regions among them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import CellType
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.shard_operations import whole_of
+
+
+class Alike:
+    """Compares what one position has made with what another one has.
+
+    Tensors and operations are equal where they are the same, or parts of the same. Regions are equal where their
+    operations are, one by one; then what is inside of them counts as equal too.
+    """
+
+    def __init__(self) -> None:
+        self._same: dict[Any, Any] = {}
+        """Tensors, operations and regions inside of equal regions: the one position's -> the other's."""
+        self._comparing: dict[int, Any] = {}
+        """``id`` of the functions that are being compared, which may hold themselves."""
+
+    def __call__(self, mine: Any, other: Any) -> bool:
+        """Whether two values of an attribute are equal."""
+        mine, other = whole_of(mine), whole_of(other)
+        if mine is other:
+            return True
+        if isinstance(mine, Tensor | Operation):
+            return self._same.get(mine) is other
+        if isinstance(mine, np.ndarray) or isinstance(other, np.ndarray):
+            return _equal_arrays(mine, other)
+        if type(mine) is not type(other):
+            return False
+        if isinstance(mine, Block):
+            return self._same.get(mine) is other or self._regions(mine, other)
+        if isinstance(mine, Mapping):
+            return self._mappings(mine, other)
+        if isinstance(mine, set | frozenset):
+            return {self._of(m) for m in mine} == {whole_of(o) for o in other}
+        if isinstance(mine, list | tuple):
+            return len(mine) == len(other) and all(map(self, mine, other))
+        if callable(mine) and hasattr(mine, "__code__"):
+            return self._functions(mine, other)
+        try:
+            return bool(mine == other)
+        except (TypeError, ValueError):
+            return False
+
+    def _of(self, value: Any) -> Any:
+        value = whole_of(value)
+        return self._same.get(value, value)
+
+    def _mappings(self, mine: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
+        keys = {self._of(key): key for key in mine}
+        return len(mine) == len(other) and all(
+            whole_of(key) in keys and self(mine[keys[whole_of(key)]], value) for key, value in other.items()
+        )
+
+    def _functions(self, mine: Callable[..., Any], other: Callable[..., Any]) -> bool:
+        """Whether two functions have the same code, and use the same from around."""
+        of_mine, of_other = _parts(mine), _parts(other)
+        if of_mine[0] is not of_other[0] or self._comparing.get(id(mine)) is other:
+            return of_mine[0] is of_other[0]
+        self._comparing[id(mine)] = other
+        try:
+            return self(of_mine[1:], of_other[1:]) and self(_held(mine), _held(other))
+        finally:
+            del self._comparing[id(mine)]
+
+    def _regions(self, mine: Block, other: Block) -> bool:
+        if len(mine.ops) != len(other.ops):
+            return False
+        self._same[mine] = other
+        return all(map(self._operations, mine.ops, other.ops)) and self(
+            (mine.results, mine.effects), (other.results, other.effects)
+        )
+
+    def _operations(self, mine: Operation, other: Operation) -> bool:
+        equal = (
+            mine.type == other.type
+            and self(mine.inputs, other.inputs)
+            and len(mine.control_inputs) == len(other.control_inputs)
+            and self(mine.control_inputs, other.control_inputs)
+            and self.attributes(mine.attrs, other.attrs)
+        )
+        if equal:
+            self._same[mine] = other
+            self._same.update(zip(mine.outputs, other.outputs, strict=True))
+        return equal
+
+    def attributes(self, mine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+        """Whether operations with these attributes are the same."""
+        # Regions first: other attributes name what is inside of them.
+        keys = sorted(mine, key=lambda key: key != "bodies")
+        return mine.keys() == other.keys() and all(self(mine[key], other[key]) for key in keys)
+
+
+def _parts(function: Any) -> tuple[Any, ...]:
+    """A function's code, its defaults and the object that it is bound to."""
+    plain = getattr(function, "__func__", function)
+    return plain.__code__, plain.__defaults__, plain.__kwdefaults__, getattr(function, "__self__", None)
+
+
+def _held(function: Any) -> tuple[Any, ...]:
+    """What a function uses of the functions around it."""
+    cells: tuple[CellType, ...] = getattr(function, "__closure__", None) or ()
+    found: list[Any] = []
+    for cell in cells:
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not assigned yet
+            found.append(None)
+    return tuple(found)
+
+
+def _equal_arrays(mine: Any, other: Any) -> bool:
+    if not (hasattr(mine, "dtype") and hasattr(other, "dtype")) or mine.dtype != other.dtype:
+        return False
+    if np.shape(mine) != np.shape(other):
+        return False
+    if mine.dtype.hasobject:
+        return bool(np.array_equal(mine, other))
+    return np.asarray(mine).tobytes() == np.asarray(other).tobytes()

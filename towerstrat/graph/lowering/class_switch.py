@@ -1,0 +1,373 @@
+"""From a function traced for all kinds of positions to a program in which each position runs its own kind.
+
+The pass works on the jaxpr: it assigns every equation to all positions or to one kind, and evaluates the latter in
+branches of ``lax.switch`` over the kind of the position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir.mesh import undivided, vary, whole
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ir.uneven_shards import exactly
+from towerstrat.graph.lowering.shard_classes import JOINED, SAME, ByKind, Kinds, kinds_around, largest, padded
+from towerstrat.platform.deferred import jax_extend
+
+Variable = Any
+"""A ``Var`` of a jaxpr. JAX exports no type for it that mypy could check attributes on."""
+Equation = Any
+"""A ``JaxprEqn``, likewise."""
+Atom = Any
+"""An operand of an equation: a variable or a literal."""
+
+_COLLECTIVES = ("psum", "all_gather", "pmax", "pmin", "ppermute", "all_to_all", "reduce_scatter")
+
+
+def switched(kinds: Kinds, function: Callable[[Any, Sequence[ByKind]], Any], given: Any, uneven: Sequence[Any]) -> Any:
+    """``function(given, exact)``, with each position computing its own kind only.
+
+    The function is traced once. ``exact`` holds the uneven values at their shapes in each kind; what depends on them is
+    traced per kind, and ``kinds.joined`` selects one value out of those of all kinds. The equations before a selection
+    become branches of a ``lax.switch``; there are several switches where one needs what collectives made of the
+    selected values of another.
+
+    Args:
+      given: a pytree of arrays.
+      uneven: for each entry of ``kinds.shapes`` this position's value, padded.
+
+    Returns:
+      What ``function`` returns, a pytree of arrays.
+    """
+    given, uneven = whole((given, uneven))
+    exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, kinds.shapes, strict=True)]
+
+    def traced(given: Any, exact: Any) -> Any:
+        return function(given, [ByKind(values) for values in exact])
+
+    with undivided():
+        closed, form = jax.make_jaxpr(traced, return_shape=True)(given, exact)
+    leaves = jax.tree.leaves(given)
+    if kinds.count == 1:
+        results = jax_extend.core.jaxpr_as_fun(closed)(*leaves, *jax.tree.leaves(exact))
+    else:
+        results = _Switches(kinds, closed, leaves, uneven).run()
+    return whole(jax.tree.unflatten(jax.tree.structure(form), results))
+
+
+def _is_call(equation: Equation, name: str) -> bool:
+    return equation.primitive.name in ("jit", "pjit") and equation.params["name"] == name
+
+
+def _is_collective(equation: Equation) -> bool:
+    """True where positions wait for each other in the equation or in a jaxpr inside it."""
+    if equation.primitive.name.startswith(_COLLECTIVES):
+        return True
+    return any(_is_collective(e) for jaxpr in jax_extend.core.jaxprs_in_params(equation.params) for e in jaxpr.eqns)
+
+
+def _variables(operands: Iterable[Atom]) -> list[Variable]:
+    return [v for v in operands if not isinstance(v, jax_extend.core.Literal)]
+
+
+class _Switches:
+    """Sorts the equations of a jaxpr into those that every position evaluates and the branches of switches.
+
+    Levels: the inputs are of level 0, the result of a join is one level above its operands, any other result is of its
+    operands' highest level. The switch of level n makes the joins whose operands are of level n, so it runs after all
+    switches of lower levels and the collectives on their results.
+
+    An equation of a kind is evaluated in the branches of the latest switch that still comes before all of its uses;
+    where branches of later switches use it too it leaves the switch as a residual, padded.
+    """
+
+    def __init__(
+        self, kinds: Kinds, closed: jax_extend.core.ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]
+    ):
+        self.kinds = kinds
+        jaxpr = closed.jaxpr
+        self.jaxpr = jaxpr
+        self.equations: list[Equation] = list(jaxpr.eqns)
+        self.values: dict[Variable, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+        self.values.update(zip(jaxpr.invars, given, strict=False))
+        self.kind: dict[Variable, int] = {}
+        self.owner: dict[int, int] = {}
+        """The kind of a variable, of an equation (by id); those without an entry belong to all kinds."""
+        self.mixed: set[int] = set()
+        """Equations with operands of several kinds, such as a loop over all of them: every position evaluates them."""
+        self.inputs: dict[Variable, Array] = {}
+        """The padded value that a variable for the exact form of an uneven input is sliced from."""
+        rest = iter(jaxpr.invars[len(given) :])
+        for value in uneven:
+            for kind in range(kinds.count):
+                variable = next(rest)
+                self.kind[variable] = kind
+                self.inputs[variable] = value
+        self.level: dict[Variable, int] = {}
+        self.maker: dict[Variable, Equation] = {v: e for e in self.equations for v in e.outvars}
+        self.order = {id(e): i for i, e in enumerate(self.equations)}
+        self.places: dict[int, set[int | None]] = {}
+        """The kinds whose branches evaluate an equation; None stands for every position, outside of the switches."""
+        self.switch_of: dict[int, int] = {}
+        """The level of the switch whose branch evaluates an equation of one kind."""
+        self.first_use: dict[Variable, int] = {}
+        """The lowest level of switch in which a branch uses a variable."""
+        self._find_kinds()
+        self._find_places()
+
+    # ---- sorting ---------------------------------------------------------------------------------------------
+
+    def _level(self, equation: Equation) -> int:
+        return max([self.level.get(v, 0) for v in _variables(equation.invars)], default=0)
+
+    def _find_kinds(self) -> None:
+        """Forward pass: the kind and the level of every variable and equation, from its operands."""
+        for equation in self.equations:
+            operands = _variables(equation.invars)
+            level = self._level(equation)
+            if _is_call(equation, JOINED):
+                level += 1
+            elif not _is_call(equation, SAME):
+                found = {self.kind[v] for v in operands if v in self.kind}
+                # A print of a constant has no operand that says for which kind it was traced.
+                if equation.effects and not found:
+                    found = kinds_around(equation.source_info.name_stack)
+                if len(found) > 1:
+                    self.mixed.add(id(equation))
+                elif found:
+                    (kind,) = found
+                    self.owner[id(equation)] = kind
+                    self.kind.update(dict.fromkeys(equation.outvars, kind))
+            self.level.update(dict.fromkeys(equation.outvars, level))
+        self.levels = max(self.level.values(), default=0)
+
+    def _find_places(self) -> None:
+        """Backward pass: by whom each equation is needed and in which switch; equations that nobody needs drop out."""
+        uses: dict[Variable, set[int | None]] = {}
+        for variable in _variables(self.jaxpr.outvars):
+            uses.setdefault(variable, set()).add(None)
+        for equation in reversed(self.equations):
+            needed = set().union(*(uses.get(v, ()) for v in equation.outvars))
+            kind = self.owner.get(id(equation))
+            if equation.effects:
+                needed.add(kind)
+            if not needed:
+                continue
+            if _is_call(equation, JOINED):
+                level = self._level(equation)
+                for k, operand in enumerate(equation.invars[1:]):
+                    self._use(uses, [operand], {k}, level)
+                self.places[id(equation)] = needed
+                continue
+            level = min([self.first_use.get(v, self.levels) for v in equation.outvars], default=self.levels)
+            # An effect (a print) need not have a use: it runs in the first switch that has its operands.
+            if equation.effects:
+                level = self._level(equation)
+            if _is_call(equation, SAME) or (kind is None and not self._can_move(equation, needed)):
+                needed = {None}
+            elif kind is None:
+                (kind,) = needed
+                self.kind.update(dict.fromkeys(equation.outvars, kind))
+            self.places[id(equation)] = needed
+            self.switch_of[id(equation)] = level
+            self._use(uses, equation.invars, needed, level)
+
+    def _can_move(self, equation: Equation, needed: set[int | None]) -> bool:
+        """True where an equation of all kinds is needed by one of them only and may run in its branches alone.
+
+        Collectives may not: positions of other kinds would not take part.
+        """
+        if equation.effects or id(equation) in self.mixed or _is_collective(equation):
+            return False
+        return len(needed) == 1 and None not in needed
+
+    def _use(
+        self, uses: dict[Variable, set[int | None]], operands: Iterable[Atom], places: set[int | None], level: int
+    ) -> None:
+        for variable in _variables(operands):
+            uses.setdefault(variable, set()).update(places)
+            if places != {None}:
+                self.first_use[variable] = min(level, self.first_use.get(variable, level))
+
+    # ---- branches --------------------------------------------------------------------------------------------
+
+    def _collect(self) -> None:
+        """Fills in the branches of all switches, the last one first: it decides what the earlier ones pass on."""
+        self.joins: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
+        self.branches: list[list[_Branch]] = [
+            [_Branch(self, kind, level) for kind in range(self.kinds.count)] for level in range(self.levels + 1)
+        ]
+        for equation in self.equations:
+            if id(equation) not in self.places:
+                continue
+            if _is_call(equation, JOINED):
+                level = self._level(equation)
+                self.joins[level].append(equation)
+                for branch, operand in zip(self.branches[level], equation.invars[1:], strict=True):
+                    branch.wanted += _variables([operand])
+            elif equation.effects and (kind := self.owner.get(id(equation))) is not None:
+                self.branches[self._level(equation)][kind].roots.append(equation)
+        for branches in reversed(self.branches):
+            for branch in branches:
+                branch.collect()
+
+    def run(self) -> list[Array]:
+        """Evaluates the program, level by level: the equations of all positions, then the switch."""
+        self._collect()
+        shared: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
+        for equation in self.equations:
+            if None in self.places.get(id(equation), ()) and not _is_call(equation, JOINED):
+                shared[self._level(equation)].append(equation)
+        taken: set[Variable] = set()
+        for equations in shared:
+            taken.update(v for e in equations for v in _variables(e.invars))
+        for variable in taken & set(self.inputs):
+            self.values[variable] = self.inputs[variable][exactly(variable.aval.shape)]
+        for level, equations in enumerate(shared):
+            self.values.update(self.evaluated(equations, self.values))
+            self._switch(level)
+        return [v.val if isinstance(v, jax_extend.core.Literal) else self.values[v] for v in self.jaxpr.outvars]
+
+    def evaluated(
+        self, equations: Sequence[Equation], values: Mapping[Variable, Array], wanted: Iterable[Variable] | None = None
+    ) -> dict[Variable, Array]:
+        """The values of the variables that equations make, or of those among ``wanted``.
+
+        Args:
+          values: at least of the variables that the equations take and do not make.
+        """
+        made = {v: None for e in equations for v in e.outvars}
+        taken = dict.fromkeys(v for e in equations for v in _variables(e.invars) if v not in made)
+        results = list(made) if wanted is None else [v for v in dict.fromkeys(wanted) if v in made]
+        results = [v for v in results if not isinstance(v, jax_extend.core.DropVar)]
+        jaxpr = self.jaxpr.replace(constvars=[], invars=list(taken), outvars=results, eqns=list(equations))
+        found = jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*(values[v] for v in taken))
+        return dict(zip(results, found, strict=True))
+
+    def _switch(self, level: int) -> None:
+        branches = self.branches[level]
+        joins = self.joins[level]
+        slots = _Slots(joins, branches)
+        if not slots.shapes and not any(b.equations for b in branches):
+            return
+        results = lax.switch(self.kinds.index(), [partial(slots.filled, branch) for branch in branches])
+        for equation, value in zip(joins, results, strict=False):
+            self.values[equation.outvars[0]] = value
+        for branch in branches:
+            passed = zip(slots.passed[branch.kind], results[len(joins) :], strict=True)
+            branch.residuals = {variable: value for variable, value in passed if variable is not None}
+
+
+class _Branch:
+    """The branch of one switch for one kind.
+
+    Attributes:
+      wanted: operands of the joins of this level.
+      roots: equations with an effect.
+      passed: variables that branches of later switches take from here; ``residuals``: their padded values.
+      taken: variables that it takes from branches of earlier switches.
+      exact: uneven inputs, at their shapes in this kind.
+      equations: the equations that it evaluates, in the order of the jaxpr.
+    """
+
+    def __init__(self, switches: _Switches, kind: int, level: int):
+        self.switches = switches
+        self.kind = kind
+        self.level = level
+        self.wanted: list[Variable] = []
+        self.roots: list[Equation] = []
+        self.passed: dict[Variable, None] = {}
+        self.equations: list[Equation] = []
+        self.taken: dict[Variable, _Branch] = {}
+        self.exact: dict[Variable, None] = {}
+        self.residuals: dict[Variable, Array] = {}
+
+    def collect(self) -> None:
+        """Finds the equations that its results need, down to inputs, shared values and earlier switches."""
+        switches = self.switches
+        found: dict[int, Equation] = {id(e): e for e in self.roots}
+        stack = [*self.wanted, *self.passed, *(v for e in self.roots for v in _variables(e.invars))]
+        seen: set[Variable] = set()
+        while stack:
+            variable = stack.pop()
+            if variable in seen or variable not in switches.kind:
+                continue
+            seen.add(variable)
+            if variable in switches.inputs:
+                self.exact[variable] = None
+                continue
+            maker = switches.maker[variable]
+            level = switches.switch_of[id(maker)]
+            if level < self.level and not _is_cheap(maker):
+                source = switches.branches[level][self.kind]
+                source.passed[variable] = None
+                self.taken[variable] = source
+            elif id(maker) not in found:
+                found[id(maker)] = maker
+                stack += _variables(maker.invars)
+        self.equations = sorted(found.values(), key=lambda e: switches.order[id(e)])
+
+    def run(self) -> dict[Variable, Array]:
+        """Evaluates the branch: the values of its results and of all that it takes."""
+        values = dict(self.switches.values)
+        values.update((v, self.switches.inputs[v][exactly(v.aval.shape)]) for v in self.exact)
+        values.update((v, source.residuals[v][exactly(v.aval.shape)]) for v, source in self.taken.items())
+        return values | self.switches.evaluated(self.equations, values, [*self.wanted, *self.passed])
+
+
+def _is_cheap(equation: Equation) -> bool:
+    """True where evaluating again is better than a residual: no operands, or a random key, which cannot be padded."""
+    extended = any(jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in equation.outvars)
+    return extended or not _variables(equation.invars)
+
+
+class _Slots:
+    """The outputs of one switch: the joined values, then the residuals.
+
+    All branches of a ``lax.switch`` return the same types. A residual's slot is shared by the kinds: it holds a
+    variable of each, of one dtype and rank, padded to the largest.
+
+    Attributes:
+      shapes, dtypes: of the outputs.
+      passed: per kind, the variable in each residual slot, or None.
+    """
+
+    def __init__(self, joins: Sequence[Equation], branches: Sequence[_Branch]):
+        self.joins = joins
+        self.dtypes: list[np.dtype[Any]] = [e.outvars[0].aval.dtype for e in joins]
+        self.shapes: list[tuple[int, ...]] = [e.outvars[0].aval.shape for e in joins]
+        self.passed: list[list[Variable | None]] = [[] for _ in branches]
+        alike: dict[tuple[np.dtype[Any], int], list[list[Variable]]] = {}
+        for branch in branches:
+            for variable in branch.passed:
+                of_kinds = alike.setdefault((variable.aval.dtype, variable.aval.ndim), [[] for _ in branches])
+                of_kinds[branch.kind].append(variable)
+        for (dtype, _), of_kinds in alike.items():
+            for row in zip_longest(*of_kinds):
+                self.dtypes.append(dtype)
+                self.shapes.append(largest([v.aval.shape for v in row if v is not None]))
+                for variables, variable in zip(self.passed, row, strict=True):
+                    variables.append(variable)
+
+    def filled(self, branch: _Branch) -> list[Array]:
+        """The outputs of a branch, each padded to its slot's shape; zeros in slots that it does not use."""
+        values = branch.run()
+        wanted = [*(e.invars[1 + branch.kind] for e in self.joins), *self.passed[branch.kind]]
+        results = []
+        for variable, shape, dtype in zip(wanted, self.shapes, self.dtypes, strict=True):
+            array: Array
+            if variable is None:
+                array = jnp.zeros(shape, dtype)
+            else:
+                value = variable.val if isinstance(variable, jax_extend.core.Literal) else values[variable]
+                array = padded(lax.convert_element_type(value, dtype), shape)
+            results.append(vary(array, branch.switches.kinds.axis))
+        return results

@@ -1,0 +1,124 @@
+"""Failed checks in compiled programs: one record, written by the first check that fails.
+
+A device program raises nothing. Its record is a vector of int64: a number that stands for the check, 0 for none, and
+the values that its message shows, as bits. Along a mesh axis each position has its own. It travels as the cell
+``FAULT`` does, through loops and branches; the host reads it after the program and raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.types import Array
+
+
+class _Shown(NamedTuple):
+    """One value in a record: its numpy type, its shape, and the type of its bits."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    bits: np.dtype[Any]
+
+
+class _Entry(NamedTuple):
+    op: Operation
+    message: Callable[..., str]
+    shown: tuple[_Shown, ...]
+
+
+class Faults:
+    """The checks that one program evaluates: what the numbers in its record stand for."""
+
+    def __init__(self, platform: str) -> None:
+        self.platform = platform
+        self._entries: list[_Entry] = []
+
+    def record(self, op: Operation, finding: Finding, size: int) -> jax.Array:
+        """The record of a check that fails, ``[size]``."""
+        shown, words = [], []
+        for value in finding.shown:
+            bits, dtype = self._bits(value)
+            shown.append(_Shown(np.dtype(value.dtype), tuple(np.shape(value)), dtype))
+            words.append(jnp.ravel(bits).astype(jnp.int64))
+        self._entries.append(_Entry(op, finding.message, tuple(shown)))
+        parts = jnp.concatenate([jnp.full((1,), len(self._entries), jnp.int64), *words])
+        return jnp.pad(parts, (0, size - parts.shape[0]))
+
+    def _bits(self, value: Any) -> tuple[Array, np.dtype[Any]]:
+        """A value as integers, and the type whose bits they are."""
+        value = jnp.asarray(value)
+        if not jnp.issubdtype(value.dtype, jnp.floating):
+            return value, np.dtype(value.dtype)
+        if value.dtype == jnp.float64 and self.platform != "tpu":  # a TPU makes doubles of pairs of floats
+            return lax.bitcast_convert_type(value, jnp.int64), np.dtype(np.float64)
+        return lax.bitcast_convert_type(value.astype(jnp.float32), jnp.int32), np.dtype(np.float32)
+
+    def error(self, records: Array) -> InvalidArgumentError | None:
+        """The error of a record, or of the first with one among ``[positions, size]``; None where there is none."""
+        rows = np.asarray(records)
+        # One position is the usual case, and read after every run: without the cost of a reduction by numpy.
+        if not (rows.item(0) if rows.ndim == 1 else rows[:, 0].any()):
+            return None
+        rows = np.atleast_2d(rows)
+        row = rows[np.flatnonzero(rows[:, 0])[0]]
+        entry = self._entries[int(row[0]) - 1]
+        values, start = [], 1
+        for shown in entry.shown:
+            count = int(np.prod(shown.shape))
+            words = row[start : start + count]
+            start += count
+            if shown.bits.kind == "f":
+                words = words.astype(np.dtype(f"i{shown.bits.itemsize}")).view(shown.bits)
+            values.append(words.astype(shown.dtype).reshape(shown.shape))
+        return InvalidArgumentError(None, entry.op, entry.message(*values))
+
+
+def record_size(operations: Iterable[Operation]) -> int:
+    """Elements of the record of a program with such operations."""
+    return 1 + max(_words(operations), default=0)
+
+
+def _words(operations: Iterable[Operation]) -> Sequence[int]:
+    found: list[int] = []
+    for op in operations:
+        if op.checks and op.definition.check is not None:
+            found.append(op.definition.check.words(op))
+        for body in op.bodies:
+            found += _words(body.needed)
+    return found
+
+
+def no_fault(size: int) -> np.ndarray[Any, Any]:
+    """A record of ``size`` elements that no check has written."""
+    return np.zeros(size, np.int64)
+
+
+def failed_anywhere(record: Array, axis: Axis | None) -> jax.Array:
+    """Scalar bool, equal at all positions: whether the record of one of them has a failed check."""
+    if axis is None:
+        return jnp.asarray(record[0] != 0)
+    return lax.psum(failing(record, axis), axis.name) > 0
+
+
+def failing(record: Array, axis: Axis | None) -> jax.Array:
+    """Whether the record of this position has a failed check: a float, to be added up with the gradients."""
+    return vary(jnp.asarray(record[0] != 0), axis).astype(jnp.float32)
+
+
+def found_on_host(check: Check, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:
+    """The error of a check on known values, evaluated by numpy; None where it passes."""
+    wanted = [np.asarray(v) if i in check.values else v for i, v in enumerate(values)]
+    finding = check.test(op, wanted)
+    if finding is None or not bool(finding.bad):
+        return None
+    return InvalidArgumentError(None, op, finding.message(*(np.asarray(v) for v in finding.shown)))

@@ -1,0 +1,109 @@
+"""Gradient formulas of operation types (``OpDef.gradient``): evaluated on a tape, and as rules of JAX in regions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.types import Array
+
+
+def pulled(
+    op: Operation,
+    inputs: Sequence[Array],
+    outputs: Sequence[Array],
+    cotangents: Sequence[Array | None],
+    axis: Axis | None,
+) -> list[Array | None]:
+    """The input cotangents of an operation by its type's formula, of the inputs' shapes and types.
+
+    Args:
+      outputs: the values that later operations see.
+      cotangents: of the outputs; None stands for zeros.
+      axis: values are cast to varying along it, so that cotangents are the position's own.
+    """
+    static = op.definition.known(len(op.inputs), op.attrs)
+    assert op.definition.gradient is not None
+    given = [x if i in static or not _inexact(x) else vary(jnp.asarray(x), axis) for i, x in enumerate(inputs)]
+    made = [vary(jnp.asarray(y), axis) for y in outputs]
+    found = op.definition.gradient(given, made, cotangents, **op.arguments)
+    return [None if g is None else _like(g, x) for g, x in zip(found, given, strict=True)]
+
+
+def with_formula(
+    op: Operation, kernel: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any], axis: Axis | None,
+    fed: Mapping[int, Array],
+) -> Any:  # fmt: skip
+    """The kernel's result on ``args``, where JAX differentiates it by the type's formula: a ``jax.custom_vjp``.
+
+    Args:
+      attrs: the kernel's keywords.
+      fed: outputs that are given, by place.
+    """
+    places = [i for i, a in enumerate(args) if isinstance(a, jax.core.Tracer) and _inexact(a)]
+
+    def value(*arrays: Array) -> Any:
+        given = list(args)
+        for i, array in zip(places, arrays, strict=True):
+            given[i] = array
+        made = kernel(*given, **attrs)
+        if not isinstance(made, tuple | list):
+            return fed.get(0, made)
+        return tuple(fed.get(i, y) for i, y in enumerate(made))
+
+    function = jax.custom_vjp(value)
+
+    def forward(*arrays: Array) -> tuple[Any, tuple[Sequence[Array], Any]]:
+        result = function(*arrays)  # by the formula where a gradient of the gradient goes through it, too
+        return result, (arrays, result)
+
+    def backward(residuals: tuple[Sequence[Array], Any], cotangents: Any) -> tuple[Array | None, ...]:
+        arrays, result = residuals
+        given = list(args)
+        for i, array in zip(places, arrays, strict=True):
+            given[i] = array
+        several = isinstance(result, tuple | list)
+        found = pulled(op, given, result if several else [result], list(cotangents) if several else [cotangents], axis)
+        return tuple(None if found[i] is None else vary(found[i], axis) for i in places)
+
+    function.defvjp(forward, backward)
+    return function(*(vary(args[i], axis) for i in places)) if places else value()
+
+
+def by_source(op: Operation, sources: Sequence[Tensor], found: Sequence[Array | None]) -> list[Array | None]:
+    """Cotangents per input as cotangents per source: an operation may take the same tensor twice."""
+    sums: dict[Tensor, Array] = {}
+    for tensor, value in zip(op.inputs, found, strict=True):
+        if value is not None:
+            sums[tensor] = value if tensor not in sums else sums[tensor] + value
+    return [sums.get(t) for t in sources]
+
+
+@jax.custom_vjp
+def in_place_of(fed: Array, made: Array) -> Array:
+    """``fed``, with the derivative of ``made``."""
+    return fed
+
+
+in_place_of.defvjp(lambda fed, made: (in_place_of(fed, made), None), lambda _, cotangent: (None, cotangent))
+
+
+def _inexact(value: Any) -> bool:
+    return jnp.issubdtype(value.dtype, jnp.inexact)
+
+
+def _like(cotangent: Array, value: Array) -> Array:
+    """A cotangent of the value's shape and type: summed over the dimensions along which the value was broadcast."""
+    shape = np.shape(value)
+    extra = np.ndim(cotangent) - len(shape)
+    wide = tuple(i for i, size in enumerate(shape) if size == 1 and np.shape(cotangent)[i + extra] != 1)
+    if extra or wide:
+        cotangent = jnp.sum(cotangent, (*range(extra), *(i + extra for i in wide)), dtype=cotangent.dtype)
+        cotangent = jnp.reshape(cotangent, shape)
+    return jnp.asarray(cotangent, value.dtype)

@@ -1,0 +1,286 @@
+"""Which operations lie on differentiable paths, as ``tensorflow/python/ops/gradients_impl.py`` decides it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies
+from towerstrat.graph.ir.types import DType, int32, int64, resource
+from towerstrat.graph.lowering.python_gradients import (
+    TracedRule,
+    carries_gradient,
+    differentiable_leaves,
+    passes_gradient,
+    rule_of,
+    sources_of,
+    trace_rule,
+)
+from towerstrat.graph.lowering.row_cotangents import index_type_of, lookups_in
+
+LINEAR = frozenset((
+    "AccumulateNV2", "Add", "AddN", "AvgPool", "BatchGather", "BatchToSpaceND", "BiasAdd", "BroadcastTo", "Cast",
+    "Complex", "ConcatV2", "Conj", "Cumsum", "DepthToSpace", "Diag", "DiagPart", "DynamicPartition",
+    "DynamicStitch", "EnsureShape", "Exit", "ExpandDims", "Fill", "FloorMod", "FromPositions", "GatherNd",
+    "GatherV2", "Identity", "IdentityN", "Imag", "MatrixBandPart", "MatrixDiag", "MatrixDiagPart", "MatrixSetDiag",
+    "Max", "Maximum", "Mean", "Merge", "Min", "Minimum", "MirrorPad", "Neg", "Pack", "Pad", "PadV2",
+    "ParallelDynamicStitch", "ReadVariableOp", "Real", "Repeat", "Reshape", "ResourceGather", "ReverseSequence",
+    "ReverseV2", "Roll", "ScatterNd", "SegmentMax", "SegmentMean", "SegmentMin", "SegmentSum", "Select", "Sign",
+    "SelectV2", "Slice", "Sort", "SpaceToBatchND", "SpaceToDepth", "Split", "SplitV", "Squeeze", "StridedSlice",
+    "Sub", "Sum", "SumOfOne", "Tile", "TopKV2", "Transpose", "Unpack", "UnsortedSegmentMax", "UnsortedSegmentMean",
+    "UnsortedSegmentMin", "UnsortedSegmentSqrtN", "UnsortedSegmentSum",
+))  # fmt: skip
+"""Types whose input cotangents depend on no value differentiably: a gradient of their gradient is None."""
+BILINEAR = frozenset(
+    ["BatchMatMul", "Conv2D", "Conv3D", "Cross", "DepthwiseConv2dNative", "Einsum", "MatMul", "Mul", "Tensordot"]
+)
+"""Types of which each input's cotangent depends on the other inputs only."""
+QUOTIENTS = frozenset(["RealDiv", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"])
+"""Types that are linear in their first input: its cotangent depends on the second one only."""
+
+ROWWISE = frozenset(["Exit", "Identity", "Merge", "Neg", "ReadVariableOp"])
+"""Types through which a cotangent that consists of rows stays such."""
+
+Use = tuple[Operation, Tensor]
+"""An operation, and a tensor whose value its gradient uses; of a given cotangent the gradient operation."""
+
+Recorded = Callable[[Operation], bool]
+"""True of the operations that a ``tf.GradientTape`` recorded."""
+
+
+class Captures:
+    """What functions that are being traced capture from graphs around them; gradients go through as if inlined."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._inner: dict[Tensor, list[Tensor]] = {}
+        self.outer: dict[Tensor, Tensor] = {}
+        for outside, inside in graph.captures():
+            self._inner.setdefault(outside, []).append(inside)
+            self.outer[inside] = outside
+
+    def same(self, tensor: Tensor) -> list[Tensor]:
+        """The tensor and all that stand for it, or that it stands for."""
+        tensor = self.outer.get(tensor, tensor)
+        return [tensor, *self._inner.get(tensor, ())]
+
+
+def reached_from(xs: Sequence[Tensor], recorded: Recorded | None = None) -> set[Tensor]:
+    """The tensors that depend differentiably on ``xs``, through recorded operations only; None: through all."""
+    return _reached(xs, recorded, Captures(get_default_graph()))[0]
+
+
+def _reached(
+    xs: Sequence[Tensor], recorded: Recorded | None, captures: Captures, within: Container[Operation] | None = None
+) -> tuple[set[Tensor], set[Operation]]:
+    """The tensors that depend differentiably on ``xs``, and the operations that such paths go through.
+
+    Args:
+      within: only through these operations; None: through all.
+    """
+    stack = [t for x in xs for t in captures.same(x)]
+    reached: set[Tensor] = set(stack)
+    forward: set[Operation] = set()
+    while stack:
+        tensor = stack.pop()
+        for op in tensor._consumers:
+            if within is not None and op not in within:
+                continue
+            flows = op.attrs.get("flows")
+            if (flows is None and op in forward) or not passes_gradient(op):
+                continue
+            if recorded is not None and not recorded(op):
+                continue
+            forward.add(op)
+            places = {i for i, t in enumerate(op.inputs) if t is tensor}
+            for index, out in enumerate(op.outputs):
+                if carries_gradient(out) and out not in reached and (flows is None or places & flows[index]):
+                    same = captures.same(out)
+                    reached.update(same)
+                    stack += same
+    return reached, forward
+
+
+def _needed_by(ys: Sequence[Tensor], captures: Captures) -> set[Operation]:
+    """The operations that ``ys`` depend on: what is found of paths to them lies there, however large the graph is."""
+    found: set[Operation] = set()
+    stack = [y.op for y in ys]
+    while stack:
+        op = stack.pop()
+        if op not in found:
+            found.add(op)
+            stack += dependencies(op)
+            stack += [captures.outer[t].op for t in op.outputs if t in captures.outer]
+    return found
+
+
+def find_path(
+    ys: Sequence[Tensor],
+    xs: Sequence[Tensor],
+    stops: set[Tensor],
+    rules: dict[Operation, TracedRule],
+    recorded: Recorded | None,
+    captures: Captures,
+) -> tuple[list[Operation], set[Tensor]]:
+    """The operations (in order of creation) and tensors on differentiable paths from ``xs`` to ``ys``.
+
+    Traces the gradient functions of operations on the paths into ``rules``.
+    """
+    reached, forward = _reached(xs, recorded, captures, _needed_by(ys, captures))
+    active: set[Tensor] = set()
+    on_path: dict[Operation, None] = {}
+    backward = [y for y in ys if y in reached]
+    while backward:
+        tensor = backward.pop()
+        if tensor in active:
+            continue
+        active.add(tensor)
+        op = tensor.op
+        if tensor in captures.outer:
+            backward.append(captures.outer[tensor])
+        if tensor in stops or op not in forward:
+            continue
+        on_path[op] = None
+        if op.type == "Gradients":
+            # It walks its own path, all of which has to be evaluated with it.
+            on_path.update(dict.fromkeys(op.attrs["path"]))
+        function = rule_of(op)
+        sources = sources_of(tensor, op)
+        if function is not None:
+            if op not in rules:
+                rules[op] = trace_rule(op, function)
+            # The function decides which inputs get a cotangent: paths through the others end here.
+            sources = tuple(t for t, g in zip(op.inputs, rules[op].grads, strict=True) if g is not None)
+        backward += [t for t in sources if t in reached and t not in active and carries_gradient(t)]
+    for op in on_path:
+        if op not in rules:
+            for body in op.bodies:
+                _trace_within(body, rules)
+        if op.type == "Gradients":
+            # Its own gradient differentiates what its rules do: the rules of operations there, one level at a time.
+            for step, rule in op.attrs["rules"].items():
+                if step not in on_path:
+                    rules.setdefault(step, rule)
+                _trace_within(rule.block, rules)
+    return sorted(on_path, key=lambda op: op.index), active
+
+
+def _trace_within(body: Block, rules: dict[Operation, TracedRule]) -> None:
+    """Traces the gradient functions of operations in a region, those in the bodies of loops and branches included."""
+    for inner in body.needed:
+        function = rule_of(inner)
+        if function is not None and inner not in rules:
+            rules[inner] = trace_rule(inner, function, inner.block)
+        for nested in inner.bodies:
+            _trace_within(nested, rules)
+
+
+def used_by(gradient: Operation, place: int) -> list[Tensor]:
+    """The tensors whose values one output of a gradient operation depends on.
+
+    These are cotangents that were given, and what the gradients of operations between its x and the ys use.
+    """
+    return list(dict.fromkeys(tensor for _, tensor in _uses(gradient, place)))
+
+
+def _uses(gradient: Operation, place: int) -> set[Use]:
+    """Where one output of a gradient operation uses which value."""
+    attrs = gradient.attrs
+    kinds = zip(attrs["xs"], attrs["sparse"], strict=True)
+    owners = [x for x, index_type in kinds for _ in range(1 if index_type is None else 2)]
+    path, active = set(attrs["path"]), attrs["active"]
+    inner = [(t, _uses(op, i)) for op in path if op.type == "Gradients" for i, t in enumerate(op.outputs)]
+    uses: set[Use] = set()
+    seen = {owners[place]}
+    stack = [owners[place]]
+    while stack:
+        tensor = stack.pop()
+        seeds = zip(attrs["ys"], attrs["seeds_given"], strict=True)
+        uses.update((gradient, seed) for y, seed in seeds if y is tensor and seed is not None)
+        reached = []
+        for op in tensor._consumers:
+            if op in path and op.type != "Gradients" and not active.isdisjoint(op.outputs):
+                uses.update((op, t) for t in _used_in(op, tensor, attrs["rules"].get(op)))
+                reached += op.outputs
+        for output, its in inner:
+            of_tensor = [use for use in its if use[1] is tensor]
+            if of_tensor and output in active:
+                # What is used once, in a product, is what the derivative by it does not depend on.
+                uses |= its.difference(of_tensor if len(of_tensor) == 1 and _is_factor(*of_tensor[0]) else ())
+                reached.append(output)
+        stack += [t for t in reached if t in active and t not in seen]
+        seen.update(reached)
+    return uses
+
+
+def _is_factor(op: Operation, tensor: Tensor) -> bool:
+    """Whether a gradient is linear in a tensor that it uses at an operation: a given cotangent, or a factor."""
+    return op.type in BILINEAR or op.type == "Gradients"
+
+
+def _used_in(op: Operation, tensor: Tensor, rule: TracedRule | None) -> Iterator[Tensor]:
+    """The tensors that the cotangent which an operation gives to one of its inputs depends on."""
+    places = [i for i, t in enumerate(op.inputs) if t is tensor]
+    if rule is not None:
+        for i in places:
+            grad = rule.grads[i]
+            yield from differentiable_leaves(grad if isinstance(grad, tuple) else [grad], rule.block)
+    elif op.type in BILINEAR or (op.type in QUOTIENTS and places == [0]):
+        yield from (t for i, t in enumerate(op.inputs) if places != [i])
+    elif op.type not in LINEAR:
+        yield from op.inputs
+
+
+class Rowwise:
+    """Decides whose cotangents consist of rows: of what is only looked up by rows, or seeded with IndexedSlices.
+
+    Args:
+      path: the operations on the paths.
+      ys: the tensors that are differentiated.
+      indices: y -> the rows of its seed, for those whose seed is an IndexedSlices.
+    """
+
+    def __init__(
+        self, path: set[Operation], ys: Sequence[Tensor], indices: Mapping[Tensor, Tensor], captures: Captures
+    ) -> None:
+        self._path = path
+        self._ys = set(ys)
+        self._indices = indices
+        self._captures = captures
+
+    def index_type(self, x: Tensor) -> DType | None:
+        """The element type of the rows' indices; None where the cotangent is dense."""
+        found: set[DType | None] = set()
+        same = self._captures.same(x)
+        for tensor in same:
+            if tensor in self._ys:
+                found.add(self._indices[tensor].dtype if tensor in self._indices else None)
+            found |= {kind for op in tensor._consumers if op in self._path for kind in self._through(op, tensor)}
+            if self._replayed(tensor):
+                found.add(None)
+        if not found or None in found:
+            return None
+        return int64 if int64 in found else int32
+
+    def _replayed(self, tensor: Tensor) -> bool:
+        """True of what a gradient on the path depends on: its own gradient is that of a replay, which is dense."""
+        paths = (op.attrs["path"] for op in self._path if op.type == "Gradients")
+        return any(tensor in set(step.inputs) for path in paths for step in path if not step.definition.reads_value)
+
+    def _through(self, op: Operation, tensor: Tensor) -> set[DType | None]:
+        """The types of the indices by one consumer of a tensor: None in it where the cotangent is dense."""
+        enters_towers = get_default_graph().axis is None and op.axis is not None and tensor.op.axis is None
+        if enters_towers or rule_of(op) is not None:
+            return {None}  # what enters the towers gets the sum over them
+        if op.type == "ResourceGather" or looks_up_rows(op):
+            return {index_type_of(op)}
+        if op.bodies and tensor.dtype is resource:
+            inside = lookups_in(op, tensor)
+            return {None} if inside is None else {index_type_of(lookup) for lookup in inside}
+        return {self.index_type(op.outputs[0]) if op.type in ROWWISE else None}
+
+
+def looks_up_rows(op: Operation) -> bool:
+    """True of a ``GatherV2`` along the first dimension of a tensor of its context: the cotangent consists of rows."""
+    if op.type != "GatherV2" or op.axis is not op.inputs[0].op.axis:
+        return False
+    return op.attrs["axis"] == 0 and not op.attrs.get("batch_dims")

@@ -1,0 +1,174 @@
+"""Checks of operations' inputs that several types share: divisors, indices, labels, lengths, matrices.
+
+Each is a ``Check`` for a type's definition; the messages begin as the original's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.graph_elements import Operation
+
+Values = Sequence[Any]
+PADDING = np.iinfo(np.int32).max
+"""The largest index of left-over rows, which lie past the end of every table: reads are clipped, writes dropped."""
+_SHOWN = 8
+"""Coordinates that a message shows at most."""
+LEFT_OVER = PADDING - (1 << 24)
+"""The smallest index of left-over rows."""
+
+
+def on_host(*values: Any) -> bool:
+    """Whether all values are numpy's, or Python's."""
+    return all(isinstance(v, np.ndarray | np.generic | int | float) for v in values)
+
+
+def _first_true(bad: Any) -> tuple[Any, Any]:
+    """(whether any of ``bad``, booleans ``[n]``, is true, the index of the first). Traced, one reduction gives both."""
+    if on_host(bad):
+        return np.any(bad), np.argmax(bad)
+    count = bad.shape[0]
+    place = jnp.min(jnp.where(bad, lax.iota(jnp.int64 if count > PADDING else jnp.int32, count), count))
+    return place < count, jnp.minimum(place, count - 1)
+
+
+def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> Finding | None:
+    """Finds the first true entry of ``bad``.
+
+    Args:
+      bad: booleans.
+      values: arrays of the same shape, of which the message gets the entry.
+      message: (place of the entry as text, such as "[1,0]", entries of ``values``) -> text.
+    """
+    if not np.size(bad):
+        return None
+    numpy: Any = np if on_host(bad) else jnp
+    shape = np.shape(bad)
+    found, place = _first_true(numpy.reshape(bad, (-1,)))
+    entries = [numpy.reshape(numpy.broadcast_to(v, shape), (-1,))[place] for v in values]
+
+    def text(place: Any, *entries: Any) -> str:
+        where = ",".join(str(int(i)) for i in np.unravel_index(int(place), shape)) if shape else ""
+        return message(f"[{where}]" if shape else "", *entries)
+
+    return Finding(found, (numpy.asarray(place, np.int64), *entries), text)
+
+
+def _divided(op: Operation, values: Values) -> Finding | None:
+    divisor = values[1]
+    if not op.inputs[1].dtype.is_integer:
+        return None
+    return first_of(divisor == 0, message=lambda where: f"Integer division by zero: divisor{where} is 0")
+
+
+DIVISOR = Check(_divided, (1,))
+"""Of integers: the second input, a divisor, is nowhere 0."""
+
+
+def _raised(op: Operation, values: Values) -> Finding | None:
+    exponent = values[1]
+    if not op.inputs[1].dtype.is_integer or op.inputs[1].dtype.is_unsigned:
+        return None
+    return first_of(
+        exponent < 0,
+        exponent,
+        message=lambda where, e: f"Integers to negative integer powers are not allowed: exponent{where} is {int(e)}",
+    )
+
+
+EXPONENT = Check(_raised, (1,))
+"""Of integers: the second input, an exponent, is nowhere negative."""
+
+
+def outside(indices: Any, size: int) -> Any:
+    """Which indices are not in [0, size)."""
+    if np.dtype(indices.dtype).itemsize < 8 and size > np.iinfo(indices.dtype).max:
+        return indices < 0
+    return (indices < 0) | (indices >= np.asarray(size, indices.dtype))
+
+
+def beyond(indices: Any, size: int) -> Any:
+    """Which indices are not in [0, size), but for those of left-over rows, which lie past the end of every table."""
+    numpy: Any = np if on_host(indices) else jnp
+    found = outside(indices, size)
+    if np.iinfo(indices.dtype).max < LEFT_OVER:
+        return found
+    return found & numpy.logical_not((indices >= LEFT_OVER) & (indices <= PADDING))
+
+
+def in_range(indices: Any, size: int, what: str = "indices") -> Finding | None:
+    """Every index is in [0, size)."""
+    return first_of(
+        outside(indices, size), indices, message=lambda where, i: f"{what}{where} = {int(i)} is not in [0, {size})"
+    )
+
+
+def known_sizes(position: int, message: str) -> Check:
+    """The check that sizes which must be known are not negative. ``message`` has fields ``where`` and ``size``."""
+
+    def test(op: Operation, values: Values) -> Finding | None:
+        sizes = values[position]
+        if not on_host(sizes):
+            return None
+        return first_of(sizes < 0, sizes, message=lambda where, s: message.format(where=where, size=int(s)))
+
+    return Check(test, (position,))
+
+
+def indices(size: Callable[[Operation, Values], int], position: int = 1, what: str = "indices") -> Check:
+    """The check that an input holds indices below a size, a function of the operation and its inputs."""
+    return Check(lambda op, values: in_range(values[position], size(op, values), what), (position,))
+
+
+def rows(indices: Any, size: int) -> Finding | None:
+    """Every index is that of a row of a table of so many, or of a left-over row."""
+    return first_of(
+        beyond(indices, size), indices, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
+    )
+
+
+ROWS = Check(lambda op, values: rows(values[1], values[0].shape[0]), (1,))
+"""The second input holds indices of rows of the first, or left-over rows."""
+
+
+def _coordinates(op: Operation, values: Values) -> Finding | None:
+    return coordinates(values[1], values[0].shape, "shape")
+
+
+COORDINATES = Check(_coordinates, (1,))
+"""The second input holds coordinates in the shape of the first."""
+
+
+def coordinates(indices: Any, shape: Sequence[int], what: str) -> Finding | None:
+    """Every row of the last dimension is a (partial) coordinate in a shape."""
+    depth = indices.shape[-1]
+    numpy: Any = np if on_host(indices) else jnp
+    if not depth or not indices.size:
+        return None
+    limits = np.asarray(shape[:depth])
+    bad = numpy.any((indices < 0) | (indices >= limits.astype(np.int64)), axis=-1)
+    failed, place = _first_true(numpy.reshape(bad, (-1,)))
+    outer = indices.shape[:-1]
+
+    def text(place: Any, row: Any) -> str:
+        where = ",".join(str(int(i)) for i in np.unravel_index(int(place), outer)) if outer else ""
+        found = ", ".join(str(int(i)) for i in row)
+        return f"indices[{where}] = [{found}] does not index into {what} [{','.join(map(str, shape))}]"
+
+    return Finding(failed, (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
+
+
+def not_finite(words: str) -> Callable[[Any], Finding]:
+    """The finding of a decomposition whose result has NaN in it."""
+
+    def found(result: Any) -> Finding:
+        numpy: Any = np if on_host(result) else jnp
+        return Finding(numpy.any(numpy.isnan(result)), (), lambda: words)
+
+    return found

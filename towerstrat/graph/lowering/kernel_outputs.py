@@ -1,0 +1,47 @@
+"""Results of kernels as the outputs of operations, and the check that they are as declared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.errors import InternalError
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.types import Array, resource
+
+FOLD_LIMIT = 4096
+"""Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
+
+
+def as_outputs(op: Operation, result: Any, each: Callable[[Any], Array]) -> Sequence[Array]:
+    """A kernel's result, an array or a tuple of them, as one value per output; ``each`` is applied to every value."""
+    if len(op.outputs) == 1 and not isinstance(result, tuple | list):
+        return [each(result)]
+    if result is None:
+        return []
+    return [each(r) for r in result]
+
+
+def check_declared(tensor: Tensor, value: Any) -> None:
+    """Raises InternalError where a value is not of the element type and static shape that its tensor has."""
+    if not isinstance(value, jax.Array | np.ndarray) or tensor.dtype is resource:
+        return
+    dims = tensor.dims
+    fits = dims is None or (
+        len(dims) == value.ndim and all(d is None or d == n for d, n in zip(dims, value.shape, strict=True))
+    )
+    if value.dtype != tensor.dtype.np or not fits:
+        op = tensor.op
+        raise InternalError(
+            None,
+            op,
+            f"{op.name} (type {op.type}, created at {op.line}) gave {value.dtype.name}{list(value.shape)}; it was "
+            f"declared as {tensor.dtype.name}, shape {tensor.shape}. This is an error of towerstrat: please report it.",
+        )
+
+
+def all_known(args: Sequence[Array]) -> bool:
+    return all(isinstance(a, np.ndarray | np.generic) and a.size <= FOLD_LIMIT for a in args)

@@ -1,0 +1,109 @@
+"""What a lowering raises: requests for values that it has to know, and refusals of what cannot be compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.state import Cell
+
+
+class NeedsStatic(Exception):
+    """An operation needs the value of an input that is a tracer; the caller may specialise the program on it.
+
+    Attributes:
+      op, tensor: the operation, and the input.
+    """
+
+    def __init__(self, op: Operation, position: int):
+        super().__init__(f"{op.name} needs input {position} while lowering")
+        self.op = op
+        self.tensor = op.inputs[position]
+
+
+class NeedsTrips(UnsupportedError):
+    """The gradient of a loop needs a static bound on its number of iterations; the caller may learn it from a run."""
+
+    def __init__(self, op: Operation):
+        super().__init__(
+            f"The gradient of the loop {op.name} (created at {op.line}) needs a bound on its number of iterations: "
+            "pass maximum_iterations= to tf.while_loop."
+        )
+        self.op = op
+
+
+def not_one_value(tensor: Tensor, axis: str) -> UnsupportedError:
+    """The error for a tensor that is stored or fetched as one value, and differs by position."""
+    return UnsupportedError(
+        f"{tensor!r} (created at {tensor.op.line}) differs by {axis} and cannot be stored or fetched as one value. "
+        "Combine it first (distribution.reduce in a merge_call), or unwrap it."
+    )
+
+
+def changed_shape(cell: Cell, op: Operation, before: tuple[int, ...], now: tuple[int, ...]) -> UnsupportedError:
+    """The error for a gradient by a variable whose shape a branch or loop changes before it reads it."""
+    return UnsupportedError(
+        f"{op.name} (created at {op.line}) reads variable {cell.name} with shape {now}, and the gradient by it "
+        f"has the shape {before}, which the variable had before the branch or loop around. Keep its shape there, or "
+        "read it outside."
+    )
+
+
+def unfed(op: Operation) -> InvalidArgumentError:
+    """The error of a placeholder that was not fed."""
+    tensor = op.outputs[0]
+    return InvalidArgumentError(
+        None,
+        op,
+        f"You must feed a value for placeholder tensor '{op.name}' with dtype {tensor.dtype.name} and shape "
+        f"{tensor.shape}: session.run(..., feed_dict={{{op.name}: value}}).",
+    )
+
+
+def varying_shape(op: Operation) -> UnsupportedError:
+    """The error for an operation with a result of unknown size, where everything has to be compiled."""
+    return UnsupportedError(
+        f"{op.name} (type {op.type}, created at {op.line}) has a result whose shape depends on values; that cannot "
+        "be compiled for several towers or steps. Use a form of fixed size (tf.where of three arguments, a mask)."
+    )
+
+
+def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
+    """The error for an operation that reads a variable without a value; names the initializer to run."""
+    local = op.graph.get_collection("local_variables")
+    kind = "local" if any(v.name.rpartition(":")[0] == cell.name for v in local) else "global"
+    return FailedPreconditionError(
+        None,
+        op,
+        f"Attempting to use uninitialized value {cell.name}. Run its initializer first, for example "
+        f"session.run(tf.{kind}_variables_initializer()).",
+    )
+
+
+def on_host(op: Operation) -> UnsupportedError:
+    """The error for an operation that runs on the host, where everything has to be compiled."""
+    return UnsupportedError(
+        f"{op.name} (type {op.type}, created at {op.line}) runs on the host: it cannot be part of a tower, step, loop "
+        "or branch, nor lie on a gradient's path through towers. Call it outside and pass its result in."
+    )
+
+
+def combines_inside(op: Operation) -> UnsupportedError:
+    """The error for a collective inside an operation that is evaluated per kind of position."""
+    return UnsupportedError(
+        f"{op.name} (type {op.type}, created at {op.line}) combines values of all towers inside of a branch, loop or "
+        "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
+        "other there. Combine outside of it, or use batches of one size (drop_remainder=True)."
+    )
+
+
+class DifferentShapes(UnsupportedError):
+    """Tensors of which each position gets one have different shapes."""
+
+    def __init__(self, op: Operation, shapes: Sequence[tuple[int, ...]]):
+        listed = ", ".join(str(list(shape)) for shape in shapes[:8])
+        super().__init__(
+            f"{op.name} (created at {op.line}) gives each tower another tensor, and their shapes differ: {listed}. "
+            "Use tensors of one shape, such as batches of one size (drop_remainder=True)."
+        )

@@ -1,0 +1,187 @@
+"""Gradient functions in Python: ``tf.RegisterGradient``, ``gradient_override_map`` and ``tf.custom_gradient``.
+
+Each is traced to a region of the graph where ``tf.gradients`` finds its operation on a path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.types import resource
+
+GradientFunction = Callable[..., Any]
+"""``(op, *output_cotangents) -> input_cotangents``: a tensor, IndexedSlices or None each, alone or in a sequence."""
+Gradient = Tensor | tuple[Tensor, Tensor] | None
+"""A traced cotangent: a tensor, (values, indices) of rows, or None for zeros."""
+
+_RULES: dict[str, GradientFunction | None] = {}
+
+
+class TracedRule(NamedTuple):
+    """A gradient function as a region of the graph.
+
+    Attributes:
+      block: the region.
+      cotangents: placeholders inside it for the cotangents of the operation's outputs.
+      grads: the cotangent of each input.
+    """
+
+    block: Block
+    cotangents: tuple[Tensor, ...]
+    grads: tuple[Gradient, ...]
+
+
+def register_rule(op_type: str, function: GradientFunction | None) -> None:
+    """Registers a gradient function under a type name, as ``tf.RegisterGradient`` does; None: not differentiable.
+
+    Raises:
+      TypeError: ``op_type`` is not a string.
+      KeyError: the name has a gradient already.
+    """
+    if not isinstance(op_type, str):
+        raise TypeError("op_type must be a string")
+    if op_type in _RULES or op_type in op_registry.types():
+        raise KeyError(f"Registering two gradient with name '{op_type}'! The type has a gradient already.")
+    _RULES[op_type] = function
+
+
+def rule_of(op: Operation) -> GradientFunction | None:
+    """The gradient function of one operation, or None where its type's own gradient is used.
+
+    Raises:
+      LookupError: ``gradient_override_map`` names a gradient that is not registered.
+      UnsupportedError: it names the type of another operation.
+    """
+    kind = op.attrs.get("_gradient_op_type")
+    if kind is None or kind == op.type:
+        return op.graph.attributes_of(op).get("_gradient_function")
+    if kind in _RULES:
+        return _RULES[kind]
+    if kind == "Identity":
+        return lambda op, *grads: grads
+    if kind in op_registry.types():
+        raise UnsupportedError(
+            f"{op.name} (created at {op.line}): gradient_override_map to the type {kind!r} of another operation is not "
+            "supported. Register a function for a name of your own with tf.RegisterGradient."
+        )
+    raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {kind}, created at {op.line}).")
+
+
+def passes_gradient(op: Operation) -> bool:
+    """True where the operation is differentiable, by its override if it has one, else by its type."""
+    kind = op.attrs.get("_gradient_op_type")
+    if kind is not None and kind != op.type:
+        return _RULES.get(kind, rule_of) is not None
+    return op.definition.differentiable
+
+
+def trace_rule(op: Operation, function: GradientFunction, block: Block | None = None) -> TracedRule:
+    """Calls a gradient function once, symbolically, in a new region below ``block`` (default: the current one).
+
+    Raises:
+      ValueError: it returns another number of gradients than the operation has inputs.
+    """
+    if "_traced_gradient" in op.attrs:
+        return op.attrs["_traced_gradient"]
+    graph = op.graph
+    saved = graph.block, graph.axis
+    if block is not None:
+        graph.block, graph.axis = block, op.axis
+    try:
+        with graph.name_scope(f"{op.name.rpartition('/')[2]}_grad"), graph.body(f"the gradient of {op.name}") as region:
+            cotangents = [graph.add("Cotangent", (), {"_of": out}, "grad_ys").outputs[0] for out in op.outputs]
+            found = function(op, *cotangents)
+            grads = [_as_gradient(g) for g in _as_list(found)]
+            region.finish([t for g in grads if g is not None for t in (g if isinstance(g, tuple) else (g,))])
+    finally:
+        graph.block, graph.axis = saved
+    start, stop = op.attrs.get("_gradient_places", (0, len(op.inputs)))
+    if len(grads) != stop - start:
+        raise ValueError(
+            f"Num gradients {len(grads)} generated for op {op.name} (created at {op.line}) do not match num inputs "
+            f"{stop - start}"
+        )
+    return TracedRule(region, tuple(cotangents), (*(None for _ in range(start)), *grads))
+
+
+def _as_list(found: Any) -> Sequence[Any]:
+    return list(found) if isinstance(found, list | tuple) else [found]
+
+
+def _as_gradient(value: Any) -> Gradient:
+    if value is None:
+        return None
+    own = get_default_graph().own
+    if isinstance(value, IndexedSlices):
+        return (own(value.values), own(value.indices))
+    return own(convert_to_tensor(value))
+
+
+def _like_output(attrs: Attrs) -> Signature:
+    out = attrs["_of"]
+    return Signature(out.dtype, out.dims)
+
+
+def _varying(op: Operation) -> list[bool]:
+    inside = op.axis is not None and op.axis.size > 1
+    return [inside or op.attrs["_of"].varies]
+
+
+define(
+    "Cotangent",
+    lambda inputs, attrs: [_like_output(attrs)],
+    lower=lambda lowering, op: [lowering.value(op.outputs[0])],
+    varying=_varying,
+    differentiable=False,
+    given=True,
+    hidden=("_of",),
+)
+
+
+def carries_gradient(tensor: Tensor) -> bool:
+    """True of floating and complex tensors, and of handles: their cotangent is the variable's."""
+    return tensor.dtype.is_differentiable or tensor.dtype is resource
+
+
+def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
+    """What one output of an operation depends on: inputs, structural operations say in ``flows`` at which places."""
+    if op.definition.sources is not None:
+        return op.definition.sources(op, tensor.value_index)
+    flows = op.attrs.get("flows")
+    if flows is not None:
+        return tuple(op.inputs[i] for i in sorted(flows[tensor.value_index]))
+    constants = op.definition.constants
+    return op.inputs if not constants else tuple(t for i, t in enumerate(op.inputs) if i not in constants)
+
+
+def differentiable_leaves(results: Sequence[Any], block: Block, stopped: bool = False) -> set[Tensor]:
+    """The captures and loop variables of a region that its results depend on differentiably.
+
+    Args:
+      results: of the region; entries that are no tensors are skipped.
+      stopped: also those that they depend on through floats alone, but not differentiably, as by ``stop_gradient``.
+    """
+    found: set[Tensor] = set()
+    seen: set[Tensor] = set()
+    stack = [r for r in results if isinstance(r, Tensor)]
+    while stack:
+        tensor = stack.pop()
+        if tensor in seen or not carries_gradient(tensor):
+            continue
+        seen.add(tensor)
+        op = tensor.op
+        if not block.encloses(op.block) or op.definition.given:
+            found.add(tensor)
+        elif stopped:
+            stack += op.inputs
+        elif passes_gradient(op):
+            stack += sources_of(tensor, op)
+    return found

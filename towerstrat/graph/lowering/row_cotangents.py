@@ -1,0 +1,170 @@
+"""Row lookups of variables inside of branches and loops that are differentiated: their cotangents stay rows.
+
+Zeros are added to the rows that each lookup reads, as independent variables of the derivative: their cotangents are the
+rows, and their number does not depend on the size of the table. The indices leave the region beside its results; those
+of a branch that is not taken, and of iterations after a loop's end, are ``PADDING``, which updates skip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.types import Array, DType, int32, int64
+from towerstrat.graph.lowering.input_checks import PADDING
+from towerstrat.graph.lowering.python_gradients import carries_gradient, passes_gradient, rule_of, sources_of
+from towerstrat.graph.lowering.tape import Rows
+
+Place = tuple[tuple[Operation, int], ...]
+"""The loops that are unrolled around an operation, with the numbers of the iterations."""
+Key = tuple[Operation, Place]
+"""A lookup at a place."""
+Shapes = dict[Key, tuple[tuple[int, ...], np.dtype[Any]]]
+"""Shape and element type of the rows of each lookup."""
+
+
+def index_type_of(op: Operation) -> DType:
+    """The element type of the indices of a lookup's rows."""
+    return int64 if op.inputs[1].dtype is int64 else int32
+
+
+def rows_of(
+    made: Collection[Operation], keys: Sequence[Key], values: Sequence[Array], indices: Sequence[Array], table: Array
+) -> Rows:
+    """The cotangent of a variable, of which ``made`` are the lookups.
+
+    Args:
+      values, indices: of each key: the cotangent of its zeros, and the rows that were read.
+    """
+    found = [(v, i) for k, v, i in zip(keys, values, indices, strict=True) if k[0] in made]
+    if not found:
+        return Rows.none_of(table)
+    return Rows(jnp.concatenate([v for v, _ in found]), jnp.concatenate([i for _, i in found]))
+
+
+def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:
+    """The row lookups through which a branch's or loop's results depend on a variable; None: also in another way."""
+    if op.type not in ("If", "While") or rule_of(op) is not None:
+        return None
+    found: dict[Operation, None] = {}
+    for body in op.bodies if op.type == "If" else op.bodies[1:]:
+        if not _find(body, handle, found):
+            return None
+    return tuple(found)
+
+
+def _find(body: Block, handle: Tensor, found: dict[Operation, None]) -> bool:
+    """Adds the lookups of a region to ``found``; False where there is another way, or a gradient inside."""
+    if any(inner.type == "Gradients" for inner in body.needed):
+        return False
+    seen: set[Tensor] = set()
+    stack = list(body.results)
+    while stack:
+        tensor = stack.pop()
+        op = tensor.op
+        if tensor in seen or not carries_gradient(tensor) or not body.encloses(op.block) or not passes_gradient(op):
+            continue
+        seen.add(tensor)
+        if handle not in set(op.inputs):
+            stack += op.inputs if rule_of(op) is not None else sources_of(tensor, op)
+        elif op.type == "ResourceGather" and rule_of(op) is None:
+            found[op] = None
+        elif (inside := lookups_in(op, handle)) is not None:
+            found.update(dict.fromkeys(inside))
+            stack += (t for t in sources_of(tensor, op) if t is not handle)
+        else:
+            return False
+    return True
+
+
+class Lookups:
+    """The lookups that one evaluation of a region makes.
+
+    Args:
+      by_handle: variable -> its lookups, whose cotangents stay rows.
+      zeros: key -> what is added to the rows, ``[n, *row]``; empty in a first evaluation, which finds the shapes.
+      axis: indices are cast to varying along it.
+      shapes: key -> shape and element type of the rows, to be filled.
+
+    Attributes:
+      indices: key -> ``[n]``, integers: the rows that were read.
+    """
+
+    def __init__(
+        self,
+        by_handle: Mapping[Tensor, Sequence[Operation]],
+        zeros: Mapping[Key, Array],
+        axis: Axis | None,
+        place: Place = (),
+        shapes: Shapes | None = None,
+    ):
+        self.by_handle = by_handle
+        self.zeros = zeros
+        self.axis = axis
+        self.place = place
+        self.shapes = {} if shapes is None else shapes
+        self.indices: dict[Key, Array] = {}
+
+    def region(self, *unrolled: tuple[Operation, int]) -> Lookups:
+        """Those of a region inside of this one, or of an iteration of a loop that is unrolled."""
+        return Lookups(self.by_handle, self.zeros, self.axis, (*self.place, *unrolled), self.shapes)
+
+    def step(self, zeros: Mapping[Key, Array]) -> Lookups:
+        """Those of one iteration of a compiled loop, of which ``zeros`` are the zeros."""
+        return Lookups(self.by_handle, zeros, self.axis, self.place)
+
+    def read(self, op: Operation, rows: Array, indices: Array) -> Array:
+        """The rows that a lookup has read, with zeros added."""
+        if op not in self.by_handle.get(op.inputs[0], ()):
+            return rows
+        key = (op, self.place)
+        row = np.shape(rows)[np.ndim(indices) :]
+        flat = jnp.reshape(jnp.asarray(indices, index_type_of(op).np), (-1,))
+        self.indices[key] = vary(flat, self.axis)
+        self.shapes[key] = ((flat.size, *row), rows.dtype)
+        return rows + jnp.reshape(self.zeros[key], np.shape(rows)) if key in self.zeros else rows
+
+    def keys_in(self, op: Operation) -> list[Key]:
+        """The lookups with zeros inside of a branch, or of a loop that is not unrolled."""
+        inside, depth = _inside(op), len(self.place)
+        here = [k for k in self.zeros if k[0] in inside and k[1][:depth] == self.place]
+        return [k for k in here if not any(loop is op for loop, _ in k[1][depth : depth + 1])]
+
+    def of(self, keys: Iterable[Key]) -> list[Array]:
+        """The indices of each lookup, ``PADDING`` of those that were not made."""
+        return [self.indices[k] if k in self.indices else self._padding(k, self.zeros[k]) for k in keys]
+
+    def skipped(self, keys: Sequence[Key], zeros: Sequence[Array]) -> list[Array]:
+        """The indices where none of these lookups is made."""
+        return [self._padding(k, z) for k, z in zip(keys, zeros, strict=True)]
+
+    def _padding(self, key: Key, zeros: Array) -> Array:
+        return vary(jnp.full((zeros.shape[0],), PADDING, index_type_of(key[0]).np), self.axis)
+
+    def split(self, keys: Iterable[Key], count: int) -> list[Array]:
+        """The zeros of a compiled loop of ``count`` iterations, ``[count, n, *row]``."""
+        return [jnp.reshape(z, (count, z.shape[0] // count, *z.shape[1:])) for z in (self.zeros[k] for k in keys)]
+
+    def join(self, keys: Sequence[Key], stacked: Sequence[Array]) -> None:
+        """Enters the indices that left a region, whole or one row of them per iteration."""
+        self.indices.update(zip(keys, (jnp.reshape(s, (-1,)) for s in stacked), strict=True))
+
+    def take(self, region: Lookups | None) -> None:
+        """Enters the indices of a region that was evaluated in the same trace."""
+        assert region is not None
+        self.indices.update(region.indices)
+
+    def repeat(self, step: Lookups, count: int) -> None:
+        """Enters the shapes of the lookups of all iterations of a compiled loop, of which ``step`` is one."""
+        for key, ((size, *row), dtype) in step.shapes.items():
+            self.shapes[key] = ((size * count, *row), dtype)
+
+
+def _inside(op: Operation) -> set[Operation]:
+    """The operations in the bodies of an operation, nested ones included."""
+    return {o for body in op.bodies for inner in body.needed for o in (inner, *_inside(inner))}

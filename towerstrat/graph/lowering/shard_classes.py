@@ -1,0 +1,195 @@
+"""Values whose shape differs by position, while a program is traced: one value per kind of position.
+
+Positions whose inputs have the same shapes are of one kind. Operations that depend on such an input are evaluated once
+per kind, at its exact shapes; ``switched`` turns the trace into a program in which each position runs its own kind.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from typing import TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.platform import compilers
+
+JOINED = "towerstrat_joined"
+SAME = "towerstrat_same"
+"""Names of the jitted functions by which ``switched`` recognises ``Kinds.joined`` and ``same`` in a jaxpr."""
+_SCOPE = "towerstrat_kind_"
+
+
+def tracing(kind: int) -> AbstractContextManager[None]:
+    """A scope whose equations belong to a kind even if no operand does (an effect on constants)."""
+    return jax.named_scope(f"{_SCOPE}{kind}")
+
+
+def kinds_around(names: object) -> set[int]:
+    """The kinds of the ``tracing`` scopes in an equation's name stack."""
+    return {int(number) for number in re.findall(f"{_SCOPE}([0-9]+)", str(names))}
+
+
+class ByKind:
+    """The values of one tensor or cell, one per kind of position; their shapes may differ."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[Array]):
+        self.values = tuple(values)
+
+    def at(self, kind: int) -> Array:
+        return self.values[kind]
+
+    @property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        return tuple([np.shape(v) for v in self.values])
+
+
+def at(value: Array | ByKind, kind: int) -> Array:
+    """The value at positions of one kind; a value that is no ``ByKind`` is the same for all kinds."""
+    return value.at(kind) if isinstance(value, ByKind) else value
+
+
+T = TypeVar("T")
+
+
+def differences(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, ...]]:
+    """By position what it does of operations that not all positions do alike; empty tuples where there are none."""
+    columns: list[list[int]] = []
+    stack = list(operations)
+    while stack:
+        op = stack.pop()
+        if op.only is not None:
+            columns.append([i in op.only for i in range(axis.size)])
+        elif op.definition.chooses:
+            ids = [id(t) for t in op.inputs]
+            columns.append([ids.index(i) for i in ids])
+        stack += [inner for body in op.bodies for inner in body.needed]
+    return list(zip(*columns, strict=True)) if columns else [()] * axis.size
+
+
+class Kinds:
+    """The partition of an axis' positions by the shapes of their inputs, and by what they do.
+
+    Args:
+      axis: the mesh axis.
+      inputs: the inputs of the program whose shape differs by position.
+      does: by position what it does of the program (``differences``); None: all do the same.
+
+    Attributes:
+      count: the number of kinds.
+      table: the kind of each position.
+      shapes: for each input, its shape in each kind.
+    """
+
+    def __init__(self, axis: Axis, inputs: Sequence[Uneven], does: Sequence[Hashable] | None = None):
+        self.axis = axis
+        shapes = list(zip(*(u.shapes for u in inputs), strict=True)) if inputs else [()] * axis.size
+        together = list(zip(shapes, does or [()] * axis.size, strict=True))
+        distinct = list(dict.fromkeys(together))
+        self.table = tuple([distinct.index(both) for both in together])
+        self.count = len(distinct)
+        self.shapes = tuple(zip(*(of_kind for of_kind, _ in distinct), strict=True))
+
+    def first_of(self, kind: int) -> int:
+        """The first position of a kind."""
+        return self.table.index(kind)
+
+    def of(self, op: Operation) -> list[int]:
+        """The kinds of the positions that run an operation."""
+        return [k for k in range(self.count) if op.only is None or self.first_of(k) in op.only]
+
+    def by_position(self, of_kinds: Sequence[T]) -> list[T]:
+        """One entry per position from one per kind."""
+        return [of_kinds[kind] for kind in self.table]
+
+    def index(self) -> jax.Array:
+        """The kind of this position (int32 scalar)."""
+        return jnp.asarray(np.array(self.table, np.int32))[lax.axis_index(self.axis.name)]
+
+    def joined(self, value: Array | ByKind, found: bool = True) -> Array:
+        """A ``ByKind`` as one varying array of the largest shape: at each position its kind's value, padded with zeros.
+
+        Args:
+          found: leave a mark for ``switched``, which selects by a switch instead of computing all kinds everywhere.
+            False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of that name,
+            with other operands.
+
+        Raises:
+          ValueError: the ranks differ.
+        """
+        if not isinstance(value, ByKind):
+            return value
+        if len({len(s) for s in value.shapes}) > 1:
+            raise ValueError(f"Expected values of one rank at all positions, got shapes {value.shapes}.")
+        arrays = [vary(jnp.asarray(v), self.axis) for v in value.values]
+        if self.count == 1:
+            return arrays[0]
+        # One program has one shape for all positions: zeros fill up the smaller kinds.
+        return (_joined if found else _join)(self.index(), *arrays)
+
+
+def padded(value: Array, shape: Sequence[int]) -> Array:
+    """The value with zeros appended in each dimension, up to ``shape``."""
+    if np.shape(value) == tuple(shape):
+        return value
+    widths = [(0, int(n - m), 0) for n, m in zip(shape, np.shape(value), strict=True)]
+    return lax.pad(value, jnp.zeros((), value.dtype), widths)
+
+
+def largest(shapes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """The element-wise maximum of shapes of one rank."""
+    return tuple([max(sizes) for sizes in zip(*shapes, strict=True)])
+
+
+def _join(index: jax.Array, *values: jax.Array) -> jax.Array:
+    shape = largest([v.shape for v in values])
+    return lax.select_n(index, *(padded(v, shape) for v in values))
+
+
+_join.__name__ = JOINED
+_joined = compilers.mark(_join)
+
+
+def _identity(value: Array) -> Array:
+    return value
+
+
+_identity.__name__ = SAME
+_same = compilers.mark(_identity)
+
+
+def same(value: Array) -> Array:
+    """A value of the first kind that all kinds share; marks it for ``switched`` as one that every position computes."""
+    return _same(value) if isinstance(value, jax.core.Tracer) else value
+
+
+def kinds_of(axis: Axis | None, inputs: Sequence[Uneven], operations: Iterable[Operation]) -> Kinds | None:
+    """The kinds of positions of a program; None where there is one and no input is uneven."""
+    if axis is None:
+        return None
+    does = differences(operations, axis)
+    return Kinds(axis, inputs, does) if inputs or does[0] else None
+
+
+def combines(op: Operation) -> bool:
+    """True of a branch or loop with a collective inside: all positions have to run it together."""
+    inside = (inner for body in op.bodies for inner in body.needed)
+    return not op.definition.joint and any(inner.definition.collective or combines(inner) for inner in inside)
+
+
+def steps_of_gradients(op: Operation) -> Iterator[Operation]:
+    """The operations on the paths of gradients, of an operation itself and inside its bodies."""
+    yield from op.attrs.get("path", ())
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from steps_of_gradients(inner)

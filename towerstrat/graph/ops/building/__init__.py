@@ -1,0 +1,1 @@
+"""What operations are built with: names, conversions, axes, and kernels in numpy."""

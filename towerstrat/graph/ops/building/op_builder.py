@@ -1,0 +1,100 @@
+"""Helpers of the public functions: they convert arguments to tensors and add operations to the current graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.types import DType
+
+
+def add(
+    type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None
+) -> list[Tensor]:
+    """Adds an operation on tensors; returns its outputs."""
+    return get_default_graph().add(type, inputs, attrs, name).outputs
+
+
+def one(type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None) -> Tensor:
+    """Adds an operation on tensors; returns its first output."""
+    return get_default_graph().add(type, inputs, attrs, name).outputs[0]
+
+
+def reserve(graph: Graph, name: str) -> str:
+    """Reserves the unique full name of an operation, with a slash at its end, so that constants are named below it."""
+    return name if name[-1] == "/" else graph.unique_name(name) + "/"
+
+
+def unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
+    """Adds an operation on one value, which is converted to a tensor."""
+    graph = get_default_graph()
+    name = name or type
+    if not isinstance(x, Tensor):
+        name = reserve(graph, name)
+        x = convert_to_tensor(x, name=f"{name}x/")
+    return graph.add(type, (x,), attrs, name).outputs[0]
+
+
+def pair(
+    x: Any, y: Any, dtype: DType | None = None, what: str = "operands", scope: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Converts two values to tensors of one element type: a Python number takes that of the other value.
+
+    Args:
+      dtype: the element type where both are Python values.
+      what: the operands, for the message.
+      scope: the name, with a slash at its end, below which constants are named x and y.
+
+    Raises:
+      TypeError: two tensors of different element types.
+    """
+    x_name, y_name = (f"{scope}x/", f"{scope}y/") if scope else (None, None)
+    if isinstance(x, Tensor) or _leads(x) or not (isinstance(y, Tensor) or _leads(y)):
+        x = convert_to_tensor(x, dtype, name=x_name)
+        y = _follow(y, x, y_name)
+    else:
+        y = convert_to_tensor(y, dtype, name=y_name)
+        x = _follow(x, y, x_name)
+    if x.dtype is not y.dtype:
+        raise TypeError(
+            f"Expected {what} of one element type, got {x.dtype.name} ({_called(x)}) and {y.dtype.name} "
+            f"({_called(y)}). Nothing is converted silently: use tf.cast."
+        )
+    return x, y
+
+
+def _called(tensor: Tensor) -> str:
+    """A tensor as an error message names it."""
+    return f"shape {tensor.shape}" if tensor._graph.executing_eagerly else tensor.name
+
+
+def _leads(value: Any) -> bool:
+    """Whether the value has an element type and is no numpy value: a variable, IndexedSlices, ..."""
+    return hasattr(value, "dtype") and not hasattr(value, "__array_interface__")
+
+
+def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
+    """The value as a tensor; one without an element type of its own gets the leader's."""
+    if isinstance(value, Tensor):
+        return value
+    if _leads(value):
+        return convert_to_tensor(value, name=name)
+    try:
+        return convert_to_tensor(value, leader.dtype, name=name)
+    except ValueError as error:
+        raise TypeError(str(error)) from error
+
+
+def binary(type: str, x: Any, y: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
+    """Adds an operation on two values, converted to tensors of one element type. Raises TypeError as ``pair``."""
+    graph = get_default_graph()
+    name = name or type
+    if isinstance(x, Tensor) and isinstance(y, Tensor):
+        x, y = pair(x, y)
+    else:
+        name = reserve(graph, name)
+        x, y = pair(x, y, scope=name)
+    return graph.add(type, (x, y), attrs, name).outputs[0]

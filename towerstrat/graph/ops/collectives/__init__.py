@@ -1,0 +1,1 @@
+"""Operations over the indices of an axis, and over processes."""

@@ -1,0 +1,122 @@
+"""Collectives whose result differs by position: sums within groups, all-to-all exchanges, permutations.
+
+Source: ``tensorflow/python/tpu/ops/tpu_ops.py``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define, same
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.lowering_errors import combines_inside
+
+Groups = tuple[tuple[int, ...], ...]
+"""Positions that combine values with each other; each position is in one group, and all groups are of one size."""
+
+
+def group_sum(value: Tensor, axis: Axis, groups: Groups, name: str | None = None) -> Tensor:
+    """The sum over the positions of each one's group. Its gradient is the sum of the group's gradients."""
+    return _exchanged("GroupSum", value, axis, {"groups": groups}, name)
+
+
+def all_to_all(
+    value: Tensor, axis: Axis, concat_dim: int, split_dim: int, groups: Groups, name: str | None = None
+) -> Tensor:
+    """Divides each value along ``split_dim`` and joins, along ``concat_dim``, what a position got of its group.
+
+    Position i of a group gets part i of all of them, in their order. The gradient is the exchange back.
+
+    Raises:
+      ValueError: there is no such dimension, or it does not divide by the size of the groups.
+    """
+    attrs = {"concat_dimension": concat_dim, "split_dimension": split_dim, "groups": groups}
+    return _exchanged("AllToAll", value, axis, attrs, name)
+
+
+def permute(value: Tensor, axis: Axis, pairs: Groups, name: str | None = None) -> Tensor:
+    """Sends values along pairs (from, to) of positions; zeros where nothing arrives. The gradient goes back."""
+    return _exchanged("CollectivePermute", value, axis, {"pairs": pairs}, name)
+
+
+def _exchanged(type: str, value: Tensor, axis: Axis, attrs: Attrs, name: str | None) -> Tensor:
+    return get_default_graph().add(type, [value], {**attrs, "axis": axis}, name, axis=axis).outputs[0]
+
+
+def _group_sum(value: jax.Array, axis: Axis, groups: Groups) -> jax.Array:
+    """All-reduce within groups as reduce-scatter and all-gather: under ``shard_map`` ``lax.psum`` takes no groups."""
+    listed = [list(group) for group in groups]
+    flat = jnp.pad(value.ravel(), (0, -value.size % len(listed[0])))
+    part = lax.psum_scatter(flat, axis.name, axis_index_groups=listed, tiled=True)
+    whole = lax.all_gather(part, axis.name, axis_index_groups=listed, tiled=True)
+    return whole[: value.size].reshape(value.shape)
+
+
+def _all_to_all(value: jax.Array, axis: Axis, concat_dimension: int, split_dimension: int, groups: Groups) -> jax.Array:
+    listed = [list(group) for group in groups]
+    return lax.all_to_all(
+        value, axis.name, split_dimension, concat_dimension, axis_index_groups=listed, tiled=True
+    )  # fmt: skip
+
+
+def _permute(value: jax.Array, axis: Axis, pairs: Groups) -> jax.Array:
+    return lax.ppermute(value, axis.name, pairs)
+
+
+def _all_to_all_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    (value,) = inputs
+    if value.dims is None:
+        return [Signature(value.dtype, None)]
+    concat, split, count = attrs["concat_dimension"], attrs["split_dimension"], len(attrs["groups"][0])
+    for what in ("concat_dimension", "split_dimension"):
+        if not 0 <= attrs[what] < len(value.dims):
+            raise ValueError(f"{what}={attrs[what]} is no dimension of a value of shape {value.shape}.")
+    dims = list(value.dims)
+    size = dims[split]
+    if size is not None and size % count:
+        raise ValueError(f"Dimension {split} of shape {value.shape} does not divide among groups of {count}.")
+    dims[split] = None if size is None else size // count
+    joined = dims[concat]
+    dims[concat] = None if joined is None else joined * count
+    return [Signature(value.dtype, tuple(dims))]
+
+
+def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes of the exchange that takes cotangents from where values went to where they came from."""
+    if type == "AllToAll":
+        swapped = {"concat_dimension": attrs["split_dimension"], "split_dimension": attrs["concat_dimension"]}
+        return {**attrs, **swapped}
+    if type == "CollectivePermute":
+        return {"pairs": tuple((to, start) for start, to in attrs["pairs"])}
+    return dict(attrs)
+
+
+def _define(type: str, rule: Any, exchange: Callable[..., jax.Array]) -> None:
+    def lower(lowering: Lowering, op: Operation) -> list[Array]:
+        (tensor,) = op.inputs
+        value = jnp.asarray(lowering.even(lowering.value(tensor), tensor))
+        return [exchange(vary(value, lowering.axis), lowering.axis, **op.arguments)]
+
+    def backward(
+        lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+    ) -> Mapping[Tensor, Array]:
+        if lowering.kind is not None:
+            raise combines_inside(op)
+        given = vary(jnp.asarray(cotangents[0]), lowering.axis)
+        return {op.inputs[0]: exchange(given, lowering.axis, **_sent_back(type, op.arguments))}
+
+    define(type, rule, lower=lower, backward=backward, collective=True, joint=True, per_position=True, hidden=("axis",))
+
+
+_define("GroupSum", same, _group_sum)
+_define("AllToAll", _all_to_all_rule, _all_to_all)
+_define("CollectivePermute", same, _permute)

@@ -1,0 +1,64 @@
+"""The mean of gradients over the processes of a cluster, each of which has a graph and data of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.shapes import Dims, merge
+from towerstrat.graph.variables.variables import Variable
+
+TYPE = "MeanOverWorkers"
+
+
+def mean_over_workers(pairs: Sequence[tuple[Any, Variable]], asynchronous: bool, name: str | None = None) -> list[Any]:
+    """The means of gradients over the processes that train together; of rows, the rows of all of them.
+
+    A run in a session that is connected to their cluster meets the other processes there. In any other session the
+    gradients are this process's.
+
+    Args:
+      pairs: (gradient, variable), gradients are tensors or ``IndexedSlices``.
+      asynchronous: whether the original would have applied each worker's gradients as they came, which a run says.
+    """
+    dense = [(g, v) for g, v in pairs if not isinstance(g, IndexedSlices)]
+    rows = [(g, v) for g, v in pairs if isinstance(g, IndexedSlices)]
+    inputs = [g for g, _ in dense] + [part for g, _ in rows for part in (g.values, g.indices)]
+    attrs = {
+        "dense": tuple(v.op.name for _, v in dense), "rows": tuple(v.op.name for _, v in rows),
+        "shapes": (
+            *(merge(g.dims, v.shape.raw) for g, v in dense),
+            *(_row(merge(g.values.dims, v.shape.raw and (None, *v.shape.raw[1:]))) for g, v in rows),
+        ),
+        "asynchronous": asynchronous,
+    }  # fmt: skip
+    outputs = get_default_graph().add(TYPE, inputs, attrs, name).outputs
+    found: dict[int, Any] = {id(v): mean for (_, v), mean in zip(dense, outputs, strict=False)}
+    for k, (g, v) in enumerate(rows):
+        start = len(dense) + 2 * k
+        found[id(v)] = IndexedSlices(outputs[start], outputs[start + 1], g.dense_shape)
+    return [found[id(v)] for _, v in pairs]
+
+
+def _row(dims: Dims) -> Dims:
+    return dims and dims[1:]
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    count = len(attrs["dense"])
+    means = [Signature(t.dtype, dims) for t, dims in zip(inputs[:count], attrs["shapes"], strict=False)]
+    rows = [Signature(t.dtype, None if t.dims is None else (None, *t.dims[1:])) for t in inputs[count:]]
+    return means + rows
+
+
+def _alone(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Any]:
+    return values
+
+
+define(
+    TYPE, _rule, host=_alone, stage="meeting", stateful=True, differentiable=False, hidden=("shapes", "asynchronous")
+)

@@ -1,0 +1,1 @@
+"""Branches, loops, arrays of tensors, and assertions."""

@@ -1,0 +1,408 @@
+"""``tf.assert_equal`` and its family: decided at once where that can be, as always eagerly, else when it runs.
+
+Eagerly, and where 2.x says so, they return None instead of an operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import define, scalar
+from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32
+from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.control.branches import group, no_op
+from towerstrat.graph.ops.host.runtime_checks import assert_all
+from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
+
+_TYPES = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", "==": "Equal", "!=": "NotEqual"}
+
+
+def _named(x: Tensor, what: str) -> str:
+    """How a message calls a value: by its name, or by its shape where it has none."""
+    if get_default_graph().executing_eagerly:
+        return f"{what} (shape={x.shape} dtype={x.dtype.name}) = "
+    return f"{what} ({x.name}) = "
+
+
+def _comparing(sign: str, name: str) -> Callable[..., Any]:
+    def function(
+        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+        name: str | None = None,
+    ) -> Any:  # fmt: skip
+        return _compare(sign, x, y, data, summarize, message, name or default)
+
+    default = name
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"An operation that raises InvalidArgumentError when it runs and ``x {sign} y`` is false for some entry.\n\n"
+        "Args:\n  x, y: tensors of one element type, shapes broadcast.\n"
+        "  data: what the message says instead of x and y.\n"
+        "  message: the first words of the message."
+    )
+    return function
+
+
+def _compare(
+    sign: str, x: Any, y: Any, data: Any, summarize: int | None, message: str | None, name: str
+) -> Any:  # fmt: skip
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, name="y")
+        if data is None:
+            words = "for every single element" if sign == "!=" else "element-wise"
+            data = [message or "", f"Condition x {sign} y did not hold {words}:"]
+            data += [_named(x, "x"), x, _named(y, "y"), y]
+        condition = one(_TYPES[sign], [x, y])
+        if sign == "==":
+            _decide(x, y, data)
+        return assert_all(condition, data, summarize)
+
+
+def _decide(x: Tensor, y: Tensor, data: Sequence[Any]) -> None:
+    one_value, other = constant_value(x), constant_value(y)
+    if one_value is None or other is None or np.all(one_value == other):
+        return
+    known = (constant_value(d) if isinstance(d, Tensor) else d for d in data)
+    raise InvalidArgumentError(
+        None, None, "\n".join(str(k if k is not None else d) for k, d in zip(known, data, strict=True))
+    )
+
+
+assert_equal = _comparing("==", "assert_equal")
+assert_none_equal = _comparing("!=", "assert_none_equal")
+assert_less = _comparing("<", "assert_less")
+assert_less_equal = _comparing("<=", "assert_less_equal")
+assert_greater = _comparing(">", "assert_greater")
+assert_greater_equal = _comparing(">=", "assert_greater_equal")
+
+
+def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[..., Any]:
+    def function(
+        x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+    ) -> Any:
+        graph = get_default_graph()
+        with graph.name_scope(name or default):
+            x = convert_to_tensor(x, name="x")
+            if data is None:
+                data = [message or "", f"Condition {words} did not hold element-wise:", _named(x, "x"), x]
+            zero = convert_to_tensor(0, x.dtype)
+            one_side, other = (zero, x) if swapped else (x, zero)
+            inner = "assert_less_equal" if sign == "<=" else "assert_less"
+            return _compare(sign, one_side, other, data, summarize, None, inner)
+
+    default = name
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"An operation that raises InvalidArgumentError when it runs and ``{words}`` is false for some entry."
+    )
+    return function
+
+
+assert_negative = _with_zero("<", False, "x < 0", "assert_negative")
+assert_positive = _with_zero("<", True, "x > 0", "assert_positive")
+assert_non_negative = _with_zero("<=", True, "x >= 0", "assert_non_negative")
+assert_non_positive = _with_zero("<=", False, "x <= 0", "assert_non_positive")
+
+
+def assert_near(
+    x: Any,
+    y: Any,
+    rtol: Any = None,
+    atol: Any = None,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """An operation that raises InvalidArgumentError unless ``|x - y| < atol + rtol * |y|`` for every entry.
+
+    ``rtol`` and ``atol`` are 10 times the element type's epsilon by default.
+    """
+    graph = get_default_graph()
+    with graph.name_scope(name or "assert_near"):
+        x = convert_to_tensor(x, name="x")
+        y = convert_to_tensor(y, x.dtype, name="y")
+        epsilon = 10 * float(np.finfo(x.dtype.np).eps)
+        rtol = convert_to_tensor(epsilon if rtol is None else rtol, x.dtype, name="rtol")
+        atol = convert_to_tensor(epsilon if atol is None else atol, x.dtype, name="atol")
+        if data is None:
+            data = [message or "", f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}"]
+            data += [_named(x, "x"), x, _named(y, "y"), y]
+        tolerance = one("Add", [atol, one("Mul", [rtol, one("Abs", [y])])])
+        return assert_all(one("Less", [one("Abs", [one("Sub", [x, y])]), tolerance]), data, summarize)
+
+
+# ---- ranks -----------------------------------------------------------------------------------------------------
+
+
+def _rank(
+    x: Any, ranks: Sequence[Any], fits: Callable[[int, Sequence[int]], bool], sign: str, words: str, data: Any,
+    summarize: int | None, message: str | None, name: str,
+) -> Any:  # fmt: skip
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        x = convert_to_tensor(x, name="x")
+        wanted = [convert_to_tensor(r, name="rank") for r in ranks]
+        for rank in wanted:
+            assert_type(rank, int32)
+        known = [constant_value(r) for r in wanted]
+        if any(k is not None and k.ndim != 0 for k in known):
+            raise ValueError("Rank must be a scalar.")
+        numbers = [int(k) for k in known if k is not None]
+        if x.dims is not None and len(numbers) == len(wanted):
+            if not fits(len(x.dims), numbers):
+                said = numbers[0] if sign != "in" else tuple(numbers)
+                raise ValueError(
+                    f"{message or ''}.  Tensor {x.name} must have {words} {said}.  Received rank {len(x.dims)}, "
+                    f"shape {x.shape}"
+                )
+            return no_op("static_checks_determined_all_ok")
+        if data is None:
+            data = [message or "", f"Tensor {x.name} must have {words}", *wanted, "Received shape: ", arrays.shape(x)]
+        actual = arrays.rank(x)
+        kind = "Equal" if sign == "in" else _TYPES[sign]
+        condition = one(kind, [actual, wanted[0]])
+        for rank in wanted[1:]:
+            condition = one("LogicalOr", [condition, one(kind, [actual, rank])])
+        return assert_all(condition, data, summarize)
+
+
+def assert_rank(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Makes sure that ``x`` has this rank: ValueError now where it is known, else an operation that checks."""
+    return _rank(x, [rank], lambda a, r: a == r[0], "==", "rank", data, summarize, message, name or "assert_rank")
+
+
+def assert_rank_at_least(
+    x: Any,
+    rank: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Makes sure that ``x`` has this rank or a higher one."""
+    return _rank(
+        x, [rank], lambda a, r: a >= r[0], ">=", "rank at least", data, summarize, message,
+        name or "assert_rank_at_least",
+    )  # fmt: skip
+
+
+def assert_rank_in(
+    x: Any,
+    ranks: Any,
+    data: Any = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Any:
+    """Makes sure that ``x`` has one of these ranks."""
+    return _rank(
+        x, list(ranks), lambda a, r: a in r, "in", "rank in", data, summarize, message, name or "assert_rank_in"
+    )
+
+
+# ---- shapes ----------------------------------------------------------------------------------------------------
+
+
+def assert_shapes(
+    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
+) -> Any:
+    """Makes sure that tensors have the sizes that are written down for them, and equal ones for equal symbols.
+
+    A violation that is known now is a ValueError; what is not known now is checked when it runs.
+
+    Args:
+      shapes: a dict or list of pairs of a tensor and its sizes: integers, symbols (equal symbols are equal sizes), None
+        or ``"."`` for any size, and at the beginning ``...`` or ``"*"`` for any number of dimensions. A string is
+        taken letter by letter. ``()`` is a scalar.
+      data, summarize, message: as of ``assert_equal``.
+    """
+    pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
+    graph = get_default_graph()
+    with graph.name_scope(name or "assert_shapes"):
+        found: dict[Any, tuple[Any, Any]] = {}
+        checks = []
+        for value, wanted in pairs:
+            tensor = convert_to_tensor(value)
+            sizes, open_end = _sizes(wanted)
+            checks.append(_ranked(tensor, len(sizes), open_end, data, summarize, message))
+            rank = None if tensor.dims is None else len(tensor.dims)
+            for place, size in enumerate(sizes, start=-len(sizes)):
+                if size in (None, "."):
+                    continue
+                known = None if rank is None or rank < -place else tensor.dims[place]  # type: ignore[index]
+                own = known if known is not None else arrays.shape(tensor)[place]
+                other = int(size) if _is_size(size) else found.setdefault(size, (own, tensor))[0]
+                checks.append(_size_is(tensor, own, other, place + len(sizes), data, summarize, message))
+        made = [c for c in checks if c is not None]
+        return None if graph.executing_eagerly else group(*made, name="shape_checks") if made else no_op()
+
+
+def _sizes(wanted: Any) -> tuple[list[Any], bool]:
+    """The sizes of a specification, and whether more dimensions may come before them."""
+    sizes = list(wanted) if isinstance(wanted, str | list | tuple) else TensorShape(wanted).as_list()
+    open_end = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
+    if any(s is Ellipsis or s == "*" for s in sizes[1:]):
+        raise ValueError(
+            f"Symbol `...` or `*` for any number of dimensions is only allowed at the beginning: {wanted}."
+        )
+    return sizes[1:] if open_end else sizes, open_end
+
+
+def _is_size(size: Any) -> bool:
+    try:
+        int(size)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _ranked(tensor: Tensor, count: int, open_end: bool, data: Any, summarize: int | None, message: str | None) -> Any:
+    if open_end:
+        return assert_rank_at_least(tensor, count, data, summarize, message)
+    if count == 0 and tensor.dims == (1,):
+        return None
+    return assert_rank(tensor, count, data, summarize, message)
+
+
+def _size_is(
+    tensor: Tensor, own: Any, other: Any, place: int, data: Any, summarize: int | None, message: str | None
+) -> Any:  # fmt: skip
+    if isinstance(own, int) and isinstance(other, int):
+        if own != other:
+            raise ValueError(
+                f"{message or ''}.  Tensor {tensor!r} dimension {place} must have size {other}.  Received size {own}, "
+                f"shape {tensor.shape}"
+            )
+        return None
+    if data is None:
+        data = [message or "", f"Tensor {tensor.name} dimension {place} must have size", other, "Received shape: "]
+        data = [convert_to_tensor(d) if isinstance(d, int) else d for d in [*data, arrays.shape(tensor)]]
+    return assert_all(one("Equal", [convert_to_tensor(own, int32), convert_to_tensor(other, int32)]), data, summarize)
+
+
+# ---- types -----------------------------------------------------------------------------------------------------
+
+
+def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:
+    """Raises TypeError unless the tensor has this element type. Returns an operation that does nothing."""
+    graph = get_default_graph()
+    with graph.name_scope(name or "assert_type"):
+        tensor = convert_to_tensor(tensor, name="tensor")
+        if tensor.dtype is not as_dtype(tf_type):
+            raise TypeError(
+                f"{message or ''}  {tensor.name} must be of type {as_dtype(tf_type)!r}, got {tensor.dtype!r}"
+            )
+        return no_op("statically_determined_correct_type")
+
+
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
+    """Raises TypeError unless ``x`` is of an integer type. Returns an operation that does nothing."""
+    graph = get_default_graph()
+    with graph.name_scope(name or "assert_integer"):
+        x = convert_to_tensor(x, name="x")
+        if not x.dtype.is_integer:
+            raise TypeError(f'{message or ""}  Expected "x" to be integer type.  Found: {x.name} of dtype {x.dtype!r}')
+        return no_op("statically_determined_was_integer")
+
+
+def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:
+    """The tensor. Raises ValueError unless its shape is known to be that of a scalar."""
+    tensor = convert_to_tensor(tensor, name=name or "assert_scalar")
+    if tensor.dims != ():
+        raise ValueError(f"Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}.")
+    return tensor
+
+
+def assert_proper_iterable(values: Any) -> None:
+    """Raises TypeError unless ``values`` is iterable and no tensor, array or string."""
+    if isinstance(values, Tensor | np.ndarray | bytes | str):
+        raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
+    if not hasattr(values, "__iter__"):
+        raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
+
+
+def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+    """The floating type that all tensors (None among them are skipped) and ``dtype`` have; float32 where none says.
+
+    Raises:
+      ValueError: they differ, or are not floating.
+    """
+    found = None if dtype is None else as_dtype(dtype)
+    first = None
+    for item in tensors or ():
+        if item is None:
+            continue
+        kind = as_dtype(item.dtype)
+        if found is None:
+            found, first = kind, item
+        elif kind is not found:
+            named = f" as {first.name}" if first is not None else ""
+            raise ValueError(f"{item.name}, type={kind!r}, must be of the same type ({found!r}){named}.")
+    if found is None:
+        return float32
+    if not found.is_floating:
+        raise ValueError(f"Expected floating point type, got {found!r}.")
+    return found
+
+
+def is_numeric_tensor(tensor: Any) -> bool:
+    """Whether it is a tensor of numbers."""
+    return isinstance(tensor, Tensor) and (
+        tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_complex
+    )
+
+
+def _steps(x: Any, kind: str, name: str) -> Tensor:
+    graph = get_default_graph()
+    with graph.name_scope(name):
+        x = convert_to_tensor(x)
+        if not is_numeric_tensor(x):
+            raise TypeError(f"Expected x to be numeric, instead found: {x}")
+        flat = arrays.reshape(x, [-1])
+        return one(kind, [flat])
+
+
+def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether no entry is smaller than the one before it, in row-major order."""
+    return _steps(x, "IsNonDecreasing", name or "is_non_decreasing")
+
+
+def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+    """Whether each entry is larger than the one before it, in row-major order."""
+    return _steps(x, "IsStrictlyIncreasing", name or "is_strictly_increasing")
+
+
+define(
+    "IsNonDecreasing",
+    scalar(bool_),
+    lambda x: jnp.all(x[1:] >= x[:-1]),
+    differentiable=False,
+    numpy=lambda x: np.all(x[1:] >= x[:-1]),
+)
+define(
+    "IsStrictlyIncreasing",
+    scalar(bool_),
+    lambda x: jnp.all(x[1:] > x[:-1]),
+    differentiable=False,
+    numpy=lambda x: np.all(x[1:] > x[:-1]),
+)

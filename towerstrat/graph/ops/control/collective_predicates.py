@@ -1,0 +1,70 @@
+"""Predicates of branches in which towers of several processes wait for one another: all processes take the same one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ops.array.arrays import identity, reshape
+from towerstrat.graph.ops.collectives.all_reduce import all_concat
+from towerstrat.graph.ops.host.runtime_checks import Assert
+from towerstrat.graph.ops.math.arithmetic import equal
+from towerstrat.graph.ops.math.reductions import reduce_all, reduce_any
+from towerstrat.hosts.process_index import PEERS
+
+_EQUAL = frozenset({"Const", "VarHandleOp", "LoopVariable"})
+"""Operations without inputs whose values are taken to be the same in all processes: none is compared in each iteration
+of a loop."""
+
+
+def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
+    """The predicate as one that is the same in all processes; a run in which it was not raises InvalidArgumentError.
+
+    What each process brings to a program is compared before its first call alone. Where a branch combines values of
+    the towers of several processes, and the predicate comes from what they bring, it is gathered from all: one small
+    collective. Any other predicate is returned as it is.
+    """
+    if PEERS.count == 1:
+        return pred
+    axis = next((axis for block in branches for axis in _combined(block) if axis.spans), None)
+    if axis is None or pred.varies or not any(_is_brought(op) for op in _made_by(pred)):
+        return pred
+    graph = get_default_graph()
+    with graph.name_scope("agreed"):
+        found = all_concat(reshape(pred, [1]), axis)
+        is_same = equal(reduce_all(found), reduce_any(found))
+        text = (
+            f"The predicate {pred.name} (created at {pred.op.line}) of a cond differs by process, and the branches "
+            "combine values of all towers: some processes would wait for others forever. Make it the same in all, or "
+            "combine outside of the cond. By tower, which come in the order of the processes, it is"
+        )
+        with graph.control_dependencies([Assert(is_same, [text, found], summarize=axis.size)]):
+            return identity(reduce_any(found))
+
+
+def _combined(block: Block) -> Iterator[Axis]:
+    """The axes along which operations in a block, or in bodies inside, combine values."""
+    for op in block.needed:
+        if op.definition.collective:
+            yield op.attrs["axis"]
+        for body in op.bodies:
+            yield from _combined(body)
+
+
+def _made_by(tensor: Tensor) -> Iterator[Operation]:
+    """The operations that a value is made by."""
+    seen: set[Operation] = set()
+    left = [tensor.op]
+    while left:
+        op = left.pop()
+        if op not in seen:
+            seen.add(op)
+            yield op
+            left.extend(each.op for each in (*op.inputs, *(t for body in op.bodies for t in body.captures())))
+
+
+def _is_brought(op: Operation) -> bool:
+    """Whether each process gets a value of its own accord: fed, given to a function, or made by the host."""
+    return (not op.inputs and op.type not in _EQUAL and not op.reads) or op.type == "PlaceholderWithDefault"

@@ -1,0 +1,101 @@
+"""TensorArrays that a loop reads or writes at one element per iteration become the ``xs`` and ``ys`` of a scan.
+
+Were they read by index inside the scan, the gradient of each iteration would have the size of the whole array.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, place_of
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ops.control.tensor_array_lowering import Unwritten, Value
+from towerstrat.graph.ops.control.trip_counts import Course
+
+
+class Walk(NamedTuple):
+    """A read or write of elements ``first, first + step, ...`` of an array, one per iteration; step is 1 or -1."""
+
+    op: Operation
+    first: int
+    step: int
+
+    def lowest(self, count: int) -> int:
+        """The smallest index in ``count`` iterations."""
+        return self.first if self.step == 1 else self.first - count + 1
+
+    def fits(self, size: int, count: int) -> bool:
+        """Whether all indices lie within an array of ``size`` elements."""
+        return self.lowest(count) >= 0 and self.lowest(count) + count <= size
+
+    def taken(self, array: Array, count: int) -> jax.Array:
+        """The elements that are read, in the order of the iterations: ``[count, ...]``."""
+        rows = lax.slice_in_dim(array, self.lowest(count), self.lowest(count) + count)
+        return rows if self.step == 1 else jnp.flip(rows, 0)
+
+    def put(self, array: Value, rows: jax.Array, count: int) -> jax.Array:
+        """The array with the elements that the iterations wrote, ``rows`` of shape ``[count, ...]``."""
+        rows = rows if self.step == 1 else jnp.flip(rows, 0)
+        size = array.size if isinstance(array, Unwritten) else array.shape[0]
+        if size == count:
+            return rows
+        if isinstance(array, Unwritten):
+            array = array.filled(rows.shape[1:])
+        return lax.dynamic_update_slice_in_dim(array, rows, self.lowest(count), 0)
+
+
+def _course_of(index: Tensor, variables: Sequence[Tensor], found: Course) -> tuple[int, int] | None:
+    """(first value, step) of an index that is a loop variable with step 1 or -1, else None."""
+    place = place_of(index, variables)
+    if place is None or place not in found.values:
+        return None
+    places = np.array(found.values[place])
+    if places.ndim != 1 or not places.size:
+        return None
+    steps = np.diff(places)
+    step = int(steps[0]) if steps.size else 1
+    if step not in (1, -1) or (steps != step).any():
+        return None
+    return int(places[0]), step
+
+
+def reads_of(op: Operation, found: Course, fixed: Collection[Tensor]) -> list[Walk]:
+    """Reads, one element per iteration, of arrays that the loop does not change: outside ones and ``fixed``."""
+    body = op.bodies[1]
+    variables = op.attrs["variables"][1]
+    result = []
+    for inner in body.needed:
+        if inner.type != "TensorArrayReadV3":
+            continue
+        array, index = inner.inputs
+        course = _course_of(index, variables, found)
+        if course is not None and (array in fixed or not body.encloses(array.op.block)):
+            result.append(Walk(inner, *course))
+    return result
+
+
+def writes_of(op: Operation, found: Course, changing: Sequence[int]) -> dict[int, Walk]:
+    """Place -> write of each array that the body writes once per iteration, in order, and uses in no other way."""
+    cond, body = op.bodies
+    cond_vars, variables = op.attrs["variables"]
+    used_by_condition = {t for o in cond.needed for t in o.inputs}
+    uses: dict[Tensor, int] = {}
+    for tensor in (*(t for o in body.needed for t in o.inputs), *body.results):
+        uses[tensor] = uses.get(tensor, 0) + 1
+    result = {}
+    for i in changing:
+        made = body.results[i]
+        inner = made.op
+        if inner.type != "TensorArrayWriteV3" or inner.block is not body.region or cond_vars[i] in used_by_condition:
+            continue
+        array, index, _ = inner.inputs
+        course = _course_of(index, variables, found)
+        if course is not None and array is variables[i] and uses[array] == 1 and uses[made] == 1:
+            result[i] = Walk(inner, *course)
+    return result

@@ -1,0 +1,228 @@
+"""Trip counts: the control part of a loop, evaluated by numpy while lowering where all its inputs are known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, loops_in
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.lowering.lowering import Lowering
+
+_LIMIT = 100_000
+"""Iterations up to which a control part is evaluated."""
+_LARGEST = 4096
+"""Entries up to which a value of the control part counts as known."""
+_OF_SHAPE = ("Shape", "Size", "Rank")
+"""Types that use only the shape of their input, which is known while lowering."""
+
+
+class Control(NamedTuple):
+    """The control part of a loop: the slice of condition and body that decides when the loop ends.
+
+    Attributes:
+      variables: places of its loop variables.
+      condition, body: its operations in either region, in order.
+      outside: outside tensors whose values it uses.
+      shaped: outside tensors of which it uses the shape only.
+    """
+
+    variables: tuple[int, ...]
+    condition: tuple[Operation, ...]
+    body: tuple[Operation, ...]
+    outside: tuple[Tensor, ...]
+    shaped: tuple[Tensor, ...]
+
+
+class Course(NamedTuple):
+    """The evaluated control part of a loop.
+
+    Attributes:
+      length: the number of iterations.
+      values: place of a control variable -> its value at the beginning of each iteration.
+    """
+
+    length: int
+    values: Mapping[int, list[np.ndarray[Any, Any]]]
+
+
+def control_of(op: Operation) -> Control | None:
+    """The control part of a loop, or None where it holds operations that numpy cannot evaluate."""
+    cond, body = op.bodies
+    cond_vars, body_vars = op.attrs["variables"]
+    condition: dict[Operation, None] = {}
+    steps: dict[Operation, None] = {}
+    outside: dict[Tensor, None] = {}
+    shaped: dict[Tensor, None] = {}
+    places: dict[int, None] = {}
+    if not _slice(cond.results[0], cond, cond_vars, condition, outside, shaped, places):
+        return None
+    done: set[int] = set()
+    while rest := [i for i in places if i not in done]:
+        for i in rest:
+            done.add(i)
+            if not _slice(body.results[i], body, body_vars, steps, outside, shaped, places):
+                return None
+    return Control(
+        tuple(places),
+        tuple(o for o in cond.needed if o in condition),
+        tuple(o for o in body.needed if o in steps),
+        tuple(outside),
+        tuple(shaped),
+    )
+
+
+def _slice(
+    result: Tensor,
+    block: Block,
+    variables: tuple[Tensor, ...],
+    steps: dict[Operation, None],
+    outside: dict[Tensor, None],
+    shaped: dict[Tensor, None],
+    places: dict[int, None],
+) -> bool:
+    """Adds what a result of a region depends on to the other arguments (a backward slice).
+
+    Returns:
+      False where it depends on an operation without a numpy form, or one that reads or writes state.
+    """
+    where = {t: i for i, t in enumerate(variables)}
+    stack = [result]
+    while stack:
+        tensor = stack.pop()
+        if tensor in where:
+            places[where[tensor]] = None
+        elif not block.encloses(tensor.op.block):
+            outside[tensor] = None
+        elif tensor.op not in steps:
+            op = tensor.op
+            if op.type != "Const" and (op.definition.numpy is None or op.reads or op.definition.stateful):
+                return False
+            steps[op] = None
+            if op.type in _OF_SHAPE and op.inputs[0] not in where and not block.encloses(op.inputs[0].op.block):
+                shaped[op.inputs[0]] = None
+            else:
+                stack += op.inputs
+    return True
+
+
+def unknown(lowering: Lowering, op: Operation, control: Control) -> Tensor | None:
+    """The first outside tensor whose value the control part needs and lowering does not know, or None."""
+    for tensor in (*(op.inputs[i] for i in control.variables), *control.outside):
+        if not _is_known(lowering.value(tensor)):
+            return tensor
+    return None
+
+
+def _is_known(value: Any) -> bool:
+    return isinstance(value, np.ndarray | np.generic) and value.size <= _LARGEST
+
+
+def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | None:
+    """Evaluates a loop's control part.
+
+    Args:
+      limit: ``maximum_iterations``, where it is known.
+
+    Returns:
+      None where the control part has an unknown input or no numpy form, runs for more than ``_LIMIT`` iterations, or
+      cannot be computed: the loop itself then says why.
+    """
+    control = control_of(op)
+    if control is None or unknown(lowering, op, control) is not None:
+        return None
+    try:
+        return _followed(lowering, op, control, limit)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+        return None
+
+
+def _followed(lowering: Lowering, op: Operation, control: Control, limit: int | None) -> Course | None:
+    cond, body = op.bodies
+    cond_vars, body_vars = op.attrs["variables"]
+    current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
+    outside = {t: lowering.value(t) for t in (*control.outside, *control.shaped)}
+    history: dict[int, list[np.ndarray[Any, Any]]] = {i: [] for i in current}
+    count = 0
+    while limit is None or count < limit:
+        if not bool(_evaluate(control.condition, cond.results[0], {**outside, **_at(cond_vars, current)})):
+            break
+        if count == _LIMIT:
+            return None
+        for i, value in current.items():
+            history[i].append(value)
+        values = {**outside, **_at(body_vars, current)}
+        _run(control.body, values)
+        current = {i: np.asarray(values[body.results[i]]) for i in current}
+        count += 1
+    return Course(count, history)
+
+
+def _at(variables: tuple[Tensor, ...], current: Mapping[int, Array]) -> dict[Tensor, Array]:
+    """Values by place as values by tensor."""
+    return {variables[i]: v for i, v in current.items()}
+
+
+def _run(ops: tuple[Operation, ...], values: dict[Tensor, Array]) -> None:
+    """Evaluates operations by numpy and adds their outputs to ``values``."""
+    for op in ops:
+        if op.type == "Const":
+            values[op.outputs[0]] = op.attrs["value"]
+            continue
+        assert op.definition.numpy is not None
+        outputs = op.definition.numpy(*(values[t] for t in op.inputs), **op.arguments)
+        if not isinstance(outputs, tuple | list):
+            outputs = (outputs,)
+        values.update(zip(op.outputs, map(np.asarray, outputs), strict=True))
+
+
+def _evaluate(ops: tuple[Operation, ...], result: Tensor, values: dict[Tensor, Array]) -> Array:
+    """The value of one tensor after some operations."""
+    _run(ops, values)
+    return values[result]
+
+
+def gradients_decide(around: Operation) -> bool:
+    """Whether a gradient that is taken inside of a loop or branch decides how often some loop inside runs."""
+    found: set[Tensor | Cell] = set()
+    size = -1
+    while size < len(found):
+        size = len(found)
+        _spread(around, found)
+    return not found.isdisjoint(_deciding(around))
+
+
+def _spread(op: Operation, found: set[Tensor | Cell]) -> None:
+    """Adds to ``found`` what the operation makes from the tensors and cells that are in it, and from gradients."""
+    if op.type == "Gradients":
+        found.update(op.outputs)
+        return
+    for body in op.bodies:
+        for inner in body.needed:
+            _spread(inner, found)
+    if op.type == "While":
+        cond, body = op.bodies
+        for i, variables in enumerate(zip(*op.attrs["variables"], op.outputs, strict=False)):
+            if not found.isdisjoint((op.inputs[i], body.results[i], cond.results[0])):
+                found.update(variables)
+    elif op.bodies:
+        for i, output in enumerate(op.outputs):
+            if op.inputs[0] in found or any(body.results[i] in found for body in op.bodies):
+                found.add(output)
+    elif not found.isdisjoint((*op.inputs, *op.reads)):
+        found.update((*op.outputs, *op.writes))
+
+
+def _deciding(op: Operation) -> Iterator[Tensor]:
+    """The conditions and bounds of the loops in an operation, and the predicates of branches around some."""
+    if op.type == "While":
+        yield op.bodies[0].results[0]
+        yield from op.inputs[len(op.bodies[1].results) :][:1] if op.attrs["bounded"] else ()
+    elif loops_in(op):
+        yield op.inputs[0]
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from _deciding(inner)

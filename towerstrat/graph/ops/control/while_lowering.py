@@ -1,0 +1,370 @@
+"""Lowering of ``While``: to ``lax.while_loop``, to ``lax.scan`` where it is differentiated, or unrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, has_effect, place_of
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import Array, string
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering.row_cotangents import Lookups
+from towerstrat.graph.ops.control.regions import bind, described, entering, leaving, state_type
+from towerstrat.graph.ops.control.scan_arrays import Walk, reads_of, writes_of
+from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten, Value
+from towerstrat.graph.ops.control.trip_counts import Course, control_of, course, unknown
+
+_UNROLLED = 1024
+"""Iterations up to which a loop whose shapes change is unrolled."""
+
+Rows = tuple[Sequence[Array], list[Array]]
+"""What enters an iteration, or leaves it, beside the carry: elements of arrays; what belongs to row lookups."""
+Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
+"""(number of iterations so far, the loop variables that change, the cells that are written): arrays."""
+
+
+class Changes(Exception):
+    """A loop variable has another shape after an iteration than before."""
+
+
+def lower_while(lowering: Lowering, op: Operation) -> list[Value]:
+    """Evaluates a loop; returns the final loop variables and the number of iterations."""
+    return Loop(lowering, op).run()
+
+
+class Loop:
+    """One evaluation of a loop.
+
+    Args:
+      inits: the loop variables, where a caller runs iterations on its own; ``maximum_iterations`` is its affair then.
+
+    Attributes:
+      given: the invariant values of inputs that do not vary (see ``entering``).
+      changing: places of the loop variables that the body changes; only these are carried.
+      reads, writes: arrays that are inputs and outputs of the scan, while it is built.
+      keys: the row lookups inside whose cotangents stay rows.
+      cond_acts: whether an evaluation of the condition does more than give a value: writes, checks, other effects.
+    """
+
+    def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Value] | None = None):
+        self.lowering = lowering
+        self.op = op
+        self.cond, self.body = op.bodies
+        self.cond_vars, self.body_vars = op.attrs["variables"]
+        self.size = len(self.body_vars)
+        self.given = entering(lowering, op.inputs if inits is None else op.inputs[self.size :])
+        self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] and inits is None else None
+        self.inits: list[Any] = [self._value(t) for t in op.inputs[: self.size]] if inits is None else list(inits)
+        self.cells = lowering.cells_of(op)
+        self._ungated: set[Cell] = set()
+        self.changing = [
+            i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v
+        ]
+        self.reads: list[Walk] = []
+        self.writes: dict[int, Walk] = {}
+        self.lookups = lowering.lookups
+        self._looked_up: Lookups | None = None
+        self.keys = [] if self.lookups is None else self.lookups.keys_in(op)
+        self.cond_acts = any(inner.writes or inner.checks or has_effect(inner) for inner in self.cond.needed)
+
+    def _value(self, tensor: Tensor) -> Any:
+        return self.given[tensor] if tensor in self.given else self.lowering.value(tensor)
+
+    def _varies(self, output: int) -> bool:
+        """Whether JAX types an output as varying: where gradients are taken everything is."""
+        return self.lowering.differentiated or self.op.outputs[output].varies
+
+    # ---- one iteration ---------------------------------------------------------------------------------------
+
+    def _child(self, variables: Sequence[Tensor], carry: Carry) -> Lowering:
+        """A lowering of one of the regions, with the carry's values."""
+        values = list(self.inits)
+        for i, value in zip(self.changing, carry[1], strict=True):
+            values[i] = value
+        return self.lowering.fork(bind(variables, values, self.given), dict(zip(self.cells, carry[2], strict=True)))
+
+    def _state(self, child: Lowering) -> tuple[Array, ...]:
+        self._ungated.update(c for c in self.cells if not child.is_gated(c))
+        return tuple(child.state[c] for c in self.cells)
+
+    def test(self, carry: Carry) -> tuple[jax.Array, Carry]:
+        """Evaluates the condition: (whether there is another iteration, the carry with the state after it)."""
+        child = self._child(self.cond_vars, carry)
+        child.run(self.cond.needed)
+        result = self.cond.results[0]
+        goes_on = jnp.reshape(leaving(child, result, self.lowering.differentiated or result.varies), ())
+        if self.maximum is not None:
+            goes_on = goes_on & (carry[0] < jnp.asarray(self.maximum, jnp.int32))
+        return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
+
+    def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
+        """Evaluates the body, without the operations in ``but``, whose outputs are known."""
+        child.run([op for op in self.body.needed if op not in but] if but else self.body.needed)
+
+    def step(self, carry: Carry) -> Carry:
+        """Evaluates one iteration.
+
+        Raises:
+          Changes: the shape of a loop variable would not be the same afterwards.
+        """
+        return self.scan_step(carry, ((), []))[0]
+
+    def scan_step(self, carry: Carry, given: Rows) -> tuple[Carry, Rows]:
+        """One iteration as a step of ``lax.scan``.
+
+        Args:
+          given: the elements of arrays that it reads, one per entry of ``reads``; the zeros of the row lookups inside.
+
+        Returns:
+          The carry; the elements that it writes, one per entry of ``writes``, and the indices of the row lookups.
+        """
+        rows, zeros = given
+        child = self._child(self.body_vars, carry)
+        if self.lookups is not None:
+            child.lookups = self._looked_up = self.lookups.step(dict(zip(self.keys, zeros, strict=True)))
+        child.values.update((walk.op.outputs[0], row) for walk, row in zip(self.reads, rows, strict=True))
+        self.run_body(child, {walk.op for walk in (*self.reads, *self.writes.values())})
+        made = tuple(leaving(child, walk.op.inputs[2], self._varies(i)) for i, walk in self.writes.items())
+        values = tuple(leaving(child, self.body.results[i], self._varies(i)) for i in self.changing)
+        if [described(v) for v in values] != [described(v) for v in carry[1]]:
+            raise Changes
+        indices = [] if child.lookups is None else child.lookups.of(self.keys)
+        return (carry[0] + np.int32(1), values, self._typed(self._state(child))), (made, indices)
+
+    def _typed(self, state: Sequence[Array]) -> tuple[Array, ...]:
+        """The state with the types that it has as a carry."""
+        return tuple(state_type(self.lowering, c, v) for c, v in zip(self.cells, state, strict=True))
+
+    def start(self) -> Carry:
+        """The initial carry."""
+        axis = self.lowering.axis
+        count = jnp.zeros((), jnp.int32)
+        values = []
+        for i in self.changing:
+            value = jnp.asarray(self.lowering.even(self.inits[i], self.op.inputs[i]))
+            values.append(vary(value, axis) if self._varies(i) else value)
+        state = [self.lowering.read(c, self.op) for c in self.cells]
+        return vary(count, axis) if self._varies(self.size) else count, tuple(values), self._typed(state)
+
+    # ---- the whole -------------------------------------------------------------------------------------------
+
+    def run(self) -> list[Value]:
+        """Evaluates the loop.
+
+        Raises:
+          NeedsStatic: it can only be evaluated with the values of its control part known.
+          NeedsTrips: it is differentiated, and its number of iterations has to be counted first.
+        """
+        if self.lowering.eager:
+            return self._finish(self._one_by_one(None))
+        if any(t.dtype is string for t in self.op.outputs):
+            raise self._needs_course()
+        # Without gradients lax.while_loop serves any trip count, so the control part is not worth following.
+        found = course(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
+        try:
+            self.shape_arrays()
+            return self._finish(self._compiled(found))
+        except (Changes, Grows):
+            found = found or course(self.lowering, self.op, self._limit())
+            if found is None or found.length > _UNROLLED:
+                raise self._needs_course() from None
+        again = Loop(self.lowering, self.op)
+        return again._finish(again._one_by_one(found.length))
+
+    def _limit(self) -> int | None:
+        """``maximum_iterations`` as a number, where it is known while lowering."""
+        return None if self.maximum is None or isinstance(self.maximum, jax.core.Tracer) else int(self.maximum)
+
+    def _needs_course(self) -> NeedsStatic:
+        """The request for the value of the first unknown input of the control part."""
+        control = control_of(self.op)
+        tensor = unknown(self.lowering, self.op, control) if control is not None else None
+        return NeedsStatic(self.op, (place_of(tensor, self.op.inputs) or 0) if tensor is not None else 0)
+
+    def _finish(self, carry: Carry) -> list[Value]:
+        """Writes the cells back; returns the outputs from the final carry."""
+        count, changed, state = carry
+        before = self.lowering.fault
+        for cell, value in zip(self.cells, state, strict=True):
+            self.lowering.write(cell, value, None if cell in self._ungated else before)
+        values = list(self.inits)
+        for i, value in zip(self.changing, changed, strict=True):
+            values[i] = value
+        counter = self.lowering.counted.get(self.op)
+        if counter is not None:
+            self.lowering.write(counter, jnp.maximum(self.lowering.read(counter, self.op), count))
+        return [*values, jnp.asarray(count, jnp.int32)]
+
+    def shape_arrays(self) -> None:
+        """Allocates unwritten arrays with the shape that the body writes; those it does not write are not carried.
+
+        A loop can do so for several arrays in turn, each found once the one before is known.
+
+        Raises:
+          Changes: what the body returns in the place of an array has another size.
+        """
+        while any(isinstance(self.inits[i], Unwritten) for i in self.changing):
+            found: list[Value] = []
+
+            def probe(found: list[Value] = found) -> tuple[()]:
+                child = self._child(
+                    self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
+                )
+                self.run_body(child)
+                found.extend(child.value(r) for r in self.body.results)
+                return ()
+
+            jax.eval_shape(probe)
+            before = len(self.changing)
+            for i in list(self.changing):
+                init, result = self.inits[i], found[i]
+                if not isinstance(init, Unwritten):
+                    continue
+                if isinstance(result, Unwritten):
+                    self.changing.remove(i)
+                else:
+                    self.inits[i] = init.like(result.shape)
+                    if self.inits[i] is None:
+                        raise Changes
+            if len(self.changing) == before:
+                break
+
+    def _first_state(self) -> tuple[Array, ...]:
+        return tuple(self.lowering.read(c, self.op) for c in self.cells)
+
+    def _compiled(self, found: Course | None) -> Carry:
+        """The loop as one JAX loop: ``found`` is its evaluated control part, where it is known."""
+        # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
+        calls = any(has_effect(inner) and not inner.writes for inner in self.cond.needed)
+        if found is not None and not calls:
+            return self._scan(found)
+        if not self.lowering.differentiated:
+            return self._loop()
+        bound = self._limit() if found is None else found.length
+        if bound is None:
+            bound = self.lowering.trips.get(self.op)
+        if bound is None:
+            raise NeedsTrips(self.op)
+        return self._masked(bound)
+
+    def _loop(self) -> Carry:
+        """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that acts runs in the body."""
+        if not self.cond_acts:
+            return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
+        return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
+
+    def _scan(self, found: Course) -> Carry:
+        """``lax.scan`` of a known number of iterations."""
+        count = found.length
+        changing = self.changing
+        self._find_walks(found)
+
+        def advance(carry: Carry, given: Rows) -> tuple[Carry, Rows]:
+            if self.cond_acts:
+                carry = self.test(carry)[1]
+            return self.scan_step(carry, given)
+
+        carry = self.start()
+        made: Sequence[Any] = ()
+        if count:
+            rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
+            carry, (made, indices) = lax.scan(advance, carry, (rows, self._zeros(count)), length=count)
+            self._note(indices, count)
+        for (i, walk), elements in zip(self.writes.items(), made, strict=True):
+            self.inits[i] = walk.put(self.inits[i], elements, count)
+        carry = self.test(carry)[1] if self.cond_acts else carry
+        values = dict(zip(self.changing, carry[1], strict=True))
+        self.changing, self.reads, self.writes = changing, [], {}
+        return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
+
+    def _zeros(self, count: int) -> list[Array]:
+        """The zeros of the row lookups in ``count`` iterations."""
+        return [] if self.lookups is None else self.lookups.split(self.keys, count)
+
+    def _note(self, indices: list[Array], count: int) -> None:
+        """Enters the indices that ``count`` iterations have looked up."""
+        if self.lookups is not None and self._looked_up is not None:
+            self.lookups.join(self.keys, indices)
+            self.lookups.repeat(self._looked_up, count)
+
+    def _rows(self, tensor: Tensor) -> Any:
+        """The value of an array that the loop reads."""
+        place = place_of(tensor, self.body_vars)
+        return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
+
+    def _find_walks(self, found: Course) -> None:
+        """Finds the arrays that become inputs (``reads``) and outputs (``writes``) of the scan; see ``loop_rows``."""
+        if not found.length:
+            return
+        fixed = [v for i, v in enumerate(self.body_vars) if i not in self.changing]
+        for walk in reads_of(self.op, found, fixed):
+            array = self._rows(walk.op.inputs[0])
+            if not isinstance(array, Unwritten) and walk.fits(array.shape[0], found.length):
+                self.reads.append(walk)
+        for i, walk in writes_of(self.op, found, self.changing).items():
+            init = self.inits[i]
+            size = init.size if isinstance(init, Unwritten) else init.shape[0]
+            if walk.fits(size, found.length):
+                self.writes[i] = walk
+        self.changing = [i for i in self.changing if i not in self.writes]
+
+    def _masked(self, bound: int) -> Carry:
+        """``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the carry on."""
+        Zeros = list[Array]
+
+        def keep(carry: Any, zeros: Zeros) -> tuple[Any, Zeros]:
+            return carry, [] if self.lookups is None else self.lookups.skipped(self.keys, zeros)
+
+        def step(carry: Carry, zeros: Zeros) -> tuple[Carry, Zeros]:
+            after, (_, indices) = self.scan_step(carry, ((), zeros))
+            return after, indices
+
+        def advance(state: tuple[jax.Array, Carry], zeros: Zeros) -> tuple[tuple[jax.Array, Carry], Zeros]:
+            goes_on, carry = self.test(state[1])
+            carry, indices = lax.cond(goes_on, step, keep, carry, zeros)
+            return (goes_on, carry), indices
+
+        def masked(state: tuple[jax.Array, Carry], zeros: Zeros) -> tuple[tuple[jax.Array, Carry], Zeros]:
+            return lax.cond(state[0], advance, keep, state, zeros)
+
+        alive = vary(jnp.ones((), jnp.bool_), self.lowering.axis)
+        (alive, carry), indices = lax.scan(masked, (alive, self.start()), self._zeros(bound), length=bound)
+        self._note(indices, bound)
+        if self.cond_acts:  # Where the bound ended the loop, the evaluation that is false has not happened yet.
+            carry = lax.cond(alive, lambda c: self.test(c)[1], lambda c: c, carry)
+        return carry
+
+    # ---- iteration by iteration ------------------------------------------------------------------------------
+
+    def _one_by_one(self, count: int | None) -> Carry:
+        """Unrolls the loop: ``count`` iterations, or (None) while the condition, whose value is known, is true."""
+        carry: Carry = (0, tuple(self.inits[i] for i in self.changing), self._first_state())
+        limit = self._limit()
+        while True:
+            if count is None or self.cond_acts:
+                child = self._child(self.cond_vars, carry)
+                child.run(self.cond.needed)
+                carry = (*carry[:2], self._state(child))
+                if count is None and not (
+                    bool(child.value(self.cond.results[0])) and (limit is None or carry[0] < limit)
+                ):
+                    break
+            if carry[0] == count:
+                break
+            child = self._child(self.body_vars, carry)
+            if self.lookups is not None:
+                child.lookups = self.lookups.region((self.op, int(carry[0])))
+            self.run_body(child)
+            if self.lookups is not None:
+                self.lookups.take(child.lookups)
+            values = tuple(leaving(child, self.body.results[i], self._varies(i), keep=True) for i in self.changing)
+            carry = (carry[0] + 1, values, self._state(child))
+        return carry

@@ -1,0 +1,1 @@
+"""Operations that call Python on the host."""

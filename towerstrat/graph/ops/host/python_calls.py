@@ -1,0 +1,373 @@
+"""Python in a program: ``tf.py_func`` between device programs, ``tf.Print`` and ``tf.print`` from inside of them."""
+
+from __future__ import annotations
+
+import pprint
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.errors import (
+    InvalidArgumentError,
+    OpError,
+    OutOfRangeError,
+    ResourceExhaustedError,
+    UnimplementedError,
+    UnknownError,
+    UnsupportedError,
+)
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import several_devices
+from towerstrat.graph.ir.op_registry import Signature, define, nothing
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, numpy_value
+from towerstrat.graph.ir.types import as_dtype, resource, string
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.host.runtime_checks import entry, shown
+from towerstrat.platform import logs
+
+_LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
+    (StopIteration, OutOfRangeError),
+    (MemoryError, ResourceExhaustedError),
+    (NotImplementedError, UnimplementedError),
+    (TypeError, InvalidArgumentError),
+    (ValueError, InvalidArgumentError),
+)
+"""What an exception of the user's function becomes."""
+
+
+def py_func(
+    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+) -> Any:
+    """Calls a Python function on the host with numpy arrays.
+
+    Args:
+      func: takes the values of ``inp`` (strings as bytes), returns an array or a sequence of them.
+      Tout: the element type of the result, or a list of them for several results.
+      stateful: whether the result may differ for the same input; nothing is cached either way.
+
+    Returns:
+      A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
+
+    In branches and loops the host carries these out, one iteration after the other. Inside of towers, which run on
+    the devices in one piece, the program calls Python at every position: results need known shapes (``set_shape``).
+    """
+    graph = get_default_graph()
+    single = not isinstance(Tout, list | tuple)
+    kinds = [as_dtype(t) for t in ([Tout] if single else Tout)]
+    inputs = [convert_to_tensor(x) for x in inp]
+    if graph.axis is not None:
+        attrs = {"_func": func, "Tout": tuple(kinds), "_failures": []}
+        op = graph.add("PyFuncInPlace", inputs, attrs, name or "PyFunc")
+    else:
+        op = graph.add("PyFunc" if stateful else "PyFuncStateless", inputs, {"_func": func, "Tout": tuple(kinds)}, name)
+    if not kinds:
+        return op
+    return op.outputs[0] if single else op.outputs[: len(kinds)]
+
+
+def numpy_function(
+    func: Any = None, inp: Any = None, Tout: Any = None, stateful: bool = True, name: str | None = None
+) -> Any:
+    """``py_func`` under its later name. Eagerly it is called at once, and the results have types of their own."""
+    if not get_default_graph().executing_eagerly:
+        return py_func(func, inp, Tout, stateful, name)
+    found = func(*(np.array(convert_to_tensor(x).numpy()) for x in inp))
+    if found is None:
+        return None
+    return [convert_to_tensor(f) for f in found] if isinstance(found, list | tuple) else convert_to_tensor(found)
+
+
+def check_place(what: str) -> None:
+    """Raises UnsupportedError where Python cannot be called: inside of towers."""
+    graph = get_default_graph()
+    if graph.axis is not None:
+        where = graph.block.what if graph.block is not graph.root else "a tower"
+        raise UnsupportedError(
+            f"{what} inside {where} is not supported: that runs on the device in one piece. Call it outside and "
+            "pass its result in, or do the work in the input pipeline."
+        )
+
+
+def raised(error: Exception, op: Operation | None) -> OpError:
+    """What an exception of the user's function becomes: an error of ``tf.errors``, of the original's class."""
+    if isinstance(error, OpError):
+        return error
+    kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
+    return kind(None, op, f"{type(error).__name__}: {error}")
+
+
+def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
+    """The values that a function returned.
+
+    Raises:
+      InvalidArgumentError: they are not as many as element types were declared.
+    """
+    results = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
+    if len(results) != len(kinds):
+        raise InvalidArgumentError(
+            None,
+            op,
+            f"The function of {op.name} returned {len(results)} values, but expects to see {len(kinds)} values.",
+        )
+    return results
+
+
+def called(op: Operation, values: Sequence[Any]) -> list[Any]:
+    """The results of the function of a ``py_func``, of the declared element types."""
+    try:
+        found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
+    except Exception as error:
+        raise raised(error, op) from error
+    kinds = op.attrs["Tout"]
+    results = counted(found, kinds, op)
+    return [_checked(op, i, value, kind) for i, (value, kind) in enumerate(zip(results, kinds, strict=True))]
+
+
+def _host(value: Any) -> Any:
+    array = np.asarray(value)
+    return array if array.ndim or array.dtype != object else array[()]
+
+
+def _checked(op: Operation, index: int, value: Any, kind: Any) -> Any:
+    if kind is string:
+        return numpy_value(
+            value if isinstance(value, str | bytes | list | tuple) else np.asarray(value, object), string
+        )
+    array = np.asarray(value)
+    if not isinstance(value, np.ndarray | np.generic) and array.dtype != kind.np and array.dtype.kind in "fiub":
+        python = {"f": np.float64, "i": np.int64, "u": np.uint64, "b": np.bool_}[array.dtype.kind]
+        array = array.astype(python)
+    if array.dtype != kind.np:
+        raise InvalidArgumentError(
+            None, op, f"{index}-th value returned by {op.name} is {array.dtype.name}, but expects {kind.name}"
+        )
+    return array
+
+
+for _type in ("PyFunc", "PyFuncStateless"):
+    define(
+        _type,
+        lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
+        host=lambda session, op, values: called(op, values),
+        stateful=True,
+        differentiable=False,
+        hidden=("_func",),
+    )
+
+
+# ---- printing --------------------------------------------------------------------------------------------------
+
+
+def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
+    """Calls ``write`` with the values of an operation's data whenever the program comes here."""
+    if lowering.quiet:
+        return
+    tensors = [t for t in op.inputs[op.attrs["_skip"] :] if t.dtype is not resource]
+    values = [lowering.value(t) for t in tensors]
+    if lowering.calls_at_once:
+        write(*values)
+        return
+    moving = [i for i, v in enumerate(values) if isinstance(v, jax.Array)]
+
+    def call(*arrays: Any) -> None:
+        full = list(values)
+        for i, array in zip(moving, arrays, strict=True):
+            full[i] = np.asarray(array)
+        write(*full)
+
+    # JAX keeps the order of calls on one device only.
+    jax.debug.callback(call, *(jnp.asarray(values[i]) for i in moving), ordered=not several_devices())
+
+
+def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:
+    def write(*values: Any) -> None:
+        first_n = op.attrs["first_n"]
+        count = op.attrs["_count"]
+        count[0] += 1
+        if 0 <= first_n < count[0]:
+            return
+        parts = "".join(shown(v, op.attrs["summarize"]) for v in values)
+        _written(f"{op.attrs['message']}{parts}", "\n", sys.stderr)
+
+    emit(lowering, op, write)
+    return [lowering.value(op.inputs[0])]
+
+
+define(
+    "Print",
+    lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
+    lower=_lower_print,
+    stateful=True,
+    callback=True,
+    hidden=("_count", "_skip"),
+)
+
+
+def Print(
+    input_: Any,
+    data: Sequence[Any],
+    message: str | None = None,
+    first_n: int | None = None,
+    summarize: int | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """``input_``; prints ``data`` to standard error each time it is evaluated, on every tower.
+
+    Args:
+      message: goes before the values.
+      first_n: stop after that many times; negative or None: never.
+      summarize: how many entries of each value, by default 3; negative: all.
+    """
+    inputs = [convert_to_tensor(input_), *(convert_to_tensor(d) for d in data)]
+    attrs = {
+        "message": message or "",
+        "first_n": -1 if first_n is None else first_n,
+        "summarize": 3 if summarize is None else summarize,
+        "_skip": 1,
+        "_count": [0],
+    }
+    return get_default_graph().add("Print", inputs, attrs, name or "Print").outputs[0]
+
+
+def _lower_print_v2(lowering: Lowering, op: Operation) -> list[Any]:
+    emit(lowering, op, op.attrs["_write"])
+    return []
+
+
+define(
+    "PrintV2",
+    nothing,
+    lower=_lower_print_v2,
+    stateful=True,
+    callback=True,
+    differentiable=False,
+    hidden=("_write", "_skip"),
+)
+
+
+def _entry(value: Any, quoted: bool) -> str:
+    """One element: floats with as many digits as they need, of the lengths that C's ``%g`` takes; strings in quotes."""
+    if isinstance(value, bytes):
+        text = value.decode(errors="replace")
+        return f'"{text}"' if quoted else text
+    kind = np.asarray(value).dtype
+    if kind.kind != "f" and "float" not in kind.name:
+        return entry(value)
+    wide, short, full = (np.float64, 15, 17) if kind == np.float64 else (np.float32, 6, 9)
+    text = f"{float(value):.{short}g}"
+    return text if wide(text) == wide(value) else f"{float(value):.{full}g}"
+
+
+def formatted(value: Any, summarize: int, quoted: bool) -> str:
+    array = np.asarray(value)
+    if array.ndim == 0:
+        return _entry(array[()], quoted)
+    formatter: Any = {"all": partial(_entry, quoted=True)}
+    edges = summarize if summarize >= 0 else max(array.size, 1)
+    with np.printoptions(threshold=0 if summarize >= 0 else sys.maxsize, edgeitems=edges, linewidth=sys.maxsize):
+        return np.array2string(array, formatter=formatter, separator=" ")
+
+
+def print_v2(*inputs: Any, **kwargs: Any) -> Operation | None:
+    """``tf.print``: prints its inputs, eagerly at once, in a graph or function each time the operation runs.
+
+    Args:
+      inputs: tensors, Python values and structures of them.
+      output_stream: ``sys.stderr`` (default) or ``sys.stdout``, a function of ``tf.logging`` (info, warning, error), or
+        ``"file://..."``: a file that is appended to.
+      summarize: how many entries from each end of a dimension, by default 3; -1: all.
+      sep, end: between the inputs (by default a space) and after them (a new line).
+      name: the operation's name.
+
+    Returns:
+      The operation; None eagerly.
+
+    Raises:
+      ValueError: another keyword, or another stream.
+    """
+    stream = kwargs.pop("output_stream", sys.stderr)
+    name = kwargs.pop("name", None)
+    summarize = kwargs.pop("summarize", None)
+    separator, end = kwargs.pop("sep", " "), kwargs.pop("end", None)
+    if kwargs:
+        raise ValueError(f"Unrecognized keyword arguments for tf.print: {kwargs}")
+    write = _writer(stream)
+    tensors = [x for x in nest.flatten(list(inputs)) if _is_printed_when_run(x)]
+
+    def show(*values: Any) -> None:
+        left = iter(values)
+        texts = [_text(x, left, 3 if summarize is None else summarize, quoted=len(inputs) > 1) for x in inputs]
+        write(separator.join(texts), "\n" if end is None else end)
+
+    graph = get_default_graph()
+    given: list[Any] = [convert_to_tensor(t) for t in tensors]
+    if graph.executing_eagerly:
+        show(*(t.numpy() for t in given))
+        return None
+    return graph.add("PrintV2", given, {"_write": show, "_skip": 0}, name or "PrintV2")
+
+
+def _is_printed_when_run(value: Any) -> bool:
+    return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
+
+
+class _Bare(str):
+    """A text that prints without quotes inside of structures."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> str:
+    """An input of ``tf.print``, with the next of ``values`` for each tensor in it.
+
+    Args:
+      quoted: whether a tensor that is one string has quotes around it.
+    """
+    if isinstance(value, str):
+        return value
+    if _is_printed_when_run(value):
+        return formatted(next(values), summarize, quoted)
+    leaves = [
+        _Bare(formatted(next(values), summarize, quoted=True)) if _is_printed_when_run(x) else x
+        for x in nest.flatten(value)
+    ]
+    return pprint.pformat(nest.pack_sequence_as(value, leaves))
+
+
+def _written(text: str, end: str, stream: Any) -> None:
+    """Writes all at once: replicas print from threads of their own."""
+    stream.write(text + end)
+    stream.flush()
+
+
+def _writer(stream: Any) -> Callable[[str, str], None]:
+    """What writes a text and its end."""
+    if isinstance(stream, str) and stream.startswith("file://"):
+        return partial(_append, stream.removeprefix("file://"))
+    if stream in (sys.stdout, sys.__stdout__):
+        return lambda text, end: _written(text, end, sys.stdout)
+    if stream in (sys.stderr, sys.__stderr__):
+        return lambda text, end: _written(text, end, sys.stderr)
+    levels = {"info": logs.info, "warning": logs.warning, "warn": logs.warning, "error": logs.error}
+    log = levels.get(getattr(stream, "__name__", ""))
+    if log is None:
+        raise ValueError(
+            f"Unsupported output stream {stream!r}: use sys.stderr, sys.stdout, tf.logging.info, tf.logging.warning, "
+            "tf.logging.error or 'file://' and a path."
+        )
+    return lambda text, end: log("%s", text)
+
+
+def _append(path: str, text: str, end: str) -> None:
+    with open(path, "a") as file:
+        file.write(text + end)

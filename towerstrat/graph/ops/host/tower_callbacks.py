@@ -1,0 +1,71 @@
+"""``tf.py_func`` inside of towers: Python that a device program calls while it runs, at every position."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+from jax import ShapeDtypeStruct
+from jax.experimental import io_callback
+
+from towerstrat.errors import OpError, UnsupportedError
+from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, of_strings
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.types import Array, int32
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.host.python_calls import called, raised
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    """The results, and the number of the exception that the function raised, 0 for none."""
+    return [*(Signature(kind, None) for kind in attrs["Tout"]), Signature(int32, ())]
+
+
+def _lower(lowering: Lowering, op: Operation) -> list[Array]:
+    *results, number = op.outputs
+    if of_strings(op) or not all(shapes.known(t.dims) for t in results):
+        raise UnsupportedError(
+            f"{op.name} (tf.py_func, created at {op.line}) is called while a program of towers runs: it takes and "
+            f"gives numbers of known shapes. Its results are {results}: call set_shape() on them."
+        )
+    kinds = [ShapeDtypeStruct(tuple(t.dims or ()), t.dtype.np) for t in (*results, number)]
+    values = [lowering.even(lowering.value(t), t) for t in op.inputs]
+
+    def call(*arrays: Any) -> list[Any]:
+        # A position that raised would leave the others waiting for it: the host raises after the program.
+        try:
+            found = called(op, [np.asarray(a) for a in arrays])
+            for kind, value in zip(kinds, found, strict=False):
+                if np.shape(value) != kind.shape:
+                    raise ValueError(f"a result has shape {list(np.shape(value))}, expected {list(kind.shape)}")
+        except Exception as error:
+            failures: list[OpError] = op.attrs["_failures"]
+            failures.append(raised(error, op))
+            return [*(np.zeros(kind.shape, kind.dtype) for kind in kinds[:-1]), np.int32(len(failures))]
+        return [*found, np.int32(0)]
+
+    made = io_callback(call, kinds, *map(jnp.asarray, values), ordered=False)
+    return [vary(value, lowering.axis) for value in made]
+
+
+def _raised(op: Operation, values: Sequence[Any]) -> Finding:
+    failures: list[OpError] = op.attrs["_failures"]
+    return Finding(values[-1] != 0, (values[-1],), lambda number: failures[int(number) - 1].message)
+
+
+define(
+    "PyFuncInPlace",
+    _rule,
+    lower=_lower,
+    check=Check(_raised, values=(), words=lambda op: 1, after=True),
+    stateful=True,
+    callback=True,
+    per_position=True,
+    differentiable=False,
+    hidden=("_func", "_failures"),
+)

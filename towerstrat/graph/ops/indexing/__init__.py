@@ -1,0 +1,1 @@
+"""Gathers, scatters, slices, segments, sorting and histograms."""

@@ -1,0 +1,444 @@
+"""Element-wise mathematics: arithmetic, comparison, logic, casts, and the operators of tensors."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from towerstrat.graph.ir.composite_values import Partitioned
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.op_registry import define_operator
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ir.types import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from towerstrat.graph.ops.building.op_builder import binary, one, pair, reserve, unary
+from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
+from towerstrat.graph.variables.variables import Variable
+
+_OF_SPARSE = ("Neg", "Square", "Sqrt", "Erf", "Tanh", "Sign")
+"""The element-wise types that keep 0: of a SparseTensor they are those of its values."""
+
+
+def _one_operand(type: str, name: str, words: str) -> Callable[..., Any]:
+    of_sparse = type in _OF_SPARSE
+
+    def function(x: Any, name: str | None = None) -> Any:
+        if of_sparse and isinstance(x, SparseTensor):
+            return x.with_values(unary(type, x.values, name))
+        if isinstance(x, Partitioned):
+            return x._map_flat(lambda values: unary(type, values, name))
+        return unary(type, x, name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"{words}, element by element."
+    return function
+
+
+def _two_operands(type: str, name: str, words: str) -> Callable[..., Any]:
+    def function(x: Any, y: Any, name: str | None = None) -> Any:
+        ragged = x if isinstance(x, Partitioned) else y if isinstance(y, Partitioned) else None
+        if ragged is not None:
+            return ragged._broadcast(lambda x, y: binary(type, x, y, name), x, y)
+        return binary(type, x, y, name)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (
+        f"{words}, element by element, shapes broadcast.\n\n"
+        "Raises:\n  TypeError: two tensors of different element types."
+    )
+    return function
+
+
+negative = _one_operand("Neg", "negative", "-x")
+square = _one_operand("Square", "square", "x * x")
+sqrt = _one_operand("Sqrt", "sqrt", "The square root")
+rsqrt = _one_operand("Rsqrt", "rsqrt", "1 / sqrt(x)")
+reciprocal = _one_operand("Reciprocal", "reciprocal", "1 / x")
+exp = _one_operand("Exp", "exp", "e to the power of x")
+expm1 = _one_operand("Expm1", "expm1", "exp(x) - 1, exact near zero")
+log = _one_operand("Log", "log", "The natural logarithm")
+log1p = _one_operand("Log1p", "log1p", "log(1 + x), exact near zero")
+sin = _one_operand("Sin", "sin", "The sine")
+cos = _one_operand("Cos", "cos", "The cosine")
+tan = _one_operand("Tan", "tan", "The tangent")
+asin = _one_operand("Asin", "asin", "The inverse sine")
+acos = _one_operand("Acos", "acos", "The inverse cosine")
+atan = _one_operand("Atan", "atan", "The inverse tangent")
+sinh = _one_operand("Sinh", "sinh", "The hyperbolic sine")
+cosh = _one_operand("Cosh", "cosh", "The hyperbolic cosine")
+tanh = _one_operand("Tanh", "tanh", "The hyperbolic tangent")
+asinh = _one_operand("Asinh", "asinh", "The inverse hyperbolic sine")
+acosh = _one_operand("Acosh", "acosh", "The inverse hyperbolic cosine")
+atanh = _one_operand("Atanh", "atanh", "The inverse hyperbolic tangent")
+sigmoid = _one_operand("Sigmoid", "sigmoid", "1 / (1 + exp(-x))")
+log_sigmoid = _one_operand("LogSigmoid", "log_sigmoid", "log(sigmoid(x)), exact far from zero")
+erf = _one_operand("Erf", "erf", "The error function")
+erfc = _one_operand("Erfc", "erfc", "1 - erf(x)")
+erfinv = _one_operand("Erfinv", "erfinv", "The inverse of erf")
+ndtri = _one_operand("Ndtri", "ndtri", "Where the standard normal distribution function is x")
+lgamma = _one_operand("Lgamma", "lgamma", "log(abs(gamma(x)))")
+digamma = _one_operand("Digamma", "digamma", "The derivative of lgamma")
+sign = _one_operand("Sign", "sign", "-1, 0 or 1 (NaN stays); a complex number's direction")
+floor = _one_operand("Floor", "floor", "The largest whole number not above x; no gradient")
+ceil = _one_operand("Ceil", "ceil", "The smallest whole number not below x; no gradient")
+rint = _one_operand("Rint", "rint", "The nearest whole number, halves to the even one; no gradient")
+is_nan = _one_operand("IsNan", "is_nan", "Whether x is NaN")
+is_inf = _one_operand("IsInf", "is_inf", "Whether x is infinite")
+is_finite = _one_operand("IsFinite", "is_finite", "Whether x is neither infinite nor NaN")
+logical_not = _one_operand("LogicalNot", "logical_not", "Not x")
+
+add = _two_operands("Add", "add", "x + y")
+subtract = _two_operands("Sub", "subtract", "x - y")
+multiply = _two_operands("Mul", "multiply", "x * y")
+realdiv = _two_operands("RealDiv", "realdiv", "x / y of floats")
+floormod = mod = _two_operands("FloorMod", "floormod", "The remainder of division, with the divisor's sign")
+truncatediv = _two_operands("TruncateDiv", "truncatediv", "x / y without its fraction; no gradient")
+truncatemod = _two_operands("TruncateMod", "truncatemod", "The remainder of division, with x's sign; no gradient")
+maximum = _two_operands("Maximum", "maximum", "The larger one; a tie's gradient goes to x")
+minimum = _two_operands("Minimum", "minimum", "The smaller one; a tie's gradient goes to x")
+squared_difference = _two_operands("SquaredDifference", "squared_difference", "(x - y) squared")
+xlogy = _two_operands("Xlogy", "xlogy", "x * log(y), zero where x is zero")
+xlog1py = _two_operands("Xlog1py", "xlog1py", "x * log(1 + y), zero where x is zero")
+multiply_no_nan = _two_operands("MulNoNan", "multiply_no_nan", "x * y, zero where y is zero, whatever x is")
+xdivy = _two_operands("Xdivy", "xdivy", "x / y, zero where x is zero")
+less = _two_operands("Less", "less", "x < y")
+less_equal = _two_operands("LessEqual", "less_equal", "x <= y")
+greater = _two_operands("Greater", "greater", "x > y")
+greater_equal = _two_operands("GreaterEqual", "greater_equal", "x >= y")
+equal = _two_operands("Equal", "equal", "x == y")
+not_equal = _two_operands("NotEqual", "not_equal", "x != y")
+logical_and = _two_operands("LogicalAnd", "logical_and", "x and y")
+logical_or = _two_operands("LogicalOr", "logical_or", "x or y")
+bitwise_and = _two_operands("BitwiseAnd", "bitwise_and", "The bits set in both")
+bitwise_or = _two_operands("BitwiseOr", "bitwise_or", "The bits set in either")
+bitwise_xor = _two_operands("BitwiseXor", "bitwise_xor", "The bits set in one of both")
+left_shift = _two_operands("LeftShift", "left_shift", "x's bits moved left by y")
+right_shift = _two_operands("RightShift", "right_shift", "x's bits moved right by y, keeping a signed x's sign")
+
+
+def invert(x: Any, name: str | None = None) -> Tensor:
+    """Each bit of an integer flipped."""
+    return unary("Invert", x, name)
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """The angle of the point (x, y)."""
+    return binary("Atan2", y, x, name)
+
+
+def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The lower regularized incomplete gamma function."""
+    return binary("Igamma", a, x, name)
+
+
+def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The upper regularized incomplete gamma function."""
+    return binary("Igammac", a, x, name)
+
+
+def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
+    """The Hurwitz zeta function."""
+    return binary("Zeta", x, q, name)
+
+
+def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
+    """The derivative of order ``a`` of digamma."""
+    return binary("Polygamma", a, x, name)
+
+
+def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
+    """The regularized incomplete beta function."""
+    a, b = pair(a, b)
+    x, _ = pair(x, a)
+    return one("Betainc", (a, b, x), None, name)
+
+
+def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
+    """exp(-abs(x)) * bessel_i0(x)."""
+    return unary("BesselI0e", x, name or "bessel_i0e")
+
+
+def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
+    """exp(-abs(x)) * bessel_i1(x)."""
+    return unary("BesselI1e", x, name or "bessel_i1e")
+
+
+def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+    """The modified Bessel function of order 0."""
+    with get_default_graph().name_scope(name or "bessel_i0"):
+        x = convert_to_tensor(x)
+        return exp(abs(x)) * bessel_i0e(x)
+
+
+def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+    """The modified Bessel function of order 1."""
+    with get_default_graph().name_scope(name or "bessel_i1"):
+        x = convert_to_tensor(x)
+        return exp(abs(x)) * bessel_i1e(x)
+
+
+def abs(x: Any, name: str | None = None) -> Any:
+    """The absolute value; of a complex number its length, a float; of a SparseTensor that of its values."""
+    if isinstance(x, SparseTensor):
+        return x.with_values(abs(x.values, name))
+    name = reserve(get_default_graph(), name or "Abs")
+    x = convert_to_tensor(x, name=f"{name}x/")
+    return one("ComplexAbs" if x.dtype.is_complex else "Abs", (x,), None, name)
+
+
+def round(x: Any, name: str | None = None) -> Tensor:
+    """The nearest whole number, halves to the even one; no gradient. Integers are returned as they are."""
+    x = convert_to_tensor(x)
+    return x if x.dtype.is_integer else one("Round", (x,), None, name)
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x to the power of y."""
+    return binary("Pow", x, y, name or "Pow")
+
+
+def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
+    """Either x or y."""
+    x, y = pair(x, y, bool_)
+    return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
+
+
+# ---- division ------------------------------------------------------------------------------------------------------
+
+QUOTIENTS: dict[DType, DType] = {
+    uint8: float32, int8: float32, uint16: float32, int16: float32, int32: float64, int64: float64,
+    uint32: float64, uint64: float64
+}  # fmt: skip
+"""The type that integers are divided in."""
+
+
+def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y: integers of 32 and 64 bits become float64, smaller ones float32."""
+    name = reserve(get_default_graph(), name or "truediv")
+    x, y = pair(x, y, scope=name)
+    to = QUOTIENTS.get(x.dtype)
+    if to is not None:
+        x = one("Cast", (x,), {"DstT": to}, f"{name}Cast/")
+        y = one("Cast", (y,), {"DstT": to}, f"{name}Cast_1/")
+    return one("RealDiv", (x, y), None, name)
+
+
+def div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y as Python 2 divides: floored for integers."""
+    name = reserve(get_default_graph(), name or "div")
+    x, y = pair(x, y, scope=name)
+    return one("FloorDiv" if x.dtype.is_integer else "RealDiv", (x, y), None, name)
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y as Python 3 divides."""
+    return x / y if name is None else truediv(x, y, name)
+
+
+def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, floored; no gradient."""
+    return binary("FloorDiv", x, y, name or "floordiv")
+
+
+def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, floored; no gradient."""
+    return binary("FloorDiv", x, y, name)
+
+
+def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, zero where y is zero."""
+    return binary("DivNoNan", x, y, name or "div_no_nan")
+
+
+def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
+    """1 / x, zero where x is zero."""
+    with get_default_graph().name_scope(name or "reciprocal_no_nan") as scope:
+        x = convert_to_tensor(x, name="x")
+        return div_no_nan(constant(1, x.dtype, name="one"), x, name=scope)
+
+
+def erfcinv(x: Any, name: str | None = None) -> Tensor:
+    """The inverse of erfc, element by element."""
+    with get_default_graph().name_scope(name or "erfcinv"):
+        x = convert_to_tensor(x, name="start")
+        return -ndtri(0.5 * x) * np.sqrt(0.5).astype(x.dtype.np)
+
+
+def scalar_mul(scalar: Any, x: Any) -> Any:
+    """A scalar times a tensor or IndexedSlices.
+
+    Raises:
+      ValueError: the first argument is not a scalar.
+    """
+    scalar = convert_to_tensor(scalar, x.dtype, name="scalar")
+    if scalar.dims not in ((), None):
+        raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")
+    if isinstance(x, IndexedSlices):
+        return IndexedSlices(scalar * x.values, x.indices, x.dense_shape)
+    return scalar * x
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """The polynomial with coefficients ``coeffs`` (the highest power first) at x."""
+    with get_default_graph().name_scope(name or "polyval"):
+        x = convert_to_tensor(x, name="x")
+        if len(coeffs) < 1:
+            return one("ZerosLike", (x,))
+        parts = [convert_to_tensor(c, name=f"coeff_{i}") for i, c in enumerate(coeffs)]
+        result = parts[0]
+        for part in parts[1:]:
+            result = part + result * x
+        return result
+
+
+# ---- casts and complex numbers -------------------------------------------------------------------------------------
+
+
+def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
+    """The values as another element type: fractions are cut off, non-zero is True, a complex number's real part.
+
+    Takes tensors, and sparse forms whose values are cast.
+    """
+    to = as_dtype(dtype)
+    graph = get_default_graph()
+    if isinstance(x, Partitioned):
+        return x._map_flat(lambda values: cast(values, to, name))
+    if not isinstance(x, Tensor) and hasattr(x, "values") and hasattr(x, "indices") and hasattr(x, "dense_shape"):
+        return type(x)(indices=x.indices, values=cast(x.values, to, name), dense_shape=x.dense_shape)
+    name = reserve(graph, name or "Cast")
+    x = convert_to_tensor(x, name=f"{name}x/")
+    return x if x.dtype is to else graph.add("Cast", (x,), {"DstT": to}, name).outputs[0]
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """``cast`` with values outside of the new type's range set to its ends."""
+    with get_default_graph().name_scope(name or "saturate_cast") as scope:
+        value = convert_to_tensor(value, name="value")
+        to = as_dtype(dtype)
+        if value.dtype.min < to.min:
+            value = maximum(value, constant(np.asarray(to.min).astype(value.dtype.np), value.dtype, name="min"))
+        if value.dtype.max > to.max:
+            value = minimum(value, constant(_largest(value.dtype, to), value.dtype, name="max"))
+        return cast(value, to, name=scope)
+
+
+def _largest(source: DType, to: DType) -> Any:
+    """The largest value of ``source`` that ``to`` can hold."""
+    value = np.asarray(to.max).astype(source.np)
+    if source.is_floating and to.is_integer and int(value) > int(to.max):
+        value = np.nextafter(value, np.zeros((), source.np))
+    return value
+
+
+def _cast_to(dtype: DType, default: str, function: str) -> Callable[..., Any]:
+    def to(x: Any, name: str | None = default) -> Any:
+        return cast(x, dtype, name)
+
+    to.__name__ = to.__qualname__ = function
+    to.__doc__ = f"``cast(x, tf.{dtype.name})``."
+    return to
+
+
+to_float = _cast_to(float32, "ToFloat", "to_float")
+to_double = _cast_to(float64, "ToDouble", "to_double")
+to_int32 = _cast_to(int32, "ToInt32", "to_int32")
+to_int64 = _cast_to(int64, "ToInt64", "to_int64")
+to_bfloat16 = _cast_to(bfloat16, "ToBFloat16", "to_bfloat16")
+to_complex64 = _cast_to(complex64, "ToComplex64", "to_complex64")
+to_complex128 = _cast_to(complex128, "ToComplex128", "to_complex128")
+
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """real + i * imag, of float32 or float64 parts."""
+    return binary("Complex", real, imag, name)
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part; a real tensor is returned as it is."""
+    x = convert_to_tensor(input)
+    return one("Real", (x,), None, name) if x.dtype.is_complex else x
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part of a complex tensor; zeros of a real one."""
+    x = convert_to_tensor(input)
+    return one("Imag", (x,), None, name) if x.dtype.is_complex else one("ZerosLike", (x,), None, name)
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The angle of complex numbers; of a real tensor 0, as the original gives."""
+    x = convert_to_tensor(input)
+    return one("Angle", (x,), None, name) if x.dtype.is_complex else one("ZerosLike", (x,), None, name)
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate; a real tensor is returned as it is."""
+    x = convert_to_tensor(x)
+    if x.dtype.is_complex:
+        return one("Conj", (x,), None, name)
+    if x.dtype.is_floating or x.dtype.is_integer:
+        return x
+    raise TypeError(f"Expected numeric tensor, got dtype {x.dtype!r}")
+
+
+# ---- operators -----------------------------------------------------------------------------------------------------
+
+
+def add_operator(name: str, function: Callable[..., Any]) -> None:
+    """Gives tensors ``__name__`` and ``__rname__``; operations are named after the operator."""
+
+    def forward(x: Tensor, y: Any) -> Any:
+        if not isinstance(y, Tensor) and _has_own_reverse(x, y, f"__r{name}__"):
+            return NotImplemented
+        return function(x, y, name=name)
+
+    def backward(y: Tensor, x: Any) -> Any:
+        return function(x, y, name=name)
+
+    define_operator(f"__{name}__", forward)
+    define_operator(f"__r{name}__", backward)
+
+
+def _has_own_reverse(x: Tensor, y: Any, operator: str) -> bool:
+    """Whether y is of a type that no tensor can be made of and that knows what to do with a tensor at its left."""
+    if isinstance(y, SparseTensor | Partitioned):
+        return hasattr(y, operator)
+    if isinstance(y, Variable | int | float | builtins.complex | str | list | tuple | np.ndarray | np.generic):
+        return False
+    return hasattr(type(y), operator) and not hasattr(y, "dtype") and not hasattr(y, "__index__")
+
+
+for _operator, _function in (
+    ("add", add), ("sub", subtract), ("mul", multiply), ("truediv", truediv), ("floordiv", floordiv),
+    ("mod", mod), ("pow", pow), ("and", logical_and), ("or", logical_or), ("xor", logical_xor), ("div", div),
+):  # fmt: skip
+    add_operator(_operator, _function)
+define_operator("__neg__", lambda x: unary("Neg", x))
+define_operator("__abs__", abs)
+define_operator("__invert__", lambda x: unary("LogicalNot", x))
+define_operator("__lt__", lambda x, y: binary("Less", x, y))
+define_operator("__le__", lambda x, y: binary("LessEqual", x, y))
+define_operator("__gt__", lambda x, y: binary("Greater", x, y))
+define_operator("__ge__", lambda x, y: binary("GreaterEqual", x, y))

@@ -1,0 +1,1 @@
+"""Stages that all processes run together."""

@@ -1,0 +1,148 @@
+"""The stage of a run in which processes average gradients, and the values that they begin with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from towerstrat.errors import OutOfRangeError
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.mesh import on_one_device
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import string
+from towerstrat.graph.lowering.lowering_errors import DifferentShapes
+from towerstrat.graph.runtime.plans.plan import Stages
+from towerstrat.graph.runtime.plans.runner import Joint, Run, Runner
+from towerstrat.graph.variables.variables import GraphKeys
+from towerstrat.hosts.gradient_rendezvous import MEETING, Absence, Layout, Rows, Word
+from towerstrat.hosts.process_index import PEERS
+from towerstrat.platform import logs
+
+_IN_STEP = (
+    "%d processes train together: each step takes the mean of their gradients, and one global step is one round of all "
+    "of them. The original applied each worker's gradients as they came, and counted each of them."
+)
+_ALONE = (
+    "This session is connected to no cluster, so that this process, one of %d, trains on its own gradients alone. To "
+    "train together give the session the target of a tf.train.Server of a cluster of as many tasks."
+)
+
+
+class MeetingStage(Joint):
+    """Carries out one ``MeanOverWorkers``.
+
+    Args:
+      op: the operation.
+      stages: changes nothing: it has no bodies.
+    """
+
+    def __init__(self, op: Operation, stages: Stages):
+        self.op = op
+        self._names = (*op.attrs["dense"], *op.attrs["rows"])
+
+    def run(self, run: Run) -> None:
+        op = self.op
+        values = [run.values[t] for t in op.inputs]
+        if not run.session.meets:
+            if not PEERS.together:  # Else all do the same, and the gradients of one are the mean.
+                logs.log_first_n(logs.WARN, _ALONE, 1, PEERS.count)
+            run.values.update(zip(op.outputs, values, strict=True))
+            return
+        if op.attrs["asynchronous"]:
+            logs.log_first_n(logs.WARN, _IN_STEP, 1, PEERS.count)
+        run.settle_before()
+        share_values(run.session, op.graph, self._names)
+        count = len(op.attrs["dense"])
+        arrays = [on_one_device(value) for value in values]
+        rows = [Rows(*arrays[i : i + 2]) for i in range(count, len(arrays), 2)]
+        with taking_part(run, self):
+            dense, rows = MEETING.mean(self._layout(run, arrays), arrays[:count], rows)
+        run.values.update(zip(op.outputs, [*dense, *(part for each in rows for part in each)], strict=True))
+
+    def missed(self, run: Run, error: BaseException) -> None:
+        if (absence := absence_from(run, self, error)) is not None:
+            share_values(run.session, self.op.graph, self._names)
+            MEETING.miss(self._layout(run, None), absence)
+
+    def _layout(self, run: Run, arrays: Sequence[Any] | None) -> Layout:
+        """What is averaged. ``arrays``: this process's; None: it has none."""
+        attrs, inputs = self.op.attrs, self.op.inputs
+        names = self._names
+        shapes = list(attrs["shapes"])
+        for k, shape in enumerate(shapes):
+            if shape is not None and None not in shape:
+                continue
+            whole = k < len(attrs["dense"])
+            given = run.store.get(run.store.by_name()[names[k]]) if arrays is None or not whole else arrays[k]
+            shapes[k] = np.shape(given) if whole else np.shape(given)[1:]
+        kinds = [np.dtype(t.dtype.as_numpy_dtype).name for t in inputs]
+        count = len(attrs["dense"])
+        dense = tuple(zip(shapes[:count], kinds, strict=False))
+        return Layout(names, dense, tuple(zip(shapes[count:], kinds[count::2], kinds[count + 1 :: 2], strict=True)))
+
+
+@contextmanager
+def taking_part(run: Run, stage: Joint) -> Iterator[None]:
+    """Inside, a stage takes part in its round. What is raised there, all processes have heard."""
+    run.kept[stage] = False
+    yield
+    run.kept[stage] = True
+
+
+def absence_from(run: Run, stage: Joint, error: BaseException) -> Absence | None:
+    """What a process whose run has failed says in the round of a stage; None where it has nothing to say there.
+
+    One that has taken part in the round says in the next one that it fails.
+    """
+    if not run.session.meets or MEETING.over is not None or isinstance(error, DifferentShapes):
+        return None  # Of the last the session makes another plan.
+    word = Word.ENDED if isinstance(error, OutOfRangeError) else Word.FAILED
+    absence = Absence(word, f"{type(error).__name__}: {error}")
+    heard = run.kept.get(stage)
+    if heard is None:
+        return absence
+    if heard:
+        MEETING.fail_next(absence)
+    return None
+
+
+def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = None) -> None:
+    """Gives the variables of this process the values that the first process's have.
+
+    It happens once for each variable, before processes first meet about it, and each time that they make a session that
+    is ready to train.
+
+    Args:
+      runner: the session.
+      graph: whose variables, but for those that are local to a process.
+      names: variables that it happens for, unless they have been shared; None: it happens again.
+    """
+    origin = runner if runner.server is None else runner.server
+    if names is not None and origin.shared.issuperset(names):
+        return
+    cells = _cells(graph)
+    store = runner._store
+    if PEERS.index == 0:
+        held = {name: store.get(cell) for name, cell in cells.items() if store.get(cell) is not None}
+        MEETING.share({name: on_one_device(value) for name, value in held.items()})
+    else:
+        found = MEETING.share(None)
+        store.update({cells[name]: value for name, value in found.items() if name in cells})
+    origin.shared.update(cells, names or ())
+
+
+def wait_for_values(runner: Runner, graph: Graph, ops: Sequence[Operation]) -> None:
+    """Waits for the first process's values where a run of another asks which variables have some."""
+    if PEERS.index and any(op.type == "VarIsInitializedOp" for op in ops):
+        share_values(runner, graph, [v.cell.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)])
+
+
+def _cells(graph: Graph) -> dict[str, Cell]:
+    """The cells of the variables that all processes have together, by name."""
+    own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
+    cells = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
+    return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.per_position}

@@ -1,0 +1,1 @@
+"""Steps that run many at a time in one program."""

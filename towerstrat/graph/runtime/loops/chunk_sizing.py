@@ -1,0 +1,160 @@
+"""How many steps of a loop go into one device program, and which programs are under way."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+
+import jax
+
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.runtime.loops.input_chunks import PIECE_SECONDS
+from towerstrat.graph.runtime.programs.limits import LIMITS
+from towerstrat.hosts.consensus import AGREEMENT
+
+_PARTS = 32
+"""A program may start early, with part of its input: no smaller part of a run than one in so many."""
+_SCANNED = {"cpu": 1e-4}
+_SCANNED_ELSEWHERE = 5e-3
+"""Seconds of a step from which on a loop with a constant number of steps is no faster than one with a traced number.
+On the CPU the two differ by the evaluation of the loop's condition (7% of a step of 2 us, nothing of one of 30 us);
+on a GPU the host reads the condition in each step."""
+
+
+class Pace:
+    """The programs of one loop in one session: their sizes, from bytes and from the time that steps took so far.
+
+    Args:
+      axis: along which the loop runs, None: on one device.
+
+    Attributes:
+      seconds: of a step, None before one was timed.
+      shared: whether several processes run the programs together, which so have to be of the same sizes in all of them:
+        the first time that a step took in the first process is what all go by.
+      rooms: steps of a run -> how many steps' input its programs have room for.
+    """
+
+    def __init__(self, axis: Axis | None):
+        self.device = jax.local_devices()[0] if axis is None else axis.devices[0]
+        in_place = self.device.platform == "cpu" and (axis is None or not axis.mapped)
+        self.copies = 2 if in_place else 3
+        """Of a program's input there are at a time: the one that is used, the next one, and copies to devices."""
+        self.shared = axis is not None and axis.spans
+        self.seconds: float | None = None
+        self.rooms: dict[int, int] = {}
+        self._under_way: deque[tuple[jax.Array, int, float]] = deque()
+        self._finished = 0.0
+
+    # ---- sizes -------------------------------------------------------------------------------------------------
+
+    def fitting(self, step_bytes: int) -> int:
+        """How many steps' input fits into the budget, with all copies of it; at least one."""
+        return max(1, LIMITS.input_of(self.device) // self.copies // max(1, step_bytes))
+
+    def room(self, steps: int, step_bytes: int) -> int:
+        """For how many steps' input the programs of a run of ``steps`` have room: for all, or equal parts that fit.
+
+        What was compiled for longer runs serves shorter ones.
+        """
+        longer = min((n for n in self.rooms if n >= steps), default=None)
+        if longer is None:
+            self.rooms[steps] = _part(steps, self.fitting(step_bytes))
+        return self.rooms[steps if longer is None else longer]
+
+    def steps(self, left: int, room: int) -> int:
+        """How many of the steps that are left the next program should run: one, where none has been timed yet."""
+        if self.seconds is None:
+            self.settle(0)
+        if self.seconds is None:
+            return 1
+        if left <= room and left * self.seconds <= LIMITS.program_seconds:
+            return left
+        # Half of the limit: an interrupt is served when the program under way and the next one are done.
+        return _part(left, min(room, max(1, int(LIMITS.program_seconds / 2 / self.seconds))))
+
+    def ahead(self, left: int, room: int) -> int:
+        """How many steps' input to assemble while a program is under way."""
+        return min(left, room) if self.seconds is None else self.steps(left, room)
+
+    def worth_a_scan(self) -> bool:
+        """Whether steps are so short that a program with a constant number of them is faster."""
+        limit = _SCANNED.get(self.device.platform, _SCANNED_ELSEWHERE)
+        return self.seconds is not None and self.seconds < limit
+
+    def may_start(self, whole: int, steps: int) -> bool:
+        """Whether a program should rather start with the steps whose input is there: the device is idle, or soon.
+
+        Args:
+          whole: the steps of a run, or those that a program has room for where they are fewer.
+        """
+        return not self.shared and steps * _PARTS >= whole and (self.idle or self._idle_soon())
+
+    def most(self, wanted: int, left: int) -> int:
+        """How many steps a program may run at most, where the input of so many was assembled ahead."""
+        return wanted if self.shared else min(left, 2 * wanted)
+
+    # ---- programs under way -----------------------------------------------------------------------------------
+
+    def started(self, marker: jax.Array, steps: int, start: float) -> None:
+        """Notes a program under way.
+
+        Args:
+          marker: an output of it.
+          start: ``time.perf_counter()`` before it was called.
+        """
+        self._under_way.append((marker, steps, start))
+
+    def make_room(self, room: int) -> None:
+        """Waits until the input of the programs under way, but for the last one, leaves room for as much again."""
+        while len(self._under_way) > 1 and sum(steps for _, steps, _ in self._under_way) > room:
+            self._finish()
+
+    def settle(self, most: int) -> None:
+        """Waits until at most so many programs are under way."""
+        while len(self._under_way) > most:
+            self._finish()
+
+    @property
+    def idle(self) -> bool:
+        """Whether no program is under way, and it may be said: of programs that processes share no two see the same."""
+        if self.shared:
+            return False
+        while self._under_way and _is_ready(self._under_way[0][0]):
+            self._finish()
+        return not self._under_way
+
+    def _idle_soon(self) -> bool:
+        """Whether the only program under way is done, as it seems, before the next piece of input is there."""
+        if len(self._under_way) > 1 or self.seconds is None:
+            return False
+        _, steps, start = self._under_way[0]
+        return time.perf_counter() + PIECE_SECONDS > max(start, self._finished) + steps * self.seconds
+
+    def _finish(self) -> None:
+        """Waits for the program that started first, and learns from it how long a step takes."""
+        marker, steps, start = self._under_way.popleft()
+        waited = not _is_ready(marker)
+        try:
+            marker.block_until_ready()
+        except KeyboardInterrupt:
+            self._under_way.appendleft((marker, steps, start))
+            raise
+        now = time.perf_counter()
+        seconds = (now - max(start, self._finished)) / steps
+        self._finished = now
+        if self.shared:
+            self.seconds = AGREEMENT.first(seconds) if self.seconds is None else self.seconds
+            return
+        # Of a program that was done before anybody looked this is a bound from above.
+        if waited or self.seconds is None or seconds < self.seconds:
+            self.seconds = seconds
+
+
+def _is_ready(array: jax.Array) -> bool:
+    return bool(array.is_ready())  # type: ignore[attr-defined]
+
+
+def _part(number: int, most: int) -> int:
+    """The largest of the equal parts, as few as possible, that a number has with none above ``most``."""
+    return max(1, math.ceil(number / math.ceil(number / most))) if number > 0 else 1

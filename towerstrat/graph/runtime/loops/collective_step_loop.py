@@ -1,0 +1,242 @@
+"""Step loops that several processes run together, each with input of its own.
+
+A program runs as many steps as all processes have input for, which it finds itself, and says how many these were. What
+a process had more goes back to its source. Only where that is fewer than wanted do the processes tell each other why.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.runtime.loops.collective_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder, Source
+from towerstrat.graph.runtime.loops.step_loop_stage import Kept, LoopStage, noted
+from towerstrat.graph.runtime.loops.step_program import NONE_BAD, Behind, StepsProgram
+from towerstrat.graph.runtime.plans.plan import Stages
+from towerstrat.graph.runtime.plans.runner import Run
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.platform.accounts import ACCOUNTS
+
+
+def step_stage(op: Operation, stages: Stages) -> LoopStage:
+    """The stage of a step loop: of one process, or of several together."""
+    axis = op.attrs["axis"]
+    return SharedLoop(op, stages) if axis is not None and axis.spans else LoopStage(op, stages)
+
+
+class _Under(NamedTuple):
+    """A program under way, of which nobody has looked how many steps it ran.
+
+    Attributes:
+      every, results: values of each step, and after the last one.
+      record: of failed checks. bad: the step in which one has failed, -1 for none, also where nothing is checked.
+      ran: how many steps it ran. short: whether these are fewer than wanted.
+    """
+
+    program: StepsProgram
+    chunk: Chunk
+    every: Sequence[Array]
+    results: Sequence[Array]
+    record: Array
+    bad: Array
+    ran: Array
+    short: Array
+    wanted: int
+
+
+class _Course:
+    """What a run of a loop has done so far.
+
+    Attributes:
+      done: steps that are done, of programs that somebody has looked at.
+      stacks: the values of each step, one entry for each program. results: those of the last step.
+      closed: the chunk whose program ran fewer steps than wanted, and how many; None where none has.
+    """
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.stacks: list[Sequence[Array]] = []
+        self.results: Sequence[Array] = ()
+        self.closed: tuple[Chunk, int] | None = None
+
+
+class SharedLoop(LoopStage):
+    """One ``StepLoop`` operation in a plan, which several processes run together."""
+
+    def _iterate(self, run: Run, kept: Kept, source: Source, iterations: int) -> Sequence[Array]:
+        """The outputs after all steps. One program is under way while the input of the next one is assembled."""
+        course, under = _Course(), deque[_Under]()
+        try:
+            self._go(run, kept, source, iterations, course, under)
+        finally:
+            self._look(kept.feeder, source, under, course, 0)
+        if self.every:
+            with run.session.unlocked():
+                jax.block_until_ready(course.results)
+        return [*course.results, *(self._joined(p, x) for x, *p in zip(self.every, *course.stacks, strict=True))]
+
+    def _go(
+        self, run: Run, kept: Kept, source: Source, iterations: int, course: _Course, under: deque[_Under]
+    ) -> None:  # fmt: skip
+        """Runs all steps, or those before the end of the data of some process where that is enough.
+
+        Raises:
+          OutOfRangeError: some process' data ended. Exception: some process' pipeline raised it.
+        """
+        feeder, pace = kept.feeder, kept.pace
+        room = pace.room(iterations, self._step_bytes(feeder, source))
+        asked = 0
+        while asked < iterations:
+            wanted = pace.steps(iterations - asked, room)
+            chunk = feeder.take(source, wanted, wanted, room, _never)
+            if self._have_shapes(feeder, source, chunk):
+                under.append(self._begin(run, kept, source, chunk, wanted, under))
+                asked += wanted
+                if not chunk.closed:
+                    feeder.look_ahead(source, pace.ahead(iterations - asked or iterations, room), room, _never)
+                self._look(feeder, source, under, course, 1 if asked < iterations else 0)
+            else:
+                self._look(feeder, source, under, course, 0)
+                course.closed = course.closed or (chunk, 0)
+            if course.closed is not None:
+                asked = course.done  # What was begun behind it has run no step.
+                if self._ends(source, course, iterations):
+                    return
+
+    def _step_bytes(self, feeder: Feeder, source: Source) -> int:
+        """Bytes of a step's input, of the process that has most of them."""
+        assert self.axis is not None
+        own = feeder.step_bytes(source)
+        if not feeder.uneven:
+            return own // max(1, len(self.axis.own)) * self.axis.most if self.whole else own
+        return max(int(text) for text in AGREEMENT.all_of(str(own)))
+
+    def _have_shapes(self, feeder: Feeder, source: Source, chunk: Chunk) -> bool:
+        """Whether there are buffers for a program. Where shapes are not known beforehand the processes compare them.
+
+        Raises:
+          ValueError: they differ.
+        """
+        if not feeder.uneven:
+            return True
+        mine = [list(buffer.shape[2:]) for buffer in chunk.buffers] if chunk.steps else None
+        found = [json.loads(text) for text in AGREEMENT.all_of(json.dumps(mine))]
+        known = {process: shapes for process, shapes in enumerate(found) if shapes is not None}
+        if not known:
+            return False
+        first = next(iter(known))
+        other = next((process for process, shapes in known.items() if shapes != known[first]), None)
+        if other is not None:
+            feeder.put_back(source, chunk, 0)
+            raise ValueError(
+                f"{self.op.name} (created at {self.op.line}): towers need batches of one shape in each step, got "
+                f"{known[first]} in process {first} and {known[other]} in process {other}. Use batch(..., "
+                "drop_remainder=True)."
+            )
+        if mine is None:
+            assert self.axis is not None
+            lead = (chunk.room, len(self.axis.own) if self.whole else self.axis.size)
+            chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(known[first], feeder.dtypes, strict=True)]
+        return True
+
+    def _begin(
+        self, run: Run, kept: Kept, source: Source, chunk: Chunk, wanted: int, under: Sequence[_Under]
+    ) -> _Under:  # fmt: skip
+        """Begins the program of a chunk, which runs no step where one before it ran fewer than wanted, or failed."""
+        pace = kept.pace
+        program: StepsProgram | None = None
+        bad, short = (under[-1].bad, under[-1].short) if under else (NONE_BAD, np.asarray(False))
+        try:
+            pace.settle(1)
+            program, inputs = self.program(run, kept.programs, chunk, False, bad, Behind(wanted, short))
+            start = time.perf_counter()
+            made, record = program(run.store, inputs)
+        except BaseException:
+            if program is None or not program.ran:
+                kept.feeder.put_back(source, chunk, 0)
+            raise
+        pace.started(record, wanted, start)
+        pace.make_room(chunk.room)
+        ACCOUNTS.steps += chunk.steps
+        *made, ran, short = made
+        if self.checked:
+            *made, bad = made
+        count = len(self.every)
+        return _Under(program, chunk, made[:count], made[count:], record, bad, ran, short, wanted)
+
+    def _look(self, feeder: Feeder, source: Source, under: deque[_Under], course: _Course, most: int) -> None:
+        """Looks at programs that were begun until at most so many are left, or one ran fewer steps than wanted.
+
+        Raises:
+          InvalidArgumentError: a check has failed. The input of all steps behind it goes back.
+        """
+        while len(under) > most:
+            first = under.popleft()
+            error = first.program.error(first.record)
+            if error is not None:
+                step = course.done + int(first.bad)
+                self._give_back(feeder, source, under, first.chunk, int(first.bad) + 1)
+                raise InvalidArgumentError(
+                    None, error.op,
+                    f"{error.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after "
+                    f"the {step} steps before it.",
+                )  # fmt: skip
+            ran = int(first.ran)
+            if ran:
+                course.stacks.append([self._first(x, s, ran) for x, s in zip(self.every, first.every, strict=True)])
+                course.results = first.results
+                course.done += ran
+            if ran < first.wanted:
+                course.closed = (first.chunk, ran)
+                self._give_back(feeder, source, under, first.chunk, ran)
+
+    def _give_back(self, feeder: Feeder, source: Source, under: deque[_Under], chunk: Chunk, first: int) -> None:
+        """Returns the input behind a step of a chunk."""
+        if source.lender is not None:
+            source.lender.give_back(source)
+        while under:
+            feeder.put_back(source, under.pop().chunk, 0)
+        if first < chunk.steps:
+            feeder.put_back(source, chunk, first)
+
+    def _ends(self, source: Source, course: _Course, iterations: int) -> bool:
+        """Whether the loop is over, since some process' data has ended; if not, shapes have changed.
+
+        Raises:
+          OutOfRangeError: there was no step, or all are needed. Exception: some process' pipeline has raised it.
+        """
+        assert course.closed is not None
+        (chunk, ran), course.closed = course.closed, None
+        state = THERE if ran < chunk.steps else FAILED if chunk.error else ENDED if chunk.at_end else THERE
+        error = noted(chunk.error, self.op) if state == FAILED and chunk.error is not None else None
+        try:
+            states = raise_first_failure(state, error)
+        except BaseException:
+            if state == THERE:
+                source.skip_failed()
+            raise
+        if ENDED not in states:
+            return False
+        if course.done and self.op.attrs["partial"]:
+            return True
+        who = who_ended(states)
+        raise OutOfRangeError(
+            None,
+            self.op,
+            f"End of sequence{who}: {course.done} of {iterations} steps had their data and are done; their state is "
+            "kept.",
+        )
+
+
+def _never(steps: int) -> bool:
+    return False

@@ -1,0 +1,572 @@
+"""Loops whose bodies take elements of datasets: many iterations in one device program, the input assembled ahead."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Callable, Container, Mapping, Sequence, Set
+from functools import partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import InvalidArgumentError, OutOfRangeError
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.types import Array, resource, string
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.lowering.error_records import failed_anywhere
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTrips
+from towerstrat.graph.ops.control.regions import EndOfLoop
+from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten
+from towerstrat.graph.ops.control.while_lowering import Changes, Loop
+from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder, Source
+from towerstrat.graph.runtime.loops.step_program import NONE_BAD
+from towerstrat.graph.runtime.plans.host_control_flow_stage import HostLoop
+from towerstrat.graph.runtime.plans.plan import Stages, is_constant, needs_host
+from towerstrat.graph.runtime.plans.runner import Run
+from towerstrat.graph.runtime.programs.device_program import Program, tensor_spec
+from towerstrat.graph.runtime.programs.program_cache import Compiled, Given, to_host
+
+_OPEN_STEPS = 1024
+"""Iterations of one program, in a loop that goes on to the end of the data."""
+_TESTED_STEPS = 16
+"""Iterations of one program, in a loop whose condition the device evaluates."""
+_ALONE = 2
+"""Iterations in a row that no program can run, after which the host runs the rest one by one."""
+
+
+def loop_stage(op: Operation, stages: Stages) -> HostLoop:
+    """The stage of a loop with operations of the host in it: chunk by chunk where all they do is take elements."""
+    return DataLoop(op, stages) if _only_takes(op) else HostLoop(op, stages)
+
+
+def _only_takes(op: Operation) -> bool:
+    cond, body = op.bodies
+    if any(needs_host(inner) for inner in cond.needed) or any(has_effect(inner) for inner in cond.needed):
+        return False
+    for inner in body.needed:
+        taking = "takes" in inner.attrs
+        if needs_host(inner) and (not taking or any(body.encloses(t.op.block) for t in inner.inputs)):
+            return False
+        if any(t.dtype is string for t in (*inner.outputs, *inner.inputs)) and not (taking and not inner.outputs):
+            return False
+        if _dynamic(inner):
+            return False
+    return True
+
+
+def _dynamic(op: Operation) -> bool:
+    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
+
+
+class _Feed:
+    """What a loop's body takes of one iterator in each iteration.
+
+    Attributes:
+      takes: its operations, in order; their outputs are alike.
+    """
+
+    def __init__(self, takes: Sequence[Operation]):
+        self.takes = takes
+        parts = takes[0].outputs
+        self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.spans else None
+        """Along which processes have the parts of their own positions, None where each has all."""
+        self.varying = [t.varies for t in parts]
+        self.shapes = [_stored(t, takes[0].axis) for t in parts]
+        self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], len(takes))
+
+    def placed(self, chunk: Chunk) -> Sequence[Array]:
+        """A chunk's buffers; where processes have parts of their own, on the devices of all."""
+        if self.axis is None:
+            return chunk.buffers
+        pairs = zip(chunk.buffers, self.varying, strict=True)
+        return [self.axis.spread(np.asarray(b), 2) if varying else b for b, varying in pairs]
+
+
+def _stored(tensor: Tensor, axis: Axis | None) -> Any:
+    """The shape of a component as the source gives it: with a part for each position where it differs by position."""
+    if not tensor.varies or axis is None or tensor.dims is None:
+        return tensor.dims
+    return (len(axis.own), *tensor.dims)
+
+
+class _Begun:
+    """The last program of a loop, at whose check nobody has looked.
+
+    Attributes:
+      found: waits for it, and says what failed.
+      bad: the iteration in which a check has failed, -1 for none: a program that takes it runs nothing after a failure.
+      behind: the program that took it.
+      sources, taken: of its input.
+    """
+
+    def __init__(
+        self, found: Callable[[], _Failed | None], bad: Array, sources: Sequence[Source], taken: Sequence[Chunk]
+    ):
+        self.found = found
+        self.bad = bad
+        self.behind: _Begun | None = None
+        self.sources = sources
+        self.taken = taken
+
+
+class DataLoop(HostLoop):
+    """A loop whose only operations of the host take elements of datasets: a device runs its iterations.
+
+    Attributes:
+      feeds: what it takes, one for each iterator.
+      mixed: whether one iterator is taken from in ways that no single buffer can serve.
+    """
+
+    def __init__(self, op: Operation, stages: Stages):
+        super().__init__(op, stages)
+        groups: dict[Tensor, list[Operation]] = {}
+        for inner in op.bodies[1].needed:
+            if "takes" in inner.attrs:
+                groups.setdefault(inner.inputs[0] if inner.inputs else inner.outputs[0], []).append(inner)
+        self.feeds = [_Feed(takes) for takes in groups.values()]
+        self.mixed = any(len({_signature(o) for o in feed.takes}) > 1 for feed in self.feeds)
+        self.optional = any(inner.attrs["takes"] == "optional" for takes in groups.values() for inner in takes)
+        self.taking = {inner for feed in self.feeds for inner in feed.takes}
+        self.uneven = any(feed.feeder.uneven for feed in self.feeds)
+        self.checked = op.checks
+        self._compiled: Compiled[_DataLoopProgram] | None = None
+        self.pace = Pace(self.axis)
+
+    def _handles(self) -> set[Tensor]:
+        return {t for inner in self.taking for t in inner.inputs}
+
+    def compiled(self, fed: Container[Tensor] = ()) -> Compiled[_DataLoopProgram]:
+        """The loop's programs, in a run with such feeds."""
+        if self._compiled is None:
+            handles = self._handles()
+            inputs = [t for t in self.op.inputs[self.size :] if t.dtype is not resource and t not in handles]
+            constants = [t for t in inputs if is_constant(t, fed)]
+            what = f"The loop {self.op.name} (created at {self.op.line})"
+            cells = dict.fromkeys([*self.op.reads, *self.op.writes])
+            self._compiled = Compiled(what, inputs, cells, constants)
+        return self._compiled
+
+    def run(self, run: Run) -> None:
+        total = self.count(run)
+        values = self.initial(run)
+        sources = [self._source(run, feed) for feed in self.feeds]
+        shared = any(feed.axis is not None for feed in self.feeds)
+        same = len({id(getattr(s, "resource", s)) for s in sources}) < len(sources)
+        if self.mixed or same or (shared and self.optional):
+            self.run_from(run, values, 0, total)
+            return
+        # The device evaluates the condition before each iteration where the host cannot count them beforehand.
+        tested = total is None and not self.endless
+        # A live pipeline reads variables as the iterations before left them, so none of its elements is made early.
+        ahead = not any(s.live for s in sources) and not self.optional
+        room = self._room(sources, total)
+        done = alone = 0
+        try:
+            while total is None or done < total:
+                left = room if total is None else total - done
+                taken = self._take(sources, left, room)
+                steps = self._together(taken)
+                left = room if total is None else total - done - steps or total
+                meanwhile = partial(self._look_ahead, sources, left, room) if ahead else _nothing
+                values, ran = self._chunk(run, sources, taken, values, steps, tested, meanwhile, done + steps == total)
+                done += ran
+                if ran:
+                    alone = 0
+                    if tested and ran < steps:
+                        break
+                    continue
+                # What no program can run is one iteration on the host: the end of the data, an exception of the
+                # pipeline, loop variables that change their shape. A Python loop would meet each of them just there.
+                if tested and not self.goes_on(run, values, done):
+                    break
+                values = self.iterate(run, values)
+                done += 1
+                # Where processes have no input in common they may go on until all have ended, with no other chunk.
+                alone += bool(steps) or shared
+                if alone > _ALONE:
+                    self.run_from(run, values, done, total)
+                    return
+        except EndOfLoop:
+            pass
+        except OutOfRangeError as error:
+            of = "" if total is None else f" of {total}"
+            raise OutOfRangeError(
+                None, error.op, f"{error.message}: {done}{of} turns of the loop {self.op.name} (created at "
+                f"{self.op.line}) had their data and are done; their state is kept."
+            ) from None  # fmt: skip
+        self.finish(run, values, done)
+
+    # ---- input -----------------------------------------------------------------------------------------------
+
+    def _source(self, run: Run, feed: _Feed) -> Source:
+        first = feed.takes[0]
+        values = [to_host(run.values[t]) for t in first.inputs]
+        source: Source = first.attrs["source"](run.session, first, values)
+        return source
+
+    def _room(self, sources: Sequence[Source], total: int | None) -> int:
+        """How many iterations' input a program has room for."""
+        if any(s.live for s in sources):
+            return 1
+        size = sum(feed.feeder.step_bytes(s) for feed, s in zip(self.feeds, sources, strict=True))
+        for axis in self._shared_along():
+            size = int(axis.told([min(size, np.iinfo(np.int32).max)]).max())
+        fitting = self.pace.fitting(size)
+        if total is None:
+            return min(fitting, _OPEN_STEPS if self.endless else _TESTED_STEPS)
+        wanted = min(_power(fitting + 1) // 2, _power(total))
+        # What was compiled for somewhat longer runs serves shorter ones.
+        room = next((r for r in sorted(self.pace.rooms) if wanted <= r <= 4 * wanted), wanted)
+        self.pace.rooms[room] = room
+        return room
+
+    def _take(self, sources: Sequence[Source], left: int, room: int) -> list[Chunk]:
+        """The input of the next program."""
+        wanted = self.pace.steps(left, room)
+        if len(self.feeds) > 1:
+            return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
+        feed, source = self.feeds[0], sources[0]
+        return [
+            feed.feeder.take(
+                source, wanted, self.pace.most(wanted, left), room, partial(self.pace.may_start, min(left, room))
+            )
+        ]
+
+    def _shared_along(self) -> list[Axis]:
+        """The axis along which processes have parts of the input of their own, if they do."""
+        return list({feed.axis: None for feed in self.feeds if feed.axis is not None})
+
+    def _together(self, taken: Sequence[Chunk]) -> int:
+        """How many iterations' input there is: in all processes, and of the same shapes."""
+        steps = min(chunk.steps for chunk in taken)
+        for axis in self._shared_along():
+            shapes = [[b.shape[3:] for b in chunk.buffers] for chunk in taken]
+            told = axis.told([steps, zlib.crc32(repr(shapes).encode()) & 0x7FFFFFFF])
+            steps = int(told[:, 0].min()) if len(set(told[:, 1])) == 1 else 0
+        return steps
+
+    def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:
+        steps = self.pace.ahead(left, room)
+        enough = _never if len(self.feeds) > 1 else lambda steps: self.pace.idle
+        for feed, source in zip(self.feeds, sources, strict=True):
+            feed.feeder.look_ahead(source, steps, room, enough)
+
+    # ---- programs --------------------------------------------------------------------------------------------
+
+    def _chunk(
+        self,
+        run: Run,
+        sources: Sequence[Source],
+        taken: Sequence[Chunk],
+        values: list[Array],
+        steps: int,
+        tested: bool,
+        meanwhile: Callable[[], None],
+        last: bool,
+    ) -> tuple[list[Array], int]:
+        """The loop variables after the iterations of a chunk, and how many there were. The rest of the input goes back.
+
+        None where the first iteration cannot be part of a program.
+
+        Args:
+          meanwhile: what to do with the input behind the chunk while the device works, where all of the chunk is used.
+          last: whether it ends the loop; whoever carries the run out looks then whether a check has failed.
+        """
+        program: _DataLoopProgram | None = None
+        used: int | None = None
+        whole = not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken)
+        try:
+            self.pace.settle(1)
+            before = self._before(run) if whole and last else None
+            if before is None:
+                run.settle_before()
+            if steps:
+                buffers = [b for feed, chunk in zip(self.feeds, taken, strict=True) for b in feed.placed(chunk)]
+                bad = NONE_BAD if before is None else before.bad
+                program, inputs = self._program(run, buffers, values, steps, tested, bad)
+            if program is None:
+                return values, 0
+            start = time.perf_counter()
+            program.step_count = steps
+            outputs, record = program(run.store, inputs)
+            used = steps
+            *changed, ran, bad = outputs
+            begun = _Begun(partial(self._error, program, record, bad), bad, sources, taken)
+            if before is not None:
+                before.behind = begun
+            self.pace.started(record, steps, start)
+            self.pace.make_room(taken[0].room)
+            run.settle_before()  # this program is behind the other, whose input makes room for what comes next
+            if whole:
+                meanwhile()
+            if tested:
+                used = int(ran)
+            if whole and last:
+                self._leave(run, begun)
+            elif (failed := begun.found()) is not None:
+                used = used if failed.turn is None else failed.turn + 1
+                raise failed.error
+            values = list(values)
+            for i, value in zip(program.changing, changed, strict=True):
+                values[i] = value
+            return values, used
+        finally:
+            if used is None:
+                used = steps if program is not None and program.ran else 0
+            self._put_back(sources, taken, used)
+
+    def _put_back(self, sources: Sequence[Source], taken: Sequence[Chunk], used: int) -> None:
+        """Returns the input of a chunk that was not used."""
+        for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
+            if used < chunk.steps and source.lender is not None:
+                source.lender.give_back(source)  # what is behind the chunk goes back before the chunk's own
+            feed.feeder.put_back(source, chunk, used)
+
+    def _leave(self, run: Run, begun: _Begun) -> None:
+        """Leaves the check of the last program to whoever carries the run out."""
+        run.kept[self] = begun
+        run.writes = self.op.writes
+        run.checks.append(partial(self._settled, begun))
+
+    def _before(self, run: Run) -> _Begun | None:
+        """The last program of the run before, where it is one of this loop and nobody has looked at its check."""
+        return None if run.before is None else run.before.kept.get(self)
+
+    def _settled(self, begun: _Begun) -> InvalidArgumentError | None:
+        """The error of the last program of a run, after whose failed iteration the input goes back."""
+        failed = begun.found()
+        if failed is not None and failed.turn is not None:
+            if begun.behind is not None:
+                self._put_back(begun.behind.sources, begun.behind.taken, 0)
+            self._put_back(begun.sources, begun.taken, failed.turn + 1)
+        begun.taken, begun.behind = (), None
+        return None if failed is None else failed.error
+
+    def _error(self, program: _DataLoopProgram, record: Array, bad: Array) -> _Failed | None:
+        """What failed in a program. Waits for it."""
+        error = program.error(record)
+        if error is None:
+            return None
+        inside = int(bad) >= 0
+        return _Failed(self._in_words(error, inside), int(bad) if inside else None)
+
+    def _in_words(self, error: InvalidArgumentError, inside: bool) -> InvalidArgumentError:
+        """The error of a check that failed inside of an iteration, or in the condition after one."""
+        where = "in a turn" if inside else "in the condition"
+        return InvalidArgumentError(
+            None, error.op,
+            f"{error.message}\n  {where} of the loop {self.op.name}; the state is that after the turn before it.",
+        )  # fmt: skip
+
+    def _program(
+        self, run: Run, buffers: Sequence[Array], values: Sequence[Array], steps: int, tested: bool, bad: Array
+    ) -> tuple[_DataLoopProgram | None, list[Array]]:
+        """The program of a chunk, compiled before its input counts as taken, and what it is called with.
+
+        Args:
+          bad: the iteration of the program before in which a check has failed, -1 for none.
+        """
+        compiled = self.compiled(run.static)
+        arrays = [v for v in values if not isinstance(v, Unwritten)]
+        if any(isinstance(v, Uneven) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
+            return None, []
+
+        def make(given: Given, trips: Mapping[Operation, int]) -> _DataLoopProgram:
+            present = compiled.present(run.store, self.op)
+            return _DataLoopProgram(self, given.tensors, given.known, values, len(buffers), present, tested)
+
+        form = (tested, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
+        more = [*arrays, *buffers, np.asarray(steps, np.int32), *((bad,) if self.checked else ())]
+        refusals = (Changes, Grows, NeedsTrips, NeedsStatic)
+        return compiled.find(run.values, run.store, make, more, form, refusals=refusals)
+
+
+class _Failed(NamedTuple):
+    """A check that failed in a program.
+
+    Attributes:
+      turn: the iteration; None: it was in the condition.
+    """
+
+    error: InvalidArgumentError
+    turn: int | None
+
+
+def _signature(op: Operation) -> Any:
+    return (op.attrs["takes"] == "optional", tuple([(t.dtype, t.dims) for t in op.outputs]))
+
+
+def _never(steps: int) -> bool:
+    return False
+
+
+def _nothing() -> None:
+    pass
+
+
+def _power(number: int) -> int:
+    """The smallest power of two that is not less."""
+    return 1 << max(0, number - 1).bit_length()
+
+
+class _BufferedLoop(Loop):
+    """A loop that is given the elements which its next iteration takes.
+
+    Attributes:
+      elements: output of a taking operation -> its value.
+      record_size: elements of the record of failed checks, 0 where the loop checks nothing.
+      failed: whether a check failed in the iteration evaluated last; None: none can.
+    """
+
+    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Array], taking: set[Operation]):
+        super().__init__(lowering, op, initial)
+        self.taking = taking
+        self.elements: dict[Tensor, Any] = {}
+        self.record_size = 0
+        self.failed: Any = None
+
+    def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
+        """One iteration: where a check fails in it, the state is that before it."""
+        child.values.update(self.elements)
+        if not self.record_size:
+            super().run_body(child, self.taking | but)
+            return
+        before = dict(child.state)
+        child.begin_step(self.record_size)
+        super().run_body(child, self.taking | but)
+        self.failed = child.failed()
+        for cell in self.op.writes:
+            child.state[cell] = child.restored(cell, before[cell])
+
+
+class _DataLoopProgram(Program):
+    """The device program of one chunk: as many iterations as it is told, or as the condition says.
+
+    Attributes:
+      changing: the places of the loop variables among its outputs, which are followed by the number of iterations and
+        the first in which a check failed, -1 for none.
+    """
+
+    def __init__(
+        self, stage: DataLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
+        buffers: int, present: Container[Cell], tested: bool,
+    ):  # fmt: skip
+        self.stage = stage
+        self.arguments = arguments
+        self.known = known
+        self.fixed = {i: v for i, v in enumerate(values) if isinstance(v, Unwritten)}
+        self.tested = tested
+        self.changing: list[int] = []
+        specs = [tensor_spec(t) for t in arguments]
+        specs += [tensor_spec(t) for i, t in enumerate(stage.body_vars) if i not in self.fixed]
+        specs += ["iterations" if varying else "same" for feed in stage.feeds for varying in feed.varying]
+        self.buffers = buffers
+        specs += ["same"] * (2 if stage.checked else 1)
+        super().__init__([stage.op], self._evaluate, specs, [], present, {}, atomic=False)
+
+    def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
+        stage = self.stage
+        rest = iter(values)
+        given = dict(zip(self.arguments, islice(rest, len(self.arguments)), strict=True))
+        initial: list[Any] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
+        buffers = list(islice(rest, self.buffers))
+        steps = next(rest)
+        before = jnp.asarray(next(rest) if stage.checked else NONE_BAD)
+        lowering.values.update({**self.known, **given})
+        loop = _BufferedLoop(lowering, stage.op, initial, stage.taking)
+        loop.elements = self._elements(buffers, np.int32(0))
+        loop.shape_arrays()
+        self.changing = list(loop.changing)
+        self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
+        loop.record_size = self.record_size
+
+        # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
+        checked = self.tested and loop.cond_acts
+
+        def goes_on(carry: Any) -> Any:
+            if not checked:
+                return jnp.ones((), jnp.bool_), carry
+            going, carry = loop.test(carry)
+            return going & jnp.logical_not(failed_anywhere(carry[2][loop.cells.index(FAULT)], self.axis)), carry
+
+        def test(state: Any) -> Any:
+            number, bad, (going, carry) = state
+            going = (number < steps) & (bad < 0) & going
+            return going & loop.test(carry)[0] if self.tested and not checked else going
+
+        def iterate(state: Any) -> Any:
+            number, bad, (_, carry) = state
+            loop.elements = self._elements(buffers, number)
+            after = loop.step(carry)
+            if loop.failed is not None:
+                bad = jnp.where(loop.failed, number, bad)
+            return number + np.int32(1), bad, goes_on(after)
+
+        start = (jnp.zeros((), jnp.int32), before, goes_on(loop.start()))
+        number, bad, (_, (_, changed, state)) = lax.while_loop(test, iterate, start)
+        for cell, value in zip(loop.cells, state, strict=True):
+            lowering.write(cell, value)
+        return [*changed, number, bad]
+
+    def _elements(self, buffers: Sequence[Array], number: Array | np.int32) -> dict[Tensor, Any]:
+        """The elements that the operations of one iteration take."""
+        found: dict[Tensor, Any] = {}
+        rest = iter(buffers)
+        for feed in self.stage.feeds:
+            for component, buffer in enumerate(islice(rest, len(feed.takes[0].outputs))):
+                row = lax.dynamic_index_in_dim(buffer, number, 0, keepdims=False)
+                own = row[:, 0] if feed.varying[component] and self.axis is not None else row
+                found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
+        return found
+
+
+def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
+    """The device program of a chunk of a loop over data, traced and not compiled.
+
+    It needs no values, and the loop's devices may be ones that are only described.
+
+    Args:
+      op: the loop's operation.
+      steps: how many iterations' input it has room for.
+
+    Raises:
+      ValueError: a size is not known while the graph is built, or the loop does more on the host than take elements.
+    """
+    stage = loop_stage(op, {})
+    if not isinstance(stage, DataLoop) or stage.uneven or stage.compiled().loose:
+        raise ValueError(f"{op.name} (created at {op.line}) cannot be compiled without a run.")
+    compiled = stage.compiled()
+    folding = Lowering("cpu")
+    folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
+    known = {t: folding.values[t] for t in compiled.constants}
+    positions = () if stage.axis is None else (stage.axis.size,)
+
+    def like(tensor: Tensor) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((*(positions if tensor.varies else ()), *(tensor.dims or ())), tensor.dtype.np)
+
+    def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
+        return [
+            jax.ShapeDtypeStruct((*(positions if c.per_position else ()), *(c.dims or ())), c.dtype.np) for c in cells
+        ]
+
+    values = [like(t) for t in stage.body_vars]
+    buffers = [
+        jax.ShapeDtypeStruct((steps, len(feed.takes), *(shape or ())), t.dtype.np)
+        for feed in stage.feeds
+        for shape, t in zip(feed.shapes, feed.takes[0].outputs, strict=True)
+    ]
+    with jax.enable_x64(True):
+        program = _DataLoopProgram(stage, compiled.arguments, known, values, len(buffers), compiled.cells, False)
+        count = jax.ShapeDtypeStruct((), np.int32)
+        inputs = [*(like(t) for t in compiled.arguments), *values, *buffers, count]
+        inputs += [count] if stage.checked else []
+        return program.lowered(state(program.donated), state(program.kept), inputs)

@@ -1,0 +1,134 @@
+"""A run's plan as the steps of a loop: what a program runs again and again, lifted from the host to the device."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.input_chunks import Source
+from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage
+from towerstrat.graph.runtime.loops.step_program import Steps, StepsProgram
+from towerstrat.graph.runtime.plans.plan import DeviceStage, FoldStage, HostStage, Plan
+from towerstrat.graph.runtime.plans.runner import Run, Values
+from towerstrat.graph.runtime.programs.device_program import calls_back, effects
+from towerstrat.graph.runtime.programs.program_cache import Programs
+
+_COPIED = {"cpu": 4e9}
+_COPIED_ELSEWHERE = 4e11
+"""Bytes of state that a device copies in a second."""
+
+
+class NotLifted(Exception):
+    """A plan that cannot be the steps of a loop; says why, in words."""
+
+
+class Lifted(Steps):
+    """The steps of a loop, each of which is a run of a plan: it takes one element of one iterator.
+
+    Raises:
+      NotLifted: the plan does more on the host, or what it does is not the same in every run.
+    """
+
+    def __init__(self, plan: Plan):
+        self.take, stage = _parts(plan)
+        taken = self.take.outputs
+        self.folds = [s for s in plan.stages if isinstance(s, FoldStage)]
+        varying = {t.varies for t in taken}
+        if stage.axis is not None and varying != {True}:
+            raise NotLifted("towers share one element")
+        wanted = {*taken, *stage.outputs}
+        self.named: dict[Tensor, Tensor | Cell] = {t: t for t in dict.fromkeys(plan.fetches) if t in wanted}
+        """Fetch -> what a step gives for it."""
+        for fetch in plan.fetches:
+            if isinstance(fetch, Tensor) and fetch.dtype is resource:
+                self.named[fetch] = fetch.op.attrs["cell"]
+        op = stage.ops[-1]
+        super().__init__(
+            f"The run of {len(stage.ops)} operations up to {op.name} (created at {op.line}), as steps of a loop",
+            op, stage.ops, stage.ops, taken, True, [t for t in stage.inputs if t not in set(taken)], (), (),
+            stage.axis,
+        )  # fmt: skip
+        self.every = [x for x in dict.fromkeys(self.named.values()) if not isinstance(x, Cell) or x in self.cells]
+        self.pace = Pace(self.axis)
+        self.input = self.feeder()
+        self.written = effects(stage.ops)[1]
+        self.room = 0
+        """For how many steps its programs have room."""
+        self.programs: Programs[StepsProgram] = Programs()
+        sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
+        self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)
+        """Of what a step gives."""
+
+    def source(self, run: Run) -> Source:
+        """Where the elements come from, in a session."""
+        found: Source = self.take.attrs["source"](run.session, self.take, ())
+        return found
+
+    def known(self, run: Run) -> Run:
+        """Adds the values that are the same in every run."""
+        for fold in self.folds:
+            fold.run(run)
+        return run
+
+    def copy_seconds(self, store: StateStore) -> float:
+        """About how long it takes to copy the state that a step writes; for ever where a device has no room for it."""
+        size = sum(store.get(cell).nbytes for cell in self.written if cell in store)
+        memory = self.pace.device.memory_stats() or {}
+        if 2 * size > memory.get("bytes_limit", math.inf) - memory.get("bytes_in_use", 0):
+            return math.inf
+        return size / _COPIED.get(self.pace.device.platform, _COPIED_ELSEWHERE)
+
+    def at(self, run: Run, stacks: list[Any], step: int) -> Run:
+        """The run that one step was.
+
+        Args:
+          run: with the values that are the same in each of them.
+          stacks: the values of ``every`` after each step, on the host.
+        """
+        variables: Values = {}
+        values: Values = dict(run.values)
+        of = dict(zip(self.every, stacks, strict=True))
+        for fetch, wanted in self.named.items():
+            if wanted not in of:
+                continue
+            split = self.axis is not None and (wanted.per_position if isinstance(wanted, Cell) else wanted.varies)
+            value = of[wanted][:, step] if split else of[wanted][step]
+            if isinstance(wanted, Cell):
+                variables[fetch] = wanted.joined(value)
+            else:
+                values[fetch] = value
+        return Run(run.session, run.store, values, variables)
+
+
+def _parts(plan: Plan) -> tuple[Operation, DeviceStage]:
+    """The operation that takes an element, and what the device does."""
+    if plan.fed:
+        raise NotLifted(f"{min(t.name for t in plan.fed)} is fed")
+    takes, devices = [], []
+    for stage in plan.stages:
+        if isinstance(stage, HostStage):
+            if stage.op.attrs.get("takes") != "element" or stage.op.inputs:
+                raise NotLifted(f"the host runs {stage.op.name} (type {stage.op.type}, created at {stage.op.line})")
+            takes.append(stage.op)
+        elif isinstance(stage, DeviceStage):
+            devices.append(stage)
+        elif isinstance(stage, LoopStage):
+            raise NotLifted("it is a step loop already")
+        elif not isinstance(stage, FoldStage) or not stage.fixed:
+            raise NotLifted("values are computed on the host")
+    if len(takes) != 1:
+        raise NotLifted(f"it takes elements of {len(takes)} iterators" if takes else "it takes no data of an iterator")
+    if len(devices) != 1:
+        raise NotLifted("the host works between two programs" if devices else "nothing is left to the device")
+    (device,) = devices
+    if device.eager:
+        raise NotLifted("its operations run one by one: shapes depend on values")
+    if calls_back(device.ops):
+        raise NotLifted("its program calls Python")
+    if any(t.dtype is string for t in takes[0].outputs):
+        raise NotLifted("its data has strings")
+    return takes[0], device

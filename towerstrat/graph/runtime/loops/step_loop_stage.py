@@ -1,0 +1,312 @@
+"""The step loop: many runs of one body on successive elements of an input, as one device program per chunk."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence, Set
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import numpy as np
+
+from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.output_pruning import narrowed, narrowed_block
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import Array, HostArray
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder, Source
+from towerstrat.graph.runtime.loops.step_program import NONE_BAD, Steps, StepsProgram
+from towerstrat.graph.runtime.plans.plan import Stages
+from towerstrat.graph.runtime.plans.runner import Run, Runner
+from towerstrat.graph.runtime.programs.device_program import Program
+from towerstrat.graph.runtime.programs.program_cache import Programs
+from towerstrat.platform.accounts import ACCOUNTS
+
+
+def noted(error: BaseException, op: Operation) -> BaseException:
+    """An exception of the input pipeline, with the operation that met it."""
+    if not isinstance(error, OpError):
+        error.add_note(f"  while operation {op.name} (created at {op.line}) took elements from its dataset")
+    return error
+
+
+class _Begun(NamedTuple):
+    """A program under way whose checks nobody has looked at.
+
+    Attributes:
+      record: of failed checks.
+      bad: the step of the chunk in which one has failed, -1 for none.
+      done: the number of steps before the chunk.
+    """
+
+    program: Program
+    record: Array
+    bad: Array
+    chunk: Chunk
+    done: int
+
+
+class Kept:
+    """What all runs of a session share of one step loop, whatever else they fetch."""
+
+    def __init__(self, feeder: Feeder, pace: Pace):
+        self.feeder = feeder
+        self.pace = pace
+        self.programs: Programs[StepsProgram] = Programs()
+
+
+class LoopStage(Steps):
+    """One ``StepLoop`` operation in a plan."""
+
+    def __init__(self, op: Operation, stages: Stages):
+        (body,) = op.bodies
+        given = op.attrs["arguments"] + op.attrs["handles"]
+        order = [inner for inner in body.needed if inner.type != "StepInput"]
+        attrs = op.attrs
+        super().__init__(
+            _in_words(op), op, [op], order, attrs["elements"], attrs["whole"], op.inputs[given:], attrs["results"],
+            attrs["every"], attrs["axis"],
+        )  # fmt: skip
+
+    def run(self, run: Run) -> None:
+        op = self.op
+        iterations = int(run.values[op.inputs[0]])
+        arguments, handles = op.attrs["arguments"], op.attrs["handles"]
+        names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
+        source: Source = op.attrs["source"](run.session, op, names)
+        kept: Kept = run.session.resource(("step loop", op), lambda: Kept(self.feeder(), Pace(self.axis)))
+        if iterations <= 0:
+            outputs: Sequence[Array] = self._before([run.values[t] for t in op.inputs[1:arguments]])
+        else:
+            outputs = self._iterate(run, kept, source, iterations)
+        run.values.update(zip(op.outputs, outputs, strict=True))
+
+    def _iterate(self, run: Run, kept: Kept, source: Source, iterations: int) -> Sequence[Array]:
+        """The outputs after all steps. One program is under way while the input of the next one is assembled.
+
+        Other threads may run the session while this one waits for the device.
+        """
+        begun: deque[_Begun] = deque()
+        try:
+            return self._run_chunks(run, kept, source, iterations, begun)
+        finally:
+            self._raise_found(kept.feeder, source, begun, 0)
+
+    def _run_chunks(
+        self, run: Run, kept: Kept, source: Source, iterations: int, begun: deque[_Begun]
+    ) -> Sequence[Array]:
+        """As ``_iterate``. Programs whose checks nobody has looked at stay in ``begun``."""
+        feeder, pace = kept.feeder, kept.pace
+        stacks: list[Sequence[Array]] = []
+        room = pace.room(iterations, feeder.step_bytes(source))
+        enough = partial(pace.may_start, min(iterations, room))
+        results: Sequence[Array] = ()
+        done = 0
+        while done < iterations:
+            left = iterations - done
+            wanted = pace.steps(left, room)
+            chunk = feeder.take(source, wanted, pace.most(wanted, left), room, enough)
+            if chunk.steps:
+                every, results = self._steps(run, kept, source, chunk, done, begun)
+                stacks.append(every)
+                if chunk.error is None:
+                    ahead = pace.ahead(left - chunk.steps or iterations, chunk.room)
+                    feeder.look_ahead(source, ahead, chunk.room, lambda steps: pace.idle)
+                self._raise_found(feeder, source, begun, 1)
+                done += chunk.steps
+            if chunk.error is not None:
+                raise noted(chunk.error, self.op)
+            if chunk.at_end and done < iterations:
+                if done and self.op.attrs["partial"]:
+                    break
+                raise OutOfRangeError(
+                    None,
+                    self.op,
+                    f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
+                )
+        if self.every:
+            with run.session.unlocked():
+                jax.block_until_ready(results)
+        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
+
+    def _joined(self, parts: Sequence[Array], wanted: Tensor | Cell) -> HostArray:
+        """The values after each step of all programs: ``[steps, ...]``, or ``[positions, steps, ...]``."""
+        return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(wanted))
+
+    def _before(self, initial: Sequence[Array]) -> list[Array]:
+        """The outputs as they are before the first step: the given values, or zeros."""
+        result: list[Array] = []
+        for i, tensor in enumerate(self.results):
+            if i < len(initial):
+                value = np.asarray(initial[i], tensor.dtype.np)
+            else:
+                value = np.zeros([d or 0 for d in tensor.dims or ()], tensor.dtype.np)
+            if (
+                tensor.varies
+                and self.axis is not None
+                and (i >= len(initial) or value.shape == tuple(tensor.dims or ()))
+            ):
+                value = np.broadcast_to(value, (self.axis.size, *value.shape))
+            result.append(value)
+        for output in self.op.outputs[len(result) :]:
+            lead = (self.axis.size,) if output.varies and self.axis is not None else ()
+            result.append(np.zeros([*lead, *(d or 0 for d in output.dims or ())], output.dtype.np))
+        return result
+
+    def _steps(
+        self, run: Run, kept: Kept, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
+    ) -> tuple[Sequence[Array], Sequence[Array]]:  # fmt: skip
+        """(values of each step, results) of a chunk, which runs now. Input of steps that were not run goes back.
+
+        Where a check has failed in a program before, they change nothing.
+        """
+        feeder, pace = kept.feeder, kept.pace
+        program: Program | None = None
+        try:
+            pace.settle(1)
+            full = chunk.steps == chunk.room and (chunk.room == 1 or pace.worth_a_scan())
+            program, inputs = self.program(run, kept.programs, chunk, full, begun[-1].bad if begun else NONE_BAD)
+            start = time.perf_counter()
+            program.step_count = chunk.steps
+            made, record = program(run.store, inputs)
+        except BaseException:
+            if program is None or not program.ran:
+                feeder.put_back(source, chunk, 0)
+            raise
+        pace.started(record, chunk.steps, start)
+        ACCOUNTS.steps += chunk.steps
+        del inputs
+        pace.make_room(chunk.room)
+        if self.checked:
+            *made, bad = made
+            if program.faulty:
+                begun.append(_Begun(program, record, bad, chunk, done))
+        count = len(self.every)
+        return [self._first(x, s, chunk.steps) for x, s in zip(self.every, made, strict=False)], made[count:]
+
+    def _first(self, wanted: Tensor | Cell, stack: Array, steps: int) -> Array:
+        """The values of the first steps of a program that has room for more."""
+        if stack.shape[self._along(wanted)] == steps:
+            return stack
+        return stack[:, :steps] if self._along(wanted) else stack[:steps]
+
+    def _along(self, wanted: Tensor | Cell) -> int:
+        """The dimension of a stack along which its steps are: behind the positions, where these differ."""
+        return int(isinstance(wanted, Tensor) and wanted.varies and self.axis is not None)
+
+    def _raise_found(self, feeder: Feeder, source: Source, begun: deque[_Begun], most: int) -> None:
+        """Looks at the checks of programs that were begun, until at most so many are left.
+
+        Raises:
+          InvalidArgumentError: one has failed. The input of all steps behind it goes back.
+        """
+        while len(begun) > most:
+            program, record, bad, chunk, done = begun.popleft()
+            error = program.error(record)
+            if error is None:
+                continue
+            step = done + int(bad)
+            if source.lender is not None:
+                source.lender.give_back(source)
+            while begun:
+                feeder.put_back(source, begun.pop().chunk, 0)
+            feeder.put_back(source, chunk, int(bad) + 1)
+            raise InvalidArgumentError(
+                None, error.op,
+                f"{error.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
+                f"{step} steps before it.",
+            )  # fmt: skip
+
+
+def _in_words(op: Operation) -> str:
+    return f"The step loop {op.name} (created at {op.line})"
+
+
+def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
+    """The device program of a chunk of ``steps`` steps of a loop, traced and not compiled.
+
+    It needs no values and no session, and the loop's devices may be ones that are only described.
+
+    Raises:
+      ValueError: a size is not known while the graph is built, or the step uses a value that a run has to give.
+    """
+    stage = LoopStage(op, {})
+    compiled = stage.compiled()
+    unknown = [t for t in stage.inputs if t.dims is None or None in t.dims] + compiled.arguments
+    if unknown or compiled.loose:
+        raise ValueError(
+            f"{op.name} (created at {op.line}) cannot be compiled without a run: {(unknown or compiled.loose)[0]!r}."
+        )
+    folding = Lowering("cpu")
+    folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
+    known = {t: folding.values[t] for t in compiled.constants}
+    program = StepsProgram(stage, True, (), known, len(stage.inputs), compiled.cells)
+    lead = () if stage.axis is None else (stage.axis.size,)
+
+    def like(value: Tensor | Cell, *before: int) -> jax.ShapeDtypeStruct:
+        return jax.ShapeDtypeStruct((*before, *(value.dims or ())), value.dtype.np)
+
+    def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
+        return [like(c, *lead) if c.per_position else like(c) for c in cells]
+
+    inputs = [like(t, steps, *lead) for t in stage.inputs]
+    inputs += [jax.ShapeDtypeStruct((), np.int32)] if stage.checked else []
+    with jax.enable_x64(True):
+        return program.lowered(state(program.donated), state(program.kept), inputs)
+
+
+def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+    stacks = [Signature(t.dtype, None if t.dims is None else (None, *t.dims)) for t in attrs["every"]]
+    return [Signature(t.dtype, t.dims) for t in attrs["results"]] + stacks
+
+
+def _missing(lowering: Lowering, op: Operation) -> list[Array]:
+    raise InvalidArgumentError(None, op, "The input of a step has a value only inside its step loop.")
+
+
+def _needs_plan(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
+    raise InvalidArgumentError(None, op, "A step loop runs in a Session; here operations are executed one by one.")
+
+
+def _narrow(op: Operation, used: Set[Tensor]) -> Operation:
+    """The loop with what the step uses of the branches and loops in it; all outputs are the step's."""
+    (body,) = op.bodies
+    step = narrowed_block(body, body.results)
+    given = op.inputs[: op.attrs["arguments"] + op.attrs["handles"]]
+    return op if step is body else narrowed(op, [*given, *step.captures()], op.outputs, {"bodies": (step,)})
+
+
+define(
+    "StepInput",
+    lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
+    lower=_missing,
+    per_position=True,
+    given=True,
+    differentiable=False,
+)
+define(
+    "StepLoop",
+    _rule,
+    host=_needs_plan,
+    stage="step loop",
+    narrow=_narrow,
+    stateful=True,
+    differentiable=False,
+    hidden=(
+        "bodies",
+        "elements",
+        "results",
+        "every",
+        "source",
+        "iterator",
+        "axis",
+        "whole",
+        "partial",
+        "varying_outputs",
+    ),
+)

@@ -1,0 +1,302 @@
+"""Many steps as one device program: what a step is, and the program that scans over the input of a chunk of them."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.types import Array, resource
+from towerstrat.graph.lowering.class_switch import switched
+from towerstrat.graph.lowering.error_records import no_fault
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic
+from towerstrat.graph.lowering.shard_classes import ByKind, kinds_of
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder
+from towerstrat.graph.runtime.plans.plan import is_constant
+from towerstrat.graph.runtime.plans.runner import Run
+from towerstrat.graph.runtime.programs.device_program import Program, tensor_spec
+from towerstrat.graph.runtime.programs.program_cache import Compiled, Given, Programs, needs_value
+
+NONE_BAD = np.asarray(-1, np.int32)
+"""The number of the first step in which a check has failed, where none has."""
+
+
+class Behind(NamedTuple):
+    """What a program that processes run together needs to know of the one before.
+
+    Attributes:
+      wanted: how many steps it is to run, where all processes have their input.
+      short: whether one before ran fewer than wanted: then this one runs none.
+    """
+
+    wanted: int
+    short: Array
+
+
+class Steps:
+    """The steps of a loop: each takes an element, evaluates operations, and gives results.
+
+    Args:
+      what: the loop, in words, for the log.
+      op: in whose name errors are.
+      operations: what the programs of the loop evaluate, for their state and axis.
+      order: the operations of a step.
+      elements: the components of its element.
+      whole: whether an element has a part for each position, rather than each position an element.
+      captures: the tensors from outside.
+      results: the tensors whose values after the last step are wanted.
+      every: the tensors whose values after each step are wanted, and the cells.
+      axis: along which the loop runs, None: on one device.
+    """
+
+    def __init__(
+        self, what: str, op: Operation, operations: Sequence[Operation], order: Sequence[Operation],
+        elements: Sequence[Tensor], whole: bool, captures: Sequence[Tensor], results: Sequence[Tensor],
+        every: Sequence[Tensor | Cell], axis: Axis | None,
+    ):  # fmt: skip
+        self.what = what
+        self.op = op
+        self.operations = operations
+        self.order = order
+        self.inputs = elements
+        self.whole = whole
+        self.captures = [t for t in captures if t.dtype is not resource]
+        self.results = results
+        self.every = every
+        self.axis = axis
+        self.shared = axis is not None and axis.spans
+        """Whether several processes run the steps together: of a program as many as all of them have input for."""
+        self.cells = list(dict.fromkeys(cell for o in operations for cell in (*o.reads, *o.writes)))
+        self.checked = any(o.checks for o in operations)
+        self._compiled: Compiled[StepsProgram] | None = None
+
+    def feeder(self) -> Feeder:
+        """Assembles the input of a program."""
+        dtypes = [t.dtype.np for t in self.inputs]
+        if self.whole and self.axis is not None:
+            parts = len(self.axis.own)
+            return Feeder([None if t.dims is None else (parts, *t.dims) for t in self.inputs], dtypes)
+        return Feeder([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
+
+    def compiled(
+        self, fed: Container[Tensor] = (), programs: Programs[StepsProgram] | None = None
+    ) -> Compiled[StepsProgram]:
+        """The programs, in a run with such feeds."""
+        if self._compiled is None:
+            constants = [t for t in self.captures if is_constant(t, fed)]
+            self._compiled = Compiled(self.what, self.captures, self.cells, constants, programs)
+        return self._compiled
+
+    def program(
+        self, run: Run, programs: Programs[StepsProgram], chunk: Chunk, full: bool, bad: Array,
+        behind: Behind | None = None,
+    ) -> tuple[StepsProgram, list[Array]]:  # fmt: skip
+        """The program of a chunk, and what it takes. What else a run fetches changes nothing about it.
+
+        Args:
+          full: whether it does all steps that the chunk has room for, a number that is part of the program.
+          bad: the step of a program before in which a check has failed, -1 for none.
+          behind: where processes run it together, what came before.
+        """
+        compiled = self.compiled(run.static, programs)
+        more = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
+        if behind is not None:
+            assert self.axis is not None
+            have = self.axis.spread(np.full(len(self.axis.own), chunk.steps, np.int32))
+            more += [np.asarray(behind.wanted, np.int32), behind.short, have]
+        elif not full:
+            more.append(np.asarray(chunk.steps, np.int32))
+
+        def make(given: Given, trips: Mapping[Operation, int]) -> StepsProgram:
+            present = compiled.present(run.store, self.op)
+            return StepsProgram(self, full, given.tensors, given.known, len(chunk.buffers), present)
+
+        try:
+            program, inputs = compiled.find(run.values, run.store, make, more, full)
+        except NeedsStatic as needed:
+            raise needs_value(needed) from None
+        assert program is not None
+        return program, inputs
+
+    def _placed(self, buffers: Sequence[Array]) -> Sequence[Array]:
+        """Input of several steps; where processes have their own positions' parts of it, on the devices of all."""
+        if not self.shared:
+            return buffers
+        assert self.axis is not None
+        arrays = [np.asarray(buffer) for buffer in buffers]
+        own = slice(None) if self.whole else list(self.axis.own)
+        return [self.axis.spread(array[:, own], 1) for array in arrays]
+
+    def zeros(self) -> list[Array]:
+        """Stand-ins for the results before the first step, one position's."""
+        return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
+
+
+class StepsProgram(Program):
+    """The device program of one chunk: a scan over all of it, or a loop over the first part of it.
+
+    Its outputs: the values of ``every`` after each step, stacked; the results after the last one; where steps are
+    checked, the first bad step, -1 for none; where processes run it together, how many steps it ran and whether these
+    are fewer than wanted.
+    """
+
+    def __init__(
+        self, steps: Steps, full: bool, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], components: int,
+        present: Container[Cell],
+    ):  # fmt: skip
+        self.steps = steps
+        self.full = full
+        self.arguments = arguments
+        self.known = known
+        self.components = components
+        self._finds = False
+        """Whether a check of a step can fail, known once a step is traced."""
+        specs = [tensor_spec(t) for t in arguments] + ["steps"] * components
+        varying = [_differs(x) for x in steps.every] + [t.varies for t in steps.results]
+        if steps.checked:
+            specs.append("same")
+            varying.append(False)
+        if steps.shared:
+            specs += ["same", "same", "split"]
+            varying += [False, False]
+        elif not full:
+            specs.append("same")
+        super().__init__(steps.operations, self._evaluate, specs, varying, present, {}, atomic=False)
+
+    def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
+        """The outputs. Where a bad step is given, from a program before, no step changes anything."""
+        steps = self.steps
+        rest = iter(values)
+        lowering.kinds = kinds_of(self.axis, [], self.operations)
+        lowering.values.update(self.known)
+        lowering.values.update((t, next(rest)) for t in self.arguments)
+        chunk = list(islice(rest, self.components))
+        results: list[Any] = [
+            self._varying(t, jnp.asarray(o)) for o, t in zip(steps.zeros(), steps.results, strict=True)
+        ]
+        results, stacks = self._sized(lowering, chunk, results)
+        state = [jnp.asarray(lowering.read(c, steps.op)) for c in self.written]
+        record = vary(jnp.asarray(no_fault(self.record_size)), self.axis) if steps.checked else None
+        bad = jnp.asarray(next(rest)) if steps.checked else None
+        carry = (state, results, record, bad)
+        ran, short = self._agreed(rest) if steps.shared else (None, None)
+        if self.full and chunk[0].shape[0] == 1:
+            carry, every = self._step(lowering, carry, np.zeros((), np.int32), [x[0] for x in chunk])
+            stacks = [value[None] for value in every]
+        elif self.full:
+            numbers = jnp.arange(chunk[0].shape[0], dtype=jnp.int32) if steps.checked else None
+            inputs: Any = (numbers, *chunk)
+            carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x[0], x[1:]), carry, inputs)
+        else:
+
+            def body(i: Any, c: Any) -> Any:
+                elements = [lax.dynamic_index_in_dim(x, i, 0, keepdims=False) for x in chunk]
+                carry, every = self._step(lowering, c[0], i, elements)
+                filled = [lax.dynamic_update_index_in_dim(s, v, i, 0) for s, v in zip(c[1], every, strict=True)]
+                return carry, filled
+
+            count = next(rest) if ran is None else ran
+            carry, stacks = lax.fori_loop(np.int32(0), count, body, (carry, stacks))
+        state, results, record, bad = carry
+        for cell, value in zip(self.written, state, strict=True):
+            lowering.write(cell, value)
+        if record is not None and self._finds:
+            lowering.write(FAULT, record)
+        return [*stacks, *results, *(() if bad is None else (bad,)), *(() if ran is None else (ran, short))]
+
+    def _agreed(self, rest: Iterator[Any]) -> tuple[Any, Any]:
+        """(how many steps to run, whether it is fewer than wanted): as many as each process has input for."""
+        wanted, short, have = (jnp.asarray(next(rest)) for _ in range(3))
+        least = jnp.min(have) if self.axis is None else lax.pmin(jnp.min(have), self.axis.name)
+        ran = jnp.where(short, np.int32(0), least)
+        return ran, short | (ran < wanted)
+
+    def _varying(self, tensor: Tensor | Cell, value: Any) -> Any:
+        return vary(value, self.axis) if _differs(tensor) else value
+
+    def _sized(
+        self, lowering: Lowering, chunk: Sequence[Array], results: list[Array]
+    ) -> tuple[list[Array], list[Array]]:
+        """(results, values of each step) to begin with: zeros of the right shapes."""
+        steps = self.steps
+        stacked = () if self.full else steps.every
+        if not stacked and all(t.dims is not None and None not in t.dims for t in steps.results):
+            return results, []
+
+        def shapes() -> tuple[list[Array], list[Array]]:
+            child = self._child(lowering, {}, [x[0] for x in chunk])
+            return [child.value(t) for t in steps.results], [self._after(child, x) for x in stacked]
+
+        found, each = jax.eval_shape(shapes)
+        results = [
+            o if o.shape == s.shape else jnp.zeros_like(o, shape=s.shape) for o, s in zip(results, found, strict=True)
+        ]
+        room = chunk[0].shape[0]
+        return results, [
+            self._varying(x, jnp.zeros((room, *s.shape), s.dtype)) for x, s in zip(stacked, each, strict=True)
+        ]
+
+    def _child(
+        self, lowering: Lowering, state: Mapping[Cell, Array], elements: Sequence[Array], failed: Any = None
+    ) -> Lowering:
+        """The evaluation of one step. ``failed``: whether a check has failed in a step before it."""
+        steps = self.steps
+        own = [e[0] for e in elements] if self.axis is not None else list(elements)
+        child = lowering.fork(dict(zip(steps.inputs, own, strict=True)), state)
+        if steps.checked:
+            child.begin_step(self.record_size, failed)
+        child.run(steps.order)
+        return child
+
+    def _after(self, child: Lowering, wanted: Tensor | Cell) -> Array:
+        """What a step gives: the value of a tensor, or of a cell after it."""
+        if isinstance(wanted, Cell):
+            return self._varying(wanted, jnp.asarray(child.joined(child.read(wanted, self.steps.op))))
+        value = child.joined(child.value(wanted)) if wanted.varies else child.invariant(wanted)
+        return self._varying(wanted, jnp.asarray(value))
+
+    def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
+        """(carry, values of ``every``) after a step. Where positions do different things in it, each does its own."""
+        if lowering.kinds is None:
+            return self._one_step(lowering, carry, number, elements)
+
+        def step(given: Any, uneven: Sequence[ByKind]) -> Any:
+            return self._one_step(lowering, *given)
+
+        return switched(lowering.kinds, step, (carry, number, list(elements)), [])
+
+    def _one_step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
+        state, _, record, bad = carry
+        before = None if bad is None else bad >= 0
+        child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
+        new_state = [child.joined(child.restored(c, old)) for c, old in zip(self.written, state, strict=True)]
+        for cell, old, new in zip(self.written, state, new_state, strict=True):
+            if np.shape(old) != np.shape(new):
+                raise InvalidArgumentError(
+                    None, self.steps.op,
+                    f"Variable {cell.name} has shape {np.shape(old)} before a step and {np.shape(new)} after it. In "
+                    "a step loop a variable keeps its shape.",
+                )  # fmt: skip
+        results = [self._after(child, t) for t in self.steps.results]
+        every = [self._after(child, x) for x in self.steps.every]
+        if before is None:
+            return (new_state, results, record, bad), every
+        found = child.state[FAULT]
+        self._finds = self._finds or isinstance(found, jax.Array | ByKind)
+        first = ~before & child.failed()
+        record = jnp.where(vary(first, self.axis), vary(jnp.asarray(child.joined(found)), self.axis), record)
+        return (new_state, results, record, jnp.where(first, number, bad)), every
+
+
+def _differs(value: Tensor | Cell) -> bool:
+    return value.per_position if isinstance(value, Cell) else value.varies

@@ -1,0 +1,341 @@
+"""Several steps per return: a session that is run again and again does many steps at once, before they are asked for.
+
+The values of each step are kept and handed out one run at a time. Any other use of the session finds the state after
+the steps that were handed out: if there are more, the state is put back and those steps are run once more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.errors import OpError, UnsupportedError
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.lowering.lowering_errors import NeedsTrips
+from towerstrat.graph.runtime.loops.input_chunks import Chunk
+from towerstrat.graph.runtime.loops.plan_as_step import Lifted, NotLifted
+from towerstrat.graph.runtime.loops.step_program import NONE_BAD
+from towerstrat.graph.runtime.plans.plan import Plan
+from towerstrat.graph.runtime.plans.runner import Run, Runner
+from towerstrat.graph.runtime.programs.device_program import Program
+from towerstrat.graph.runtime.programs.limits import LIMITS
+from towerstrat.platform import logs
+
+_MOST = 1024
+"""Steps at once, where nobody says when the session is used next."""
+_FIRST = 2
+"""Steps at once, at least."""
+_ROOM, _GROWTH = 16, 8
+"""For how many steps a program has room, at least; how many times as many steps are worth another program."""
+_SAVED = 1e-4
+"""Seconds that a step takes less where it runs ahead: what a call of ``Session.run`` costs beside its program."""
+_PARTS = 4
+_PART_SECONDS = 5e-3
+"""Steps at once are so many programs, of no less than this: one runs while what the one before gave is handed out."""
+_TOLD = 64
+"""Steps one by one after a check has failed in a step that ran ahead: one of them says so."""
+_WASTE = 20
+"""One step in so many may be run in vain, or once more."""
+
+Limit = Callable[[StateStore], int | None]
+"""(state) -> how many runs, the next included, may pass before the session is used otherwise; None: nobody knows."""
+
+
+class _Part:
+    """Some of the steps, which one program runs.
+
+    Attributes:
+      chunk: their input.
+      stacks: what each step gave: on the device, then on the host. bad: the step in which a check failed, if any can.
+    """
+
+    def __init__(self, chunk: Chunk, stacks: list[Any], bad: Any):
+        self.chunk = chunk
+        self.stacks = stacks
+        self.bad = bad
+
+
+class _Steps:
+    """Steps that run ahead, in parts: one runs while those of the part before are handed out.
+
+    Args:
+      run: with the values that are the same in each step.
+      most: how many steps there may be. each: how many a part has. room: for how many its program has room.
+
+    Attributes:
+      before: the state that they have changed, as it was before them; None: there was no value.
+      given: how many of the steps the caller has seen.
+    """
+
+    def __init__(self, lifted: Lifted, run: Run, most: int, each: int, room: int):
+        self.lifted = lifted
+        self.run = run
+        self.left = most
+        self.each = min(each, room)
+        self.room = room
+        self.parts: list[_Part] = []
+        self.before: dict[Cell, Any] = {}
+        self.given = 0
+        self._handed = 0
+        self._place = 0
+
+    @property
+    def known(self) -> int:
+        """How many steps there are so far."""
+        return sum(part.chunk.steps for part in self.parts)
+
+    def begin_part(self) -> bool:
+        """Begins the next part; False where no more steps may be, or there is no input for them."""
+        lifted, run, feeder = self.lifted, self.run, self.lifted.input
+        source, wanted = lifted.source(run), min(self.left, self.each)
+        self.left -= wanted
+        if not wanted:
+            return False
+        chunk = feeder.take(source, wanted, wanted, self.room, _never)
+        ran = False
+        try:
+            ran = chunk.steps > 0 and self._run(chunk)
+        finally:
+            if not ran or chunk.error is not None:
+                feeder.put_back(source, chunk, chunk.steps if ran else 0)
+                chunk.error = None
+        if chunk.steps < wanted:
+            self.left = 0
+        else:
+            feeder.look_ahead(source, min(self.left, self.each) or self.each, self.room, lambda s: lifted.pace.idle)
+        return ran
+
+    def _run(self, chunk: Chunk) -> bool:
+        lifted = self.lifted
+        lifted.pace.settle(1)
+        program, made = self._carry_out(chunk)
+        bad = made[-1] if lifted.checked and program.faulty else None
+        self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
+        return True
+
+    def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Any]]:
+        lifted, store = self.lifted, self.run.store
+        program, inputs = lifted.program(self.run, lifted.programs, chunk, False, NONE_BAD)
+        if not self.before:
+            there = [cell for cell in program.written if cell in store]
+            # One by one: they may lie on different devices.
+            self.before = dict.fromkeys(program.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
+        start = time.perf_counter()
+        made, record = program(store, inputs)
+        lifted.pace.started(record, chunk.steps, start)
+        return program, made
+
+    def next(self) -> Run | None:
+        """The next step, as a run; None where there is none, or a check fails in it or one soon after."""
+        if self._handed == len(self.parts):
+            return None
+        part = self.parts[self._handed]
+        if not self._place:
+            if self._handed == len(self.parts) - 1:
+                self.begin_part()
+            if part.stacks or part.bad is not None:
+                self.lifted.pace.settle(len(self.parts) - self._handed - 1)  # which learns how long its steps took
+            if part.bad is not None and int(part.bad) >= 0:
+                return None
+            part.stacks = [np.asarray(stack) for stack in part.stacks]
+        found = self.lifted.at(self.run, part.stacks, self._place)
+        self.given += 1
+        self._place += 1
+        if self._place == part.chunk.steps:
+            self._handed, self._place = self._handed + 1, 0
+        return found
+
+    def go_back(self) -> int:
+        """Makes the state that after the steps that the caller has seen; returns how many steps were in vain."""
+        if self.given == self.known:
+            return 0
+        store, feeder, source = self.run.store, self.lifted.input, self.lifted.source(self.run)
+        store.update({cell: value for cell, value in self.before.items() if value is not None})
+        for cell in (c for c, value in self.before.items() if value is None):
+            store.discard(cell)
+        if source.lender is not None:
+            source.lender.give_back(source)
+        for i in reversed(range(self._handed, len(self.parts))):
+            feeder.put_back(source, self.parts[i].chunk, self._place if i == self._handed else 0)
+        for part in self.parts[: self._handed]:
+            self._carry_out(part.chunk)
+        if self._place:
+            self.parts[self._handed].chunk.steps = self._place
+            self._carry_out(self.parts[self._handed].chunk)
+        return self.known
+
+
+class Ahead:
+    """Runs the steps of one session ahead of its caller.
+
+    Args:
+      session: whose runs.
+      limit: how many steps may be run at once.
+
+    Attributes:
+      returns: how often steps ran ahead, as many as could be.
+      served: how many runs there were, of steps that ran ahead and of others.
+      wasted: how many steps were run once more, or in vain.
+    """
+
+    def __init__(self, session: Runner, limit: Limit):
+        self._session = session
+        self._limit = limit
+        self._lifted: dict[Plan, Lifted | None] = {}
+        self._said: set[tuple[Plan, str]] = set()
+        self._first: dict[Plan, Plan] = {}
+        self._plans: dict[frozenset[Operation], list[Plan]] = {}
+        self._alone: dict[Plan, float | None] = {}
+        self._last: Plan | None = None
+        self._begun: _Steps | None = None
+        self._plain = 0
+        self._since = 0
+        self._gap: int | None = None
+        self.returns = self.served = self.wasted = 0
+
+    def next(self, plan: Plan) -> Run | None:
+        """The next run of a plan, if it has run already or runs now, with others; None: the caller runs it."""
+        self.served += 1
+        plan = self._alike(plan)
+        found = self._hand_out() if plan is self._last else None
+        if found is None:
+            seen = plan is self._last or self._lifted.get(plan) is not None
+            self._end(used=plan is not self._last)
+            self._last = plan
+            self._begun = self._begin(plan) if seen else None
+            found = self._hand_out()
+        self._since += 1
+        return found
+
+    def _alike(self, plan: Plan) -> Plan:
+        """A plan that runs the same operations and has the plan's fetches among its own: the first that came."""
+        found = self._first.get(plan)
+        if found is None:
+            operations = frozenset(plan.order)
+            alike = self._plans.setdefault(operations, [])
+            found = next((p for p in alike if set(p.fetches).issuperset(plan.fetches)), plan)
+            if found is plan:
+                alike.append(plan)
+            self._first[plan] = found
+        return found
+
+    def _hand_out(self) -> Run | None:
+        try:
+            found = None if self._begun is None else self._begun.next()
+        except BaseException:
+            self._end(used=False)
+            raise
+        if found is None:
+            self._end(used=False)
+        return found
+
+    def ran(self, plan: Plan, seconds: float) -> None:
+        """Says how long a run took that the caller ran. The first one has compiled its program."""
+        plan = self._alike(plan)
+        self._alone[plan] = min(seconds, self._alone[plan] or seconds) if plan in self._alone else None
+
+    def used(self) -> None:
+        """Says that the session is used otherwise: the state becomes that after the steps that the caller has seen."""
+        with self._session.lock, jax.enable_x64(True):
+            self._end(used=True)
+
+    def _end(self, used: bool) -> None:
+        """Ends the steps that run ahead. ``used``: since somebody wants the state; else a check has failed in one."""
+        begun, self._begun = self._begun, None
+        if begun is not None and (vain := begun.go_back()):
+            self.wasted += vain
+            if used:
+                self._gap = self._since
+            else:
+                self._plain = _TOLD
+        if used:
+            self._since = 0
+
+    def pause(self) -> None:
+        """Says that the next run is to be a run of its own."""
+        self.used()
+        self._plain = 1
+
+    # ---- running ahead -------------------------------------------------------------------------------------------
+
+    def _begin(self, plan: Plan) -> _Steps | None:
+        """Runs steps at once; None where one is all that should be, or can be."""
+        if self._plain:
+            self._plain -= 1
+            return None
+        lifted, seconds = self._lift(plan), self._alone.get(plan)
+        most = self._most() if lifted is not None else 1
+        if lifted is None or seconds is None or most < 2:
+            return None
+        run = Run(self._session, self._session._store, {}, {})
+        try:
+            return self._steps(plan, lifted, lifted.known(run), most, seconds)
+        except OpError:  # the run itself says what is wrong
+            self._plain = _FIRST
+            return None
+        except (NotLifted, NeedsTrips, UnsupportedError) as why:
+            self._refuse(plan, str(why))
+            return None
+
+    def _lift(self, plan: Plan) -> Lifted | None:
+        if plan not in self._lifted:
+            try:
+                self._lifted[plan] = Lifted(plan)
+            except NotLifted as why:
+                self._refuse(plan, str(why))
+        return self._lifted[plan]
+
+    def _refuse(self, plan: Plan, why: str) -> None:
+        self._lifted[plan] = None
+        self._say(plan, why)
+
+    def _say(self, plan: Plan, why: str) -> None:
+        if plan.trains and (plan, why) not in self._said:
+            self._said.add((plan, why))
+            logs.info("One step per return to the host: %s.", why)
+
+    def _most(self) -> int:
+        """How many steps to run at once: until the session is used otherwise, as far as that is known."""
+        if LIMITS.steps_per_return is not None:
+            return LIMITS.steps_per_return
+        if self.wasted > _MOST + self.served // _WASTE:
+            return 1
+        limit = self._limit(self._session._store)
+        most = _MOST if limit is None else limit
+        if self._gap is not None and self._since < self._gap:
+            return min(most, self._gap - self._since)
+        return most if limit is not None else min(most, max(_FIRST, self._since))
+
+    def _steps(self, plan: Plan, lifted: Lifted, run: Run, most: int, alone: float) -> _Steps | None:
+        source, pace = lifted.source(run), lifted.pace
+        if source.live:
+            raise NotLifted("its data reads variables")
+        if pace.seconds is None:
+            pace.settle(0)
+        seconds = alone if pace.seconds is None else pace.seconds
+        fitting = pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
+        longest = min(_MOST, fitting, int(LIMITS.return_seconds / seconds))
+        if lifted.copy_seconds(run.store) > longest * _SAVED:
+            self._say(plan, "to go back, more state would be kept than it saves time")
+            return None
+        wanted = min(most, longest)
+        if wanted < 2:
+            return None
+        each = -(-wanted // max(1, min(_PARTS, int(wanted * seconds / _PART_SECONDS))))
+        if each > _GROWTH * lifted.room:
+            lifted.room = min(fitting, 1 << (max(each, _ROOM) - 1).bit_length())
+        begun = _Steps(lifted, run, wanted, each, lifted.room)
+        if not begun.begin_part():
+            return None
+        self.returns += 1
+        return begun
+
+
+def _never(steps: int) -> bool:
+    return False

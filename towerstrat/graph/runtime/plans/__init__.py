@@ -1,0 +1,1 @@
+"""Plans: the stages of a run, and the runs."""

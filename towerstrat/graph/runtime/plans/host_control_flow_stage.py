@@ -1,0 +1,174 @@
+"""Branches and loops that the host carries out, since operations in them run there: one program per iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, has_effect
+from towerstrat.graph.ir.types import Array, resource
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.control.regions import EndOfLoop
+from towerstrat.graph.ops.control.trip_counts import control_of, course
+from towerstrat.graph.runtime.plans.plan import Plan, Stages
+from towerstrat.graph.runtime.plans.runner import Run
+from towerstrat.graph.runtime.programs.device_program import effective_axis
+from towerstrat.graph.runtime.programs.program_cache import to_host
+
+
+class Region:
+    """A branch, or the condition or body of a loop, as stages.
+
+    Args:
+      stages: what carries out operations that have a stage of their own.
+      given: what the region gets values for, besides what it uses from outside.
+    """
+
+    def __init__(self, block: Block, stages: Stages, given: Sequence[Tensor] = ()):
+        self.results = block.results
+        self.outside = [t for t in block.captures() if t.dtype is not resource]
+        self.plan = Plan(block.graph, [*block.results, *block.effects], [*given, *self.outside], stages, block)
+
+    def run(self, outer: Run, given: Mapping[Tensor, Any]) -> list[Any]:
+        """The values of its results."""
+        values = {t: outer.values[t] for t in self.outside if t not in given}
+        inner = Run(outer.session, outer.store, {**values, **given}, {})
+        inner.carry(self.plan.stages)
+        return [self.plan.value(t, inner) if isinstance(t, Tensor) else None for t in self.results]
+
+
+class HostBranch:
+    """One ``If`` operation in a plan: the branch that is taken."""
+
+    def __init__(self, op: Operation, stages: Stages):
+        self.op = op
+        self.regions = [Region(block, stages) for block in op.bodies]
+
+    def run(self, run: Run) -> None:
+        taken = 0 if bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ())) else 1
+        run.values.update(zip(self.op.outputs, self.regions[taken].run(run, {}), strict=True))
+
+
+class _Counting(NamedTuple):
+    """A loop that counts up.
+
+    Attributes:
+      place: of the loop variable that counts.
+      limit, bound: the tensor that it stays below, and its value where that is the same in every run.
+      by: what is added to it in an iteration.
+    """
+
+    place: int
+    limit: Tensor
+    bound: int | None
+    by: int
+
+
+class HostLoop:
+    """One ``While`` operation in a plan, run iteration by iteration.
+
+    Attributes:
+      endless: whether the condition is the constant True.
+      control: the part of the loop that decides when it ends, where that can be told apart.
+      counting: what it counts, where that is all that the part does.
+    """
+
+    def __init__(self, op: Operation, stages: Stages):
+        self.op = op
+        cond, body = op.bodies
+        self.cond_vars, self.body_vars = op.attrs["variables"]
+        self.size = len(self.body_vars)
+        self.axis = effective_axis([op])
+        self.cond = Region(cond, stages, self.cond_vars)
+        self.body = Region(body, stages, self.body_vars)
+        result = constant_value(cond.results[0])
+        self.endless = result is not None and bool(result)
+        self.plain = not any(has_effect(inner) for inner in cond.needed)
+        self.control = control_of(op) if self.plain and not self.endless else None
+        self.counting = None if self.control is None else self._counting()
+
+    def run(self, run: Run) -> None:
+        self.run_from(run, self.initial(run), 0, self.count(run))
+
+    def initial(self, run: Run) -> list[Array]:
+        """The loop variables before the first iteration: one value per position where later ones differ by position."""
+        return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
+
+    def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Array]:
+        """Values of tensors as those of the loop variables: one per position where the variable differs by position."""
+        axis = self.axis
+        return [
+            np.broadcast_to(to_host(v), (axis.size, *np.shape(v)))
+            if axis is not None and variable.varies and not t.varies
+            else v
+            for v, t, variable in zip(values, tensors, self.body_vars, strict=False)
+        ]
+
+    def count(self, run: Run) -> int | None:
+        """The number of iterations, None where only running tells it."""
+        limit = int(run.values[self.op.inputs[self.size]]) if self.op.attrs["bounded"] else None
+        if self.endless:
+            return limit
+        if self.control is None:
+            return None
+        counted = self._counted(run)
+        if counted is None:
+            lowering = Lowering("cpu")
+            for tensor in (*(self.op.inputs[i] for i in self.control.variables), *self.control.outside):
+                lowering.values[tensor] = to_host(run.values[tensor])
+            found = course(lowering, self.op, limit)
+            return None if found is None else found.length
+        return counted if limit is None else min(limit, counted)
+
+    def _counted(self, run: Run) -> int | None:
+        """The number of iterations of a loop that counts up to a limit."""
+        if self.counting is None:
+            return None
+        place, limit, bound, by = self.counting
+        if bound is None:
+            if limit not in run.values:
+                return None
+            bound = int(to_host(run.values[limit]))
+        start = int(to_host(run.values[self.op.inputs[place]]))
+        return len(range(start, bound, by))
+
+    def _counting(self) -> _Counting | None:
+        """What a loop counts, where its condition is that a variable is less than a limit."""
+        test = self.op.bodies[0].results[0].op
+        if test.type != "Less" or test.inputs[0] not in set(self.cond_vars) or test.inputs[1] in set(self.cond_vars):
+            return None
+        place = next(i for i, t in enumerate(self.cond_vars) if t is test.inputs[0])
+        step = self.op.bodies[1].results[place].op
+        if step.type not in ("Add", "AddV2") or step.inputs[0] is not self.body_vars[place]:
+            return None
+        by, bound = constant_value(step.inputs[1]), constant_value(test.inputs[1])
+        if by is None or not test.inputs[0].dtype.is_integer or int(by) <= 0:
+            return None
+        return _Counting(place, test.inputs[1], None if bound is None else int(bound), int(by))
+
+    def goes_on(self, run: Run, values: Sequence[Array], done: int) -> bool:
+        """Whether there is another iteration: the value of the condition."""
+        if self.op.attrs["bounded"] and done >= int(run.values[self.op.inputs[self.size]]):
+            return False
+        return bool(np.reshape(to_host(self.cond.run(run, dict(zip(self.cond_vars, values, strict=True)))[0]), ()))
+
+    def iterate(self, run: Run, values: Sequence[Array]) -> list[Array]:
+        """The loop variables after one iteration. Raises EndOfLoop where the data ends."""
+        after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
+        return self._like_variables(after, self.body.results)
+
+    def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
+        """Runs the iterations from number ``done`` on, and stores the loop's outputs."""
+        while done < total if total is not None else self.endless or self.goes_on(run, values, done):
+            try:
+                values = self.iterate(run, values)
+            except EndOfLoop:
+                break
+            done += 1
+        self.finish(run, values, done)
+
+    def finish(self, run: Run, values: Sequence[Array], done: int) -> None:
+        run.values.update(zip(self.op.outputs, [*values, np.asarray(done, np.int32)], strict=True))

@@ -1,0 +1,552 @@
+"""From fetches and feeds to stages: host work, device programs and step loops, in order."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import (
+    Block,
+    Operation,
+    Tensor,
+    execution_order,
+    has_effect,
+    loops_in,
+    numpy_alone,
+)
+from towerstrat.graph.ir.mesh import on_one_device
+from towerstrat.graph.ir.output_pruning import connected, narrowed_order
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import int32, resource, string
+from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTrips, on_host, varying_shape
+from towerstrat.graph.lowering.scheduling import texts_last
+from towerstrat.graph.lowering.shard_classes import kinds_of
+from towerstrat.graph.ops.control.trip_counts import gradients_decide
+from towerstrat.graph.runtime.plans.initialization_stage import InitializationStage, split_initialization
+from towerstrat.graph.runtime.plans.pass_through_stage import PassingStage, passes
+from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
+from towerstrat.graph.runtime.programs.device_program import Program, calls_back, effective_axis, effects, tensor_spec
+from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS
+from towerstrat.graph.runtime.programs.program_cache import (
+    Compiled,
+    Given,
+    Programs,
+    compiled_size,
+    needs_value,
+    to_host,
+)
+from towerstrat.platform import compilers
+from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
+
+
+def foldable(op: Operation) -> bool:
+    """Whether the host can compute the operation from known values without a device program."""
+    return op.definition.constant or (op.definition.numpy is not None and not op.reads)
+
+
+def needs_host(op: Operation) -> bool:
+    """Whether the host carries an operation out: by itself, or because of what is inside of its bodies."""
+    if op.definition.host is not None:
+        return True
+    if op.axis is not None:
+        return False
+    if op.definition.stage is None:
+        return numpy_alone(op)
+    return any(needs_host(inner) for body in op.bodies for inner in body.needed)
+
+
+def is_constant(tensor: Tensor, fed: Container[Tensor]) -> bool:
+    """Whether a tensor's value is the same in every run that feeds ``fed``, and known to the host."""
+    return tensor not in fed and foldable(tensor.op) and all(is_constant(t, fed) for t in tensor.op.inputs)
+
+
+Stages = Mapping[str, Callable[[Operation, "Stages"], Stage]]
+"""``OpDef.stage`` -> (operation, stages) -> the stage that carries the operation out."""
+
+
+def host_stage(op: Operation, stages: Stages) -> Stage:
+    """The stage of an operation that the host carries out."""
+    if op.definition.stage is not None:
+        return stages[op.definition.stage](op, stages)
+    return FoldStage((op,), set()) if op.definition.host is None else HostStage(op)
+
+
+class HostStage:
+    """One operation that runs in Python."""
+
+    def __init__(self, op: Operation):
+        self.op = op
+
+    def run(self, run: Run) -> None:
+        values = [to_host(run.values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in self.op.inputs]
+        assert self.op.definition.host is not None
+        with ACCOUNTS.spent(INPUT if "takes" in self.op.attrs else RUNNING):
+            results = self.op.definition.host(run.session, self.op, values)
+        run.values.update(
+            (t, v)
+            for t, v in zip(self.op.outputs, results, strict=True)
+            if t not in run.static or run.static[t] is None
+        )
+
+
+class FoldStage:
+    """Known values, computed by numpy, and calls of Python with them.
+
+    Without calls it runs once for all runs where nothing that a run brings goes into the values.
+    """
+
+    def __init__(self, ops: Sequence[Operation], fed: set[Tensor]):
+        self.ops = ops
+        own = {t for op in ops for t in op.outputs}
+        calls = any(op.definition.callback for op in ops)
+        self.fixed = not calls and not own & fed and all(t in own for op in ops for t in op.inputs)
+        self.values: Values | None = None
+
+    def run(self, run: Run) -> None:
+        values = self.values
+        if values is None:
+            lowering = Lowering("cpu", fed=None if self.fixed else run.values)
+            lowering.calls_at_once = True
+            lowering.run(self.ops)
+            values = lowering.values
+            if self.fixed:
+                self.values = values
+        run.values.update(values)
+
+
+class DeviceStage:
+    """Operations that become one device program.
+
+    Args:
+      inner: whether what is fed comes from a run around this one, and not from whoever runs the program.
+      stages: what carries out operations of the host among them, where all run one by one.
+    """
+
+    def __init__(
+        self, ops: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor], fed: set[Tensor],
+        stages: Stages, inner: bool = False,
+    ):  # fmt: skip
+        self.inner = inner
+        self.ops = ops
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.fed = fed
+        self.stages = stages
+        reads, writes = effects(ops)
+        self.compiled: Compiled[Program] = Compiled(_in_words(ops), inputs, dict.fromkeys([*reads, *writes]))
+        self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
+        self.loops: list[Operation] = []
+        """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
+        self.counters: Programs[Callable[..., Any]] = Programs()
+        self.axis = effective_axis(ops)
+        if any(t.dtype is string for t in self.outputs):
+            self.eager |= self.axis is None
+            self.outputs = [t for t in self.outputs if t.dtype is not string or self.eager]
+        if self.eager and self.axis is not None:
+            op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
+            raise varying_shape(op) if op.definition.host is None else on_host(op)
+
+    def run(self, run: Run) -> None:
+        if self.eager or not all(hasattr(run.values[t], "shape") for t in self.inputs):
+            self._run_eagerly(run)
+            return
+        while True:
+            try:
+                self._run_compiled(run)
+                return
+            except NeedsTrips as loop:
+                around = next((op for op in self.ops if loop.op in loops_in(op)), None)
+                if self.axis is not None or around is None:
+                    raise
+                if around in self.loops or gradients_decide(around):
+                    self.eager = True
+                    self._run_eagerly(run)
+                    return
+                self.loops = [op for op in self.ops if op in self.loops or op is around]
+            except NeedsStatic as needed:
+                if self.axis is not None:
+                    raise needs_value(needed) from None
+                self.eager = True
+                self._run_eagerly(run)
+                return
+
+    def _run_compiled(self, run: Run) -> None:
+        store = run.store
+
+        def trips(key: Hashable, given: Given) -> Mapping[Operation, int]:
+            return self._learn_trips(key, given, store)
+
+        def make(given: Given, counts: Mapping[Operation, int]) -> Program:
+            return self.program(given, self.compiled.present(store), counts)
+
+        program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
+        assert program is not None
+        outputs, record = program(store, inputs)
+        if program.faulty:
+            run.checks.append(partial(program.error, record))
+        self.finish(run, program, outputs)
+
+    def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
+        """Takes what the program gave."""
+        for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
+            run.values[tensor] = Uneven(value, program.shapes[i]) if i in program.shapes else value
+
+    def program(self, given: Given, present: Container[Cell], trips: Mapping[Operation, int]) -> Program:
+        """The program for what is given, not compiled.
+
+        Args:
+          present: the cells that have values.
+          trips: loop -> number of its iterations, for differentiated loops of unknown length.
+        """
+        known, tensors = given.known, given.tensors
+        divided = self._divided(given)
+        ops = [op for op in self.ops if op not in divided.values()]
+
+        def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+            taken = {**known, **dict(zip(tensors, values, strict=True))}
+            taken = {divided[t].outputs[0] if t in divided else t: v for t, v in taken.items()}
+            lowering.fed = {t: v for t, v in taken.items() if t in self.fed}
+            lowering.values.update(taken)
+            lowering.run(ops)
+            return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
+
+        kinds = kinds_of(self.axis, list(given.uneven.values()), ops)
+        specs = ["uneven" if t in given.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
+        return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
+
+    def _divided(self, given: Given) -> dict[Tensor, Operation]:
+        """The inputs of which each position needs its rows only, with the operation that would divide them."""
+        if self.axis is None:
+            return {}
+        used = Counter(t for op in self.ops for t in _uses(op))
+        followed = {step for op in self.ops for step in op.attrs.get("path", ())}
+        shapes = {t: shape for t, (shape, _) in zip(given.tensors, given.signature, strict=False)}
+        found: dict[Tensor, Operation] = {}
+        for op in self.ops:
+            if op.type == "Divide" and op.attrs["dim"] == 0 and op.attrs["axis"] is self.axis and op not in followed:
+                (whole,) = op.inputs
+                shape = shapes.get(whole)
+                if shape and shape[0] % self.axis.size == 0 and used[whole] == 1:
+                    found[whole] = op
+        return found
+
+    def _spec(self, tensor: Tensor) -> str:
+        return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
+
+    def _learn_trips(self, key: Hashable, given: Given, store: StateStore) -> dict[Operation, int]:
+        """How many iterations differentiated loops of unknown length have at most in this run, up to a power of two."""
+        present = self.compiled.present(store)
+        state = [on_one_device(v) for v in present.values()]
+        trips: dict[Operation, int] = {}
+        for op in self.loops:
+            counter_key = (key, op, tuple(trips.values()))
+            counter = self.counters.get(counter_key)
+            if counter is None:
+                count = self._counter(op, given, tuple(present), dict(trips))
+                jitted = compilers.jit(count, jax.local_devices()[0].platform)
+                compiled = jitted.lower(state, given.inputs).compile()
+                counter = self.counters.add(counter_key, compiled, compiled_size(compiled))
+            for loop, count in zip(loops_in(op), counter(state, given.inputs), strict=True):
+                trips[loop] = 1 << max(0, int(count) - 1).bit_length()
+        return trips
+
+    def _counter(
+        self, around: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
+    ) -> Callable[..., Any]:
+        """A function that runs all that comes before an operation, and it without derivatives, to count its loops.
+
+        Gradients that are taken inside of the operation are zeros: no loop's condition depends on them.
+        """
+        known, tensors = given.known, given.tensors
+
+        def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
+            taken = {**known, **dict(zip(tensors, values, strict=True))}
+            fed = {t: v for t, v in taken.items() if t in self.fed}
+            before = dict(zip(cells, state, strict=True))
+            lowering = Lowering(jax.local_devices()[0].platform, None, before, fed, self.ops, trips)
+            lowering.values.update(taken)
+            lowering.quiet = True
+            counters = {loop: Cell(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
+            lowering.counted = counters
+            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters.values())
+            lowering.run(self.ops[: self.ops.index(around)])
+            plain = lowering.fork()
+            plain.taped = set()
+            plain.evaluate(around)
+            return [plain.state[cell] for cell in counters.values()]
+
+        return count
+
+    def _run_eagerly(self, run: Run) -> None:
+        before = {c: jax.numpy.asarray(on_one_device(v)) for c, v in self.compiled.present(run.store).items()}
+        state = dict(before)
+        fed = {t: v for t, v in run.values.items() if t in self.fed}
+        platform = jax.local_devices()[0].platform
+        lowering = Lowering(platform, None, state, fed, self.ops, eager=True, executor=SINGLE_OPERATIONS)
+        lowering.values.update(run.values)
+        for op in self.ops:
+            if op.definition.host is not None:
+                lowering.note(op)
+                host_stage(op, self.stages).run(Run(run.session, run.store, lowering.values, {}))
+            else:
+                lowering.execute(op)
+        if calls_back(self.ops):
+            jax.effects_barrier()
+        taken = {id(v) for c, v in before.items() if c not in lowering.written}
+        for cell in lowering.written:
+            value = lowering.state[cell]
+            run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
+            taken.add(id(value))
+        run.values.update((t, lowering.value(t)) for t in self.outputs)
+
+
+def _in_words(ops: Sequence[Operation]) -> str:
+    last = f"{ops[-1].name} (created at {ops[-1].line})"
+    return f"A program of {len(ops)} operations up to {last}" if len(ops) > 1 else f"Operation {last}"
+
+
+def _dynamic(op: Operation) -> bool:
+    return op.definition.dynamic or any(_dynamic(inner) for body in op.bodies for inner in body.needed)
+
+
+class Plan:
+    """How one set of fetches is computed from one set of feeds. Kept by the session and used again.
+
+    Args:
+      graph: the graph.
+      fetches: tensors and operations; a variable's handle stands for the variable's value after the run.
+      fed: the tensors that are given.
+      stages: what carries out the operations that have a stage of their own.
+      block: the region that runs, if not the graph itself.
+      connections: tensors of the graph that take the values of others in place of their own.
+    """
+
+    def __init__(
+        self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], stages: Stages, block: Block | None = None,
+        connections: Mapping[Tensor, Tensor] | None = None,
+    ):  # fmt: skip
+        self.fed = set(fed)
+        self._stages = stages
+        self.inner = block is not None
+        self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
+        """Fetched parts of a value that differs by position: the host picks them from the whole."""
+        self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
+        fetches = self.fetches
+        targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
+        instead = {tensor.op: connected(tensor, source) for tensor, source in (connections or {}).items()}
+        order = execution_order(targets, block or graph.root, self.fed, instead)
+        self.order = texts_last(narrowed_order(order, fetches, self.fed), self.fed)
+        self.stages = list(self._cut())
+        self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
+        """Whether a run is a step of training: it takes gradients, and writes."""
+
+    def _is_part(self, fetch: Any) -> bool:
+        if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":
+            return False
+        return fetch.op.inputs[0].varies and not fetch.op._control_inputs
+
+    def value(self, fetch: Tensor, run: Run) -> Any:
+        """What a run gives for a fetched tensor."""
+        if fetch not in self.picked:
+            return run.values[fetch]
+        source, position = self.picked[fetch]
+        whole = run.values[source]
+        return whole.part(position) if isinstance(whole, Uneven) else to_host(whole)[position]
+
+    def _cut(self) -> Iterator[Stage]:
+        """The order, cut at operations that the host runs; those that need no device come first."""
+        ahead = self._without_device()
+        self.on_host = self._wanted_on_host(ahead)
+        folding: list[Operation] = []
+        for op in self.order:
+            if op not in self.on_host:
+                continue
+            if op.definition.host is None:
+                folding.append(op)
+                continue
+            if folding:
+                yield FoldStage(tuple(folding), self.fed)
+                folding.clear()
+            yield HostStage(op)
+        if folding:
+            yield FoldStage(tuple(folding), self.fed)
+        done = self._only_for_host()
+        yield from self._segments(
+            [
+                o
+                for o in self.order
+                if o not in self.on_host or not (needs_host(o) or o.definition.callback or o in done)
+            ]
+        )
+
+    def _only_for_host(self) -> set[Operation]:
+        """Folded operations that no device program computes again: it does not use them, or takes their results.
+
+        It takes those whose shapes depend on values, and what is computed from these.
+        """
+        done: set[Operation] = set()
+        differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
+        taken: set[Operation] = set()
+        for op in self.order:
+            if op in self.on_host and (_dynamic(op) or any(t.op in taken for t in op.inputs)):
+                taken.add(op)
+        taken -= differentiated
+        used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)} | differentiated
+        for op in reversed(self.order):
+            if op not in self.on_host:
+                continue
+            if op not in used or needs_host(op) or op in taken:
+                done.add(op)
+            else:
+                used.update(t.op for t in _uses(op))
+        return done
+
+    def _without_device(self) -> set[Operation]:
+        """The operations that can run before any device program: on the host, or folded from known values."""
+        ahead: set[Operation] = set()
+        reads: set[Cell] = set()
+        writes: set[Cell] = set()
+        behind = False
+        differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
+        for op in self.order:
+            calls = op.definition.callback and op.axis is None and all(t.dtype is not resource for t in op.inputs)
+            on_host = op.definition.host is not None and op.definition.stage is None
+            on_host = (on_host or calls) and op not in differentiated
+            hosted = needs_host(op)
+            ready = all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs) and all(
+                c in ahead for c in op._control_inputs
+            )
+            if on_host and ready:
+                # An effect on the host keeps its place among such effects, and to those on the variables it uses.
+                ready = not (op.definition.stateful and behind)
+                ready &= writes.isdisjoint((*op.reads, *op.writes)) and reads.isdisjoint(op.writes)
+            if ready and (on_host or foldable(op) or op.definition.object_valued):
+                ahead.add(op)
+                continue
+            behind |= (hosted or calls_back([op])) and has_effect(op)
+            reads.update(op.reads)
+            writes.update(op.writes)
+        return ahead
+
+    def _wanted_on_host(self, ahead: set[Operation]) -> set[Operation]:
+        """Host operations that run first, and what has to be folded: for the host, and fetched constants."""
+        constant: set[Operation] = set()
+        for op in self.order:
+            if (
+                foldable(op)
+                and not op._control_inputs
+                and all(t not in self.fed and t.op in constant for t in op.inputs)
+            ):
+                constant.add(op)
+        wanted: set[Operation] = set()
+        stack = [op for op in self.order if needs_host(op) or (op.definition.callback and op in ahead)]
+        stack += [
+            f.op
+            for f in self.fetches
+            if isinstance(f, Tensor)
+            and f not in self.fed
+            and (f.op in constant or f.dtype is string or (f.op in ahead and f.op.definition.constant))
+        ]
+        while stack:
+            op = stack.pop()
+            if op in wanted:
+                continue
+            if op in ahead:
+                wanted.add(op)
+            stack += [t.op for t in op.inputs if t not in self.fed and t.op in ahead]
+        return wanted
+
+    def _segments(self, ops: Sequence[Operation]) -> Iterator[Stage]:
+        segments: list[list[Operation]] = [[]]
+        for op in ops:
+            if needs_host(op):
+                segments += [[op], []]
+            else:
+                segments[-1].append(op)
+        fetched = {f for f in self.fetches if isinstance(f, Tensor)}
+        if self._crosses(segments):
+            yield self._device(ops, fetched)
+            return
+        later: list[set[Tensor]] = []
+        wanted = set(fetched)
+        for segment in reversed(segments):
+            later.append(set(wanted))
+            wanted |= {t for op in segment for t in _uses(op)}
+        staged = any(op.definition.stage is not None for segment in segments[1::2] for op in segment)
+        for segment, needed in zip(segments, reversed(later), strict=True):
+            rest = [op for op in segment if op not in self.on_host]
+            if segment and needs_host(segment[0]):
+                yield host_stage(segment[0], self._stages)
+            elif rest and staged and passes(rest, self.fed):
+                yield PassingStage(rest)
+            elif segment:
+                yield from self._without_host(segment, needed)
+
+    def _without_host(self, ops: Sequence[Operation], needed: set[Tensor]) -> Iterator[Stage]:
+        first, ops = split_initialization(ops, self.fed) if not self.inner else ((), ops)
+        if first:
+            wanted = needed | {t for op in ops for t in _uses(op)}
+            outputs = [t for op in first for t in op.outputs if t in wanted and t.dtype is not resource]
+            yield InitializationStage(first, outputs, self.fed)
+        if ops:
+            stage = self._device(ops, needed)
+            if stage.outputs or any(op.writes or has_effect(op) for op in ops):
+                yield stage
+
+    def _crosses(self, segments: Sequence[Sequence[Operation]]) -> bool:
+        """Whether a gradient's path lies in several segments; then everything runs operation by operation."""
+        place = {op: i for i, segment in enumerate(segments) for op in segment}
+        for op, where in place.items():
+            path = op.attrs.get("path", ())
+            hosted = next((step for step in path if step.definition.host is None and needs_host(step)), None)
+            if hosted is not None:
+                raise UnsupportedError(
+                    f"A gradient (asked for at {op.line}) goes through {hosted.name} (type {hosted.type}, created at "
+                    f"{hosted.line}), a loop or branch that the host runs: it takes elements of a dataset, or calls "
+                    "Python. Take the gradient inside of the loop's body."
+                )
+            if any(place.get(step, where) != where for step in path):
+                return True
+        return False
+
+    def _device(self, ops: Sequence[Operation], needed: set[Tensor]) -> DeviceStage:
+        own = set(ops)
+        inputs = dict.fromkeys(
+            t for op in ops for t in _uses(op) if (t in self.fed or t.op not in own) and t.dtype is not resource
+        )
+        steps = (step for op in ops for step in op.attrs.get("path", ()))
+        inputs.update((t, None) for step in steps for t in step.outputs if t in self.fed)  # gradient formulas use them
+        outputs = [
+            t
+            for op in ops
+            if op not in self.on_host
+            for t in op.outputs
+            if t in needed and t not in self.fed and t.dtype is not resource
+        ]
+        stage = DeviceStage(
+            ops, [t for t in inputs if t.dtype is not string], outputs, self.fed, self._stages, self.inner
+        )
+        text = {t for t in inputs if t.dtype is string}
+        stage.eager |= stage.axis is None and any(t in text for op in ops if not op.bodies for t in op.inputs)
+        return stage
+
+
+def _stacked(tensor: Tensor, inner: bool) -> bool:
+    """Whether a fed value holds one value per position."""
+    return tensor.varies and (inner or tensor.op.type == "PositionInput")
+
+
+def _uses(op: Operation) -> Iterator[Tensor]:
+    yield from op.inputs
+    for body in op.bodies:
+        for inner in body.needed:
+            yield from (t for t in _uses(inner) if not body.encloses(t.op.block))

@@ -1,0 +1,371 @@
+"""Running a plan over a state store: what sessions and calls of functions share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import jax
+import numpy as np
+
+from towerstrat.errors import (
+    FailedPreconditionError,
+    InternalError,
+    OpError,
+    ResourceExhaustedError,
+    UnsupportedError,
+)
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.types import uint32
+from towerstrat.graph.runtime.plans.server_state import ServedStore, ServerState
+from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.process_index import PEERS
+from towerstrat.platform.plain import State
+
+Values = dict[Tensor, Any]
+"""Tensor -> its value: an array, or one whose shape differs by position (``Uneven``)."""
+
+
+class Stage(Protocol):
+    """A part of a run: reads and adds values of tensors."""
+
+    def run(self, run: Run) -> None: ...
+
+
+class Passive:
+    """A stage without effects: it may run while it is not known whether the stages before it have failed."""
+
+
+class Joint:
+    """A stage that several processes carry out together: each of them takes part, also where its run has failed."""
+
+    def run(self, run: Run) -> None:
+        raise NotImplementedError
+
+    def missed(self, run: Run, error: BaseException) -> None:
+        """Called where a run has failed, before this stage or after it."""
+        raise NotImplementedError
+
+
+@runtime_checkable
+class Cancellable(Protocol):
+    """A resource of a session that threads may wait for."""
+
+    def cancel(self) -> None:
+        """Ends all waiting."""
+
+    def wake(self) -> None:
+        """Ends the waiting of sessions that are closed."""
+
+
+class Run:
+    """One run under way.
+
+    Args:
+      session: whose resources operations of the host use.
+      store: the state.
+      values: tensor -> value, so far; first those of the feeds.
+      static: the feeds.
+
+    Attributes:
+      checks: each waits for a program in which a check may have failed, and returns the error.
+      error: the error that one of them returned.
+      before: the run before, where nobody has looked at the checks of that: see ``Runner.carry_out``.
+      writes: the cells that the program under way writes, where the run leaves its checks to the next one.
+      kept: what stages leave for the caller.
+    """
+
+    def __init__(
+        self, session: Runner, store: StateStore, values: Values, static: Mapping[Tensor, Any],
+        before: Run | None = None,
+    ):  # fmt: skip
+        self.session = session
+        self.store = store
+        self.values = values
+        self.static = static
+        self.checks: list[Callable[[], Exception | None]] = []
+        self.error: Exception | None = None
+        self.before = before
+        self.writes: Container[Cell] = ()
+        self.kept: dict[object, Any] = {}
+        self._joint: list[Joint] = []
+
+    def carry(self, stages: Sequence[Stage]) -> None:
+        """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        self.begin(stages)
+        self.settle()
+
+    def begin(self, stages: Sequence[Stage]) -> None:
+        """As ``carry``, but for what the last device program found: that is for ``settle``."""
+        if PEERS.count > 1:
+            self._joint = [stage for stage in stages if isinstance(stage, Joint)]
+        try:
+            for stage in stages:
+                if self.checks and not isinstance(stage, Passive):
+                    self.settle()
+                stage.run(self)
+        except BaseException as error:
+            self._tell(error)
+            raise
+
+    def settle(self) -> None:
+        """Waits for the programs under way that check something. Raises InvalidArgumentError where one failed.
+
+        Interrupted, it may be called again.
+        """
+        while self.checks:
+            self.error = self.checks[0]()
+            del self.checks[0]
+            if self.error is not None:
+                self.checks.clear()
+                self._tell(self.error)
+                raise self.error
+
+    def _tell(self, error: BaseException) -> None:
+        joint, self._joint = self._joint, []
+        for stage in joint:
+            stage.missed(self, error)
+
+    def settle_before(self) -> None:
+        """Looks at the checks of the run before. Raises InvalidArgumentError where one failed."""
+        if self.before is not None:
+            self.before.settle()
+            self.before = None
+
+
+T = TypeVar("T")
+
+
+class WaitingStates:
+    """The states that positions take when they begin, by name: of a run that this one goes on with.
+
+    Once an element was taken, or a variable was written that was restored, a position that begins is at the beginning:
+    of its state it takes no place, only what else there is.
+
+    Attributes:
+      states: by name.
+      open: whether no element was taken since they came.
+    """
+
+    def __init__(self, store: StateStore) -> None:
+        self.states: dict[str, State] = {}
+        self.open = False
+        self._store = store
+        self._watched = 0
+
+    def expect(self, states: Mapping[str, State], restored: Iterable[Cell]) -> None:
+        """Takes the place of the states that were waiting. ``restored``: the variables that were restored."""
+        self.states = dict(states)
+        self.open = True
+        self._store.watched = set(restored)
+        self._watched = len(self._store.watched)
+
+    def take(self, name: str, always: bool) -> State | None:
+        """The state for a position that begins, if one waits. ``always``: for one that begins once."""
+        state = self.states.pop(name, None)
+        unwritten = len(self._store.watched) == self._watched
+        if state is None or always or (self.open and unwritten):
+            return state
+        return {key: value for key, value in state.items() if key != "place"}
+
+
+class Runner:
+    """Owns a state store, positions of iterators, and resources that can be made again, such as programs of step loops.
+
+    What a program would need to go on as if it had not stopped is in ``state`` (variables, random counters, counts of
+    passes over datasets: cells, each with a name) and in ``positions``.
+
+    Args:
+      server: whose variables and named resources it has; None: its own.
+
+    Attributes:
+      runs: how many there were.
+      lock: held during a run.
+      closed: whether there are no further runs.
+      shared: the names of variables that have begun with the values of the first process's.
+    """
+
+    what = "session"
+
+    @property
+    def meets(self) -> bool:
+        """Whether it is one of those that several processes have on one cluster."""
+        return False
+
+    def __init__(self, server: ServerState | None = None) -> None:
+        self.server = server
+        self.lock = threading.RLock() if server is None else server.lock
+        self.closed = False
+        self._store = StateStore() if server is None else ServedStore(server)
+        self._resources: dict[Hashable, Any] = {}
+        self._counters: dict[str, Cell] = {}
+        self.waiting = WaitingStates(self._store)
+        self.positions: dict[str, Any] = {}
+        """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
+        self.runs = 0
+        self.shared: set[str] = set()
+        self._late: tuple[Run, int] | None = None
+        """The run whose checks nobody has looked at, and the thread that it was begun in."""
+
+    @contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Releases this thread's hold on the lock inside, so that threads it waits for can run."""
+        lock: Any = self.lock
+        # The methods by which threading.Condition gives up a lock that was acquired several times.
+        saved = lock._release_save() if lock._is_owned() else None
+        try:
+            yield
+        finally:
+            if saved is not None:
+                lock._acquire_restore(saved)
+
+    @property
+    def state(self) -> StateStore:
+        """The values of variables."""
+        self.settle()
+        return self._store
+
+    def value(self, cell: Cell) -> Any:
+        """``state.get(cell)``, which waits for no run that leaves the cell alone."""
+        late = self._late
+        if late is not None and cell in late[0].writes:
+            self.settle()
+        return self._store.get(cell)
+
+    def settle(self) -> None:
+        """Looks at the checks of a run that nobody has looked at, if this thread began one: see ``carry_out``.
+
+        Raises:
+          InvalidArgumentError: one failed. Whoever comes next finds the state after it, and no error.
+        """
+        late = self._late
+        if late is None or late[1] != threading.get_ident():
+            return
+        with self.lock, self._errors_told():
+            try:
+                late[0].settle()
+            except Exception:
+                self._late = None
+                raise
+            self._late = None
+
+    def count(self, name: str) -> int:
+        """How often this was called with the name before: a number of the state, saved with it."""
+        if name not in self._counters:
+            self._counters[name] = Cell(name, uint32, (), default=np.uint32(0))
+        cell = self._counters[name]
+        count = int(self._store.get(cell))
+        self._store.update({cell: np.uint32(count + 1)})
+        return count
+
+    def start_counts_again(self, prefix: str) -> None:
+        """Forgets the counts whose names begin so."""
+        for name in [n for n in self._counters if n.startswith(prefix)]:
+            self._store.discard(self._counters.pop(name))
+        for name in [n for n in self._store.expected if n.startswith(prefix)]:
+            del self._store.expected[name]
+
+    def counts(self) -> dict[str, int]:
+        """How often ``count`` was called, by name."""
+        return {name: int(self._store.get(cell)) for name, cell in self._counters.items()}
+
+    def position(self, name: str, make: Callable[[], T]) -> T:
+        """The position of the iterator with this name, made when first asked for."""
+        if name not in self.positions:
+            self.positions[name] = make()
+        found: T = self.positions[name]
+        return found
+
+    def resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """The resource of ``key``; ``make`` makes it when it is asked for the first time."""
+        if key not in self._resources:
+            self._resources[key] = make()
+        return self._resources[key]
+
+    def named_resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """``resource`` of a key that names it: the sessions of one server have it together."""
+        if self.server is None:
+            return self.resource(key, make)
+        if key not in self.server.resources:
+            self.server.resources[key] = make()
+        return self.server.resources[key]
+
+    def carry_out(
+        self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
+        store: StateStore | None = None, late: bool = False,
+    ) -> T:  # fmt: skip
+        """Runs a plan's stages, and returns what ``read`` gives for the run.
+
+        Args:
+          fed: the values of tensors that are given.
+          read: the last device program may be under way when it is called, and have failed: see ``Run.settle``.
+          store: whose state is used, if not this one's.
+          late: nobody looks at the checks of the run before the next run was begun, the state is read, or ``settle`` is
+            called. The state is right at any time: after a check has failed, no program changes it.
+
+        Raises:
+          OpError: the run failed, or the one before, whose checks were late. The state is what it was before, but for
+            the completed steps of a step loop and for what came before an operation of the host in the middle of the
+            run.
+        """
+        if not late:
+            self.settle()
+        thread = threading.get_ident()
+        late = late and (self._late is None or self._late[1] == thread)
+        before = None
+        if late:
+            before, self._late = self._late, None
+        run = Run(self, self._store if store is None else store, dict(fed), fed, None if before is None else before[0])
+        self.runs += 1
+        with self._errors_told():
+            try:
+                run.begin(stages)
+                found = read(run)
+                run.settle_before()
+                if late:
+                    self._late = (run, thread)
+                else:
+                    run.settle()
+                return found
+            except BaseException:
+                if run.before is not None and run.before.checks:
+                    self._late = before
+                raise
+
+    @contextmanager
+    def _errors_told(self) -> Iterator[None]:
+        """Errors inside say what they mean for a program, and for the state."""
+        try:
+            yield
+        except jax.errors.JaxRuntimeError as error:
+            raise self._device_failure(error) from error
+        except MemoryError as error:
+            message = f"Out of memory in run {self.runs} of this {self.what}: {error}"
+            raise ResourceExhaustedError(None, None, message) from error
+        except (OpError, UnsupportedError) as error:
+            # JAX notes that it has hidden its own frames, which says nothing about the program.
+            error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK_FILTERING" not in n]
+            if self._store.lost is not None and isinstance(error, FailedPreconditionError):
+                error.add_note(self._store.lost)
+            raise
+
+    def _device_failure(self, error: Exception) -> OpError:
+        """What a failure of the device means for the state: values that the failed program had taken are gone."""
+        gone = [cell for cell in self._store if self._store.is_gone(cell)]
+        for cell in gone:
+            self._store.discard(cell)
+        message = f"The device failed in run {self.runs} of this {self.what}: {error}"
+        if (refusal := AGREEMENT.refusal()) is not None:
+            message = f"Another process did not go on with run {self.runs} of this {self.what}. {refusal}"
+        if gone:
+            names = ", ".join(sorted(cell.name for cell in gone)[:5]) + (", ..." if len(gone) > 5 else "")
+            self._store.lost = (
+                f"The values of {len(gone)} variables ({names}) were lost when the device failed in run {self.runs}; "
+                "initialize or restore them."
+            )
+            message += f" {self._store.lost}"
+        kind = ResourceExhaustedError if "RESOURCE_EXHAUSTED" in str(error) else InternalError
+        return kind(None, None, message)

@@ -1,0 +1,1 @@
+"""Compiled programs, kept by signature."""

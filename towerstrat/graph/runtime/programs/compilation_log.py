@@ -1,0 +1,72 @@
+"""What is logged about compilations: those that take long, and those of one graph part for ever new signatures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.platform import logs
+
+SLOW = 1.0
+"""Seconds from which on a compilation is logged."""
+REPEATED = 3
+"""How many programs of one graph part are logged as a repetition: a last, smaller batch makes two."""
+
+Signature = Mapping[Tensor, Any]
+"""Argument -> (shape, dtype); static tensor -> its value."""
+
+
+class CompilationLog:
+    """Logs the compilations of one graph part: a slow one, and that they are repeated, once each.
+
+    Args:
+      what: the part, in words.
+    """
+
+    def __init__(self, what: str):
+        self.what = what
+        self._count = 0
+        self._last: Signature = {}
+        self._told: set[str] = set()
+
+    def note(self, seconds: float, signature: Signature) -> None:
+        """Notes a program that was compiled in some seconds for such inputs."""
+        self._count += 1
+        new = _difference(self._last, signature) if self._count > 1 else []
+        self._last = signature
+        if new and (self._count >= REPEATED or seconds > SLOW):
+            self._once(
+                "repeated", logs.warning,
+                f"{self.what} was compiled for the {self._count}. time, in {seconds:.1f} s, because {'; '.join(new)}. "
+                "Each new shape is a program of its own: use batches of one size (pad the last one, or "
+                "drop_remainder=True), or a few sizes to which others are padded.",
+            )  # fmt: skip
+        elif seconds > SLOW and self._count == 1:
+            self._once(
+                "slow", logs.info,
+                f"{self.what} was compiled in {seconds:.1f} s, for its first run. A later start takes it from JAX's "
+                "compilation cache, where one is set (the environment variable JAX_COMPILATION_CACHE_DIR).",
+            )  # fmt: skip
+
+    def _once(self, key: str, log: Callable[..., None], message: str) -> None:
+        if key not in self._told:
+            self._told.add(key)
+            log("%s", message)
+
+
+def _difference(before: Signature, after: Signature) -> list[str]:
+    """In words, what of a signature is new."""
+    found: list[str] = []
+    for tensor, value in after.items():
+        if tensor in before and before[tensor] != value:
+            old, new = (_text(v) for v in (before[tensor], value))
+            found.append(f"{tensor.name} (created at {tensor.op.line}) is {new}, it was {old} before")
+    return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        shape, dtype = value
+        return f"{dtype}{list(shape)}"
+    return str(value)

@@ -1,0 +1,457 @@
+"""One compiled function over state: what a run gives to the device."""
+
+from __future__ import annotations
+
+import _signal  # type: ignore[import-not-found]  # the enumerations of signal cost 20 us a run
+import threading
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from types import FrameType
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import NamedSharding, PartitionSpec
+
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, put, vary
+from towerstrat.graph.ir.state import FAULT, Cell, StateStore
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.lowering.class_switch import switched
+from towerstrat.graph.lowering.error_records import Faults, no_fault, record_size
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.shard_classes import ByKind, Kinds
+from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
+from towerstrat.platform import compilers
+
+Abstract = Array | jax.ShapeDtypeStruct
+"""An array, or what stands for one where a program is only traced."""
+
+
+def effective_axis(operations: Sequence[Operation]) -> Axis | None:
+    """The named axis that some of the operations run along, or None where one position is all there is.
+
+    Raises:
+      ValueError: operations of two different axes (two strategies) in one run.
+    """
+    return along(mapped_axis(operations))
+
+
+def along(axis: Axis | None) -> Axis | None:
+    """The axis, or None where it has one position: then nothing varies along it."""
+    return axis if axis is not None and axis.size > 1 else None
+
+
+def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
+    """The named axis over whose several devices some of the operations run, or None where one device does it all.
+
+    Raises:
+      ValueError: operations of two different axes (two strategies) in one run.
+    """
+    found: Axis | None = None
+    where: Operation | None = None
+    for op, axis in _axes(operations):
+        if not axis.mapped:
+            continue
+        if found is not None and axis is not found:
+            assert where is not None
+            raise ValueError(
+                f"One run cannot mix two strategies: {where.name} (created at {where.line}) runs on {found}, "
+                f"{op.name} (created at {op.line}) on {axis}. Run them one after the other."
+            )
+        found, where = axis, op
+    return found
+
+
+def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
+    for op in operations:
+        if op.axis is not None:
+            yield op, op.axis
+        elif op.definition.collective:
+            yield op, op.attrs["axis"]
+        for tensor in op.inputs:
+            if tensor.varies and tensor.op.axis is not None:
+                yield op, tensor.op.axis
+        for cell in (*op.reads, *op.writes):
+            if cell.axis is not None:
+                yield op, cell.axis
+        for body in op.bodies:
+            yield from _axes(body.needed)
+
+
+class Program:
+    """A function of state and inputs, compiled for one set of input types.
+
+    Args:
+      operations: what it evaluates, for its cells and axis.
+      body: (lowering) -> output values; evaluates the operations.
+      outputs: for each output value whether it differs by position along the axis (then it comes out stacked).
+      present: the cells that have a value before it runs.
+      atomic: a run that finds an error leaves the state as it was.
+      kinds: the kinds of positions by the shapes of the inputs with spec "uneven", where there are some. Outputs whose
+        shape differs by position come out padded; ``shapes`` has their shapes, by place.
+
+    Calling it reads and updates a store; donated buffers are replaced in the store before anything can raise.
+    """
+
+    def __init__(
+        self,
+        operations: Sequence[Operation],
+        body: Callable[[Lowering, Sequence[Array]], Sequence[Array]],
+        input_specs: Sequence[str],
+        output_specs: Sequence[bool],
+        present: Container[Cell],
+        trips: Mapping[Operation, int],
+        atomic: bool = True,
+        kinds: Kinds | None = None,
+    ):
+        self.kinds = kinds
+        self.shapes: dict[int, list[tuple[int, ...]]] = {}
+        self.atomic = atomic
+        self.operations = operations
+        self.body = body
+        self.place = mapped_axis(operations)
+        """The axis over whose devices it runs, None: one device. ``axis``: that, where it has several positions."""
+        self.axis = along(self.place)
+        self.platform = self.place.platform if self.place is not None else jax.local_devices()[0].platform
+        self.trips = trips
+        reads, self.written = effects(operations)
+        self.checks = any(op.checks for op in operations)
+        """Whether some operation may find a fault; ``faulty``, known once it is traced: whether one can."""
+        self.faulty = self.checks
+        self.faults: Faults | None = None
+        self.record_size = record_size(operations) if self.checks else 0
+        unsure = self.checks and atomic
+        self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
+        """Cells whose value before cannot be chosen on the device: it has another shape, or there is none."""
+        self.donated = [c for c in self.written if c in present and c not in self.held]
+        self.kept = [c for c in reads if c in present and (c not in set(self.written) or c in self.held)]
+        self.input_specs = input_specs
+        self.output_specs = output_specs
+        self.compiled: jax.stages.Compiled | None = None
+        self.complete_for: object = None
+        """The programs of the graph part that it was compiled for, where all of the part's cells had values."""
+        self.ran = False
+        """Whether the last call got as far as storing the new state."""
+        self.calls_back = calls_back(operations)
+        self.step_count = 1
+        """How many steps of the program's the next call does."""
+        self.shardings: dict[Cell, jax.sharding.Sharding] = {}
+        self.wanted: dict[Cell, NamedSharding] = {}
+        self.arriving: dict[str, Array] = {}
+        """Where it runs on several processes: the state that each of them brings to its first call, by name."""
+        self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
+
+    # ---- tracing ---------------------------------------------------------------------------------------------
+
+    def _local(self, cell: Cell, value: Array) -> Any:
+        return value[0] if cell.per_position and self.axis is not None else value
+
+    def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Any:
+        values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
+                  for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
+        if self.kinds is None:
+            return self._evaluated((donated, kept, values), ())
+        padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
+        even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
+        return switched(self.kinds, self._evaluated, (donated, kept, even), padded)
+
+    def _evaluated(self, given: tuple[Any, Any, Any], uneven: Sequence[ByKind]) -> Any:
+        donated, kept, even = given
+        state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
+        state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
+        before = dict(state)
+        if self.checks:
+            state[FAULT] = no_fault(self.record_size)
+        lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trips=self.trips)
+        lowering.kinds = self.kinds
+        of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
+        results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
+        if self.checks and self.atomic:
+            for cell in lowering.written & before.keys() - self.held:
+                lowering.state[cell] = self._restored(lowering, cell, before[cell])
+        new_state = [self._kept_shape(lowering, c, lowering.state.get(c, before.get(c))) for c in self.written]
+        for i, value in enumerate(results):
+            if isinstance(value, ByKind) and self.kinds is not None and len(set(value.shapes)) > 1:
+                self.shapes[i] = self.kinds.by_position(value.shapes)
+        results = [lowering.joined(v) for v in results]
+        return (
+            self._grouped(results),
+            [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
+            self._record(lowering),
+        )
+
+    def _kept_shape(self, lowering: Lowering, cell: Cell, value: Any) -> Any:
+        if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
+            raise UnsupportedError(
+                f"Variable {cell.name} would have another shape on each {cell.axis.name if cell.axis else 'tower'}: "
+                f"{sorted(set(value.shapes))}. Assign a value whose shape does not depend on the batch."
+            )
+        return lowering.joined(value)
+
+    def _grouped(self, results: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+        """The outputs that are split by position, and the others: which are which is known once they are made."""
+        pairs = list(zip(results, self.output_specs, strict=True))
+        varying = [self._outgoing(v, True) for v, split in pairs if split]
+        return varying, [jnp.asarray(v) for v, split in pairs if not split]
+
+    def _in_order(self, groups: tuple[Sequence[Array], Sequence[Array]]) -> list[Array]:
+        """The outputs as they were made."""
+        split, same = (iter(group) for group in groups)
+        return [next(split) if is_split else next(same) for is_split in self.output_specs]
+
+    def _outgoing(self, value: Array, split: bool) -> Any:
+        value = jnp.asarray(value)
+        if split and self.axis is not None:
+            return vary(value, self.axis)[None]
+        return value
+
+    def _restored(self, lowering: Lowering, cell: Cell, old: Any) -> Any:
+        if lowering.is_gated(cell):
+            return lowering.state[cell]
+        lowering.state[cell] = lowering.joined(lowering.state[cell])
+        return lowering.restored(cell, old)
+
+    def _record(self, lowering: Lowering) -> Any:
+        """The record of failed checks, one for each position where there are checks."""
+        if not self.checks:
+            # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it. (The
+            # TPU compiler fails on empty 64-bit outputs.)
+            return jnp.zeros((1 if self.calls_back else 0,), jnp.bool_)
+        record = lowering.state[FAULT]
+        self.faults = lowering.faults
+        self.faulty = isinstance(record, jax.Array | ByKind)
+        return self._outgoing(lowering.joined(record) if self.faulty else no_fault(1), True)
+
+    def lowered(
+        self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
+    ) -> jax.stages.Lowered:
+        """Traced for arguments like these, arrays or their shapes and types alone. Runs nothing."""
+        function: Any = self._function
+        options: dict[str, Any] = {}
+        place = self.place
+        if place is not None:
+            specs = lambda cells: [self._spec("split" if c.per_position else "same") for c in cells]  # noqa: E731
+            ins = [self._spec(s) for s in self.input_specs]
+            outs = (self._spec("split"), ALL)
+            records = self._spec("split" if self.checks else "same")
+            function = place.map(
+                function,
+                in_specs=(specs(self.donated), specs(self.kept), ins),
+                out_specs=(outs, specs(self.written), records),
+            )
+            stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
+            options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
+            # What the host looks at is whole in each process.
+            whole = (ALL, ALL) if place.spans else outs
+            options["out_shardings"] = (
+                tuple(place.placed(s) for s in whole),
+                stored(self.written),
+                place.placed(ALL if place.spans else records),
+            )
+        jitted = compilers.jit(function, self.platform, donate_argnums=(0,), **options)
+        return jitted.lower(donated, kept, inputs)
+
+    def _spec(self, kind: str) -> PartitionSpec:
+        """How a value lies along the axis.
+
+        Args:
+          kind: "split" by position; "rows": the first dimension in parts, one for each position; "steps": by step and
+            position; "iterations": by iteration, by the operation that takes an element in it, and by position; "same":
+            whole everywhere.
+        """
+        if self.axis is None or kind == "same":
+            return ALL
+        return {"steps": self.axis.second, "iterations": self.axis.third}.get(kind, self.axis.one)
+
+    def _stored(self, cell: Cell) -> NamedSharding:
+        """Where the store has a cell's value after this program, and where it wants it before."""
+        assert self.place is not None
+        if cell not in self.wanted:
+            self.wanted[cell] = self.place.placed(self._spec("split" if cell.per_position else "same"), cell.parts)
+        return self.wanted[cell]
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def gather(self, store: StateStore, cells: Sequence[Cell], donating: bool) -> list[Array]:
+        """The cells' values, where this program's devices want them."""
+        result = []
+        seen: set[int] = set()
+        for cell in cells:
+            value = store.get(cell)
+            if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
+                value = self._placed(store, cell, value, donating)
+            if donating:
+                if id(value) in seen or store.is_lent(cell):
+                    value = jnp.copy(value)
+                seen.add(id(value))
+            result.append(value)
+        return result
+
+    def _placed(self, store: StateStore, cell: Cell, value: Array, donating: bool) -> Any:
+        """A cell's value where this program wants it: on the whole axis, or on the one device."""
+        if self.place is not None:
+            wanted = self._stored(cell)
+            value = cell.stacked(value)
+            if isinstance(value, jax.Array) and value.sharding == wanted:
+                self.shardings[cell] = value.sharding
+                return value
+            if self.place.spans and self.compiled is None:
+                self.arriving[f"the variable {cell.name}"] = value
+            value = put(_detached(value), wanted)
+            if not donating:
+                store.move({cell: value})
+            return value
+        if not isinstance(value, jax.Array):
+            return jax.device_put(np.array(value))
+        if len(value.sharding.device_set) > 1:
+            value = on_one_device(value)
+            return jnp.copy(value) if donating else value
+        self.shardings[cell] = value.sharding
+        return value
+
+    def _brought(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Inputs that may be on other devices, on this program's."""
+        if self.place is None:
+            return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
+        return [put(v, wanted) if self._moves(v, wanted) else v for v, wanted in zip(inputs, self.taken, strict=True)]
+
+    def _moves(self, value: Array, wanted: NamedSharding) -> bool:
+        """Whether an input is elsewhere: on other devices, or on the host, where other processes need parts of it."""
+        if isinstance(value, jax.Array):
+            return value.sharding != wanted
+        return not wanted.is_fully_addressable and not wanted.is_fully_replicated
+
+    def prepare(
+        self, store: StateStore, inputs: Sequence[Array], meanwhile: Callable[[], None] | None = None
+    ) -> jax.stages.Compiled:
+        """Compiles it for a store's state and such inputs. Runs nothing.
+
+        Args:
+          meanwhile: is called in another thread while it is compiled; what it raises is raised when both are done.
+        """
+        donated, kept = self._state(store)
+        lowered = self.lowered(donated, kept, self._brought(inputs))
+        if meanwhile is None:
+            self.compiled = lowered.compile()
+        else:
+            with ThreadPoolExecutor(1, "towerstrat-meanwhile") as threads:
+                beside = threads.submit(meanwhile)
+                self.compiled = lowered.compile()
+                with PROGRESS.phase(COMPILING, "comparing a program with the other processes"):
+                    beside.result()
+        store.last = (self, donated, kept)
+        return self.compiled
+
+    def _state(self, store: StateStore) -> tuple[list[Array], list[Array]]:
+        """What it takes of the state: values it replaces, whose memory it may use again, and values it reads."""
+        last, store.last = store.last, None
+        if last is not None and last[0] is self:
+            return last[1], last[2]
+        return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
+
+    def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], Any]:
+        """Runs it: the outputs, and the record of failed checks (a device array, empty where none can fail)."""
+        self.ran = False
+        if self.place is not None and self.place.spans:
+            PROGRESS.more(self.step_count)
+            PROGRESS.share(self.step_count)
+        else:
+            PROGRESS.alive()
+        compiled = self.compiled or self.prepare(store, inputs)
+        inputs = self._brought(inputs)
+        donated, kept = self._state(store)
+        if self.written:
+            with Uninterrupted():
+                groups, state, record = compiled(donated, kept, inputs)
+                values = dict(zip(self.written, state, strict=True))
+                if self.held and self.faulty and np.asarray(record).any():
+                    values = {c: v for c, v in values.items() if c not in self.held}
+                store.update(values)
+                if len(self.donated) == len(self.written):
+                    store.last = (self, state, kept)
+                self.ran = True
+        else:
+            groups, _, record = compiled(donated, kept, inputs)
+            store.last = (self, donated, kept)
+            self.ran = True
+        if self.calls_back:
+            jax.effects_barrier()
+        return self._in_order(groups), record
+
+    def error(self, record: Array) -> InvalidArgumentError | None:
+        """The error of the first check that failed in a run, by the record that the run returned. Waits for the run."""
+        return self.faults.error(record) if self.faulty and self.faults is not None else None
+
+
+def calls_back(operations: Sequence[Operation]) -> bool:
+    """Whether some operation calls Python while its program runs."""
+    return any(op.definition.callback or any(calls_back(body.needed) for body in op.bodies) for op in operations)
+
+
+def effects(operations: Sequence[Operation]) -> tuple[list[Cell], list[Cell]]:
+    """The cells that operations read (or may leave as they are) and those they write."""
+    reads: dict[Cell, None] = {}
+    writes: dict[Cell, None] = {}
+    for op in operations:
+        reads.update(dict.fromkeys(op.reads))
+        writes.update(dict.fromkeys(op.writes))
+        reads.update(dict.fromkeys(op.writes))
+    return list(reads), list(writes)
+
+
+def _detached(value: Array) -> Any:
+    """A host value that no later write of ours or the user's can reach."""
+    return value if isinstance(value, jax.Array) else np.array(value)
+
+
+_HELD = (_signal.SIGINT, _signal.SIGTERM)
+
+
+class Uninterrupted:
+    """Holds back signals that a Python function handles until the block is done: no state is lost between its donation
+    and its storing, whatever the handler raises. Signals with the system's own action are left to it.
+    """
+
+    __slots__ = ("caught", "handlers", "held")
+
+    def __enter__(self) -> None:
+        self.caught: list[tuple[int, FrameType | None]] = []
+        self.handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self.held: list[int] = []
+        if threading.current_thread() is not threading.main_thread():
+            return
+        try:
+            for number in _HELD:
+                handler = _signal.getsignal(number)
+                if callable(handler):
+                    self.handlers[number] = handler
+                    self.held.append(number)
+                    _signal.signal(number, self._catch)
+        except BaseException:
+            self._release()
+            raise
+
+    def _catch(self, number: int, frame: FrameType | None) -> None:
+        self.caught.append((number, frame))
+
+    def _release(self) -> None:
+        """Puts the handlers back: all of them, though one of them may run, and raise, as soon as it is back."""
+        if self.held:
+            number = self.held.pop()
+            try:
+                _signal.signal(number, self.handlers[number])
+            finally:
+                self._release()
+
+    def __exit__(self, *exc: Any) -> None:
+        self._release()
+        for number, frame in self.caught:
+            self.handlers[number](number, frame)
+
+
+def tensor_spec(tensor: Tensor) -> str:
+    """How a program takes a tensor's value as input: "split" by position, or "same" for all."""
+    return "split" if tensor.varies else "same"

@@ -1,0 +1,1 @@
+"""Sessions: feeds, fetches, and all operations that one runs."""

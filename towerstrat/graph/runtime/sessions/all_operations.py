@@ -1,0 +1,110 @@
+"""Every module below this room that registers operations: who imports a session can run them all."""
+
+from __future__ import annotations
+
+from towerstrat.graph.ops.array import array_kernels, padding
+from towerstrat.graph.ops.collectives import all_reduce, exchanges, sharding, worker_mean
+from towerstrat.graph.ops.control import assertions, branches, regions, tensor_array_lowering, while_loop
+from towerstrat.graph.ops.host import python_calls, runtime_checks, tower_callbacks
+from towerstrat.graph.ops.images import (
+    boxes,
+    codecs,
+    colors,
+    detections,
+    matching,
+    patches,
+    projective_transforms,
+    resizing,
+    warps,
+)
+from towerstrat.graph.ops.indexing import gather_scatter, histograms, segments, slicing, sorting
+from towerstrat.graph.ops.linalg import decompositions, einsum, products
+from towerstrat.graph.ops.math import elementwise, fourier, reductions
+from towerstrat.graph.ops.nn import (
+    activations,
+    candidate_sampling,
+    convolution,
+    cross_entropy,
+    embedding,
+    misc,
+    normalization,
+    pooling,
+)
+from towerstrat.graph.ops.ragged import bincount, row_partitions, string_rows, unicode, unicode_scripts
+from towerstrat.graph.ops.random import stateful, stateless
+from towerstrat.graph.ops.sparse import arithmetic, crosses, dense_conversion, sets
+from towerstrat.graph.ops.tables import hash_tables
+from towerstrat.graph.ops.text import files, strings
+from towerstrat.graph.scopes import (
+    generator,
+    initializers,
+)
+from towerstrat.graph.variables import (
+    state_ops,
+    string_variables,
+    variable_ops,
+)
+
+__all__ = [
+    "activations",
+    "all_reduce",
+    "arithmetic",
+    "array_kernels",
+    "assertions",
+    "bincount",
+    "boxes",
+    "branches",
+    "candidate_sampling",
+    "codecs",
+    "colors",
+    "convolution",
+    "cross_entropy",
+    "crosses",
+    "decompositions",
+    "dense_conversion",
+    "detections",
+    "einsum",
+    "elementwise",
+    "embedding",
+    "exchanges",
+    "files",
+    "fourier",
+    "gather_scatter",
+    "generator",
+    "hash_tables",
+    "histograms",
+    "initializers",
+    "matching",
+    "misc",
+    "normalization",
+    "padding",
+    "patches",
+    "pooling",
+    "products",
+    "projective_transforms",
+    "python_calls",
+    "reductions",
+    "regions",
+    "resizing",
+    "row_partitions",
+    "runtime_checks",
+    "segments",
+    "sets",
+    "sharding",
+    "slicing",
+    "sorting",
+    "state_ops",
+    "stateful",
+    "stateless",
+    "string_rows",
+    "string_variables",
+    "strings",
+    "tensor_array_lowering",
+    "tower_callbacks",
+    "unicode",
+    "unicode_scripts",
+    "variable_ops",
+    "warps",
+    "while_loop",
+    "worker_mean",
+]

@@ -1,0 +1,240 @@
+"""Towers that a program writes by hand: the same operations once for each of several devices, in a loop of the program.
+
+A run of what such a loop made would compute one tower after the other on one device. Here the operations placed on
+different devices are matched, as the traces of the towers of a strategy are, and become operations of all positions of
+an axis over those devices. What is not placed there, writes state or depends on such writes stays as it is: it is done
+once, and finds each tower's values.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+
+import jax
+
+from towerstrat.graph.ir.device_names import parse
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect, of_strings
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.operation_copying import Copying
+from towerstrat.graph.ir.shard_operations import Part, Place, whole_of
+from towerstrat.graph.ir.shard_traces import Traces
+from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.types import resource, variant
+from towerstrat.graph.lowering.gradients import gradients_through
+from towerstrat.graph.runtime.programs.limits import LIMITS
+
+_ALIKE = 0.9
+"""The least share of the towers' operations that all of them have: below, what runs on devices is no set of towers."""
+
+
+class SideBySide:
+    """A copy of what a run needs of a graph, in which towers run side by side.
+
+    Args:
+      graph: the graph.
+      order: the operations that the run needs.
+      towers: for each device its operations.
+
+    Attributes:
+      graph: the graph of the copy.
+      tensors, operations: of the run -> of the copy.
+    """
+
+    def __init__(self, graph: Graph, order: Sequence[Operation], towers: Sequence[Collection[Operation]]):
+        self.graph = made = Graph()
+        made.seed = graph.seed
+        axis = Axis("tower", jax.local_devices()[: len(towers)])
+        places = [Place(axis, position) for position in range(axis.size)]
+        made.has_parts = True
+        self._traces = Traces(made, axis, places, sizes_known=False)
+        copying = _CopyingState(made, {})
+        self.tensors: Mapping[Tensor, Tensor] = copying.tensors
+        self.operations: Mapping[Operation, Operation] = copying.operations
+        tower_of = {op: k for k, ops in enumerate(towers) for op in ops}
+        for op in order:
+            position = tower_of.get(op)
+            if position is None:
+                copying.copy([op])
+                continue
+            made.trace = self._traces.of_positions[position]
+            made.trace.line = op.line
+            with made.under(axis):
+                copying.copy([op])
+            made.trace = None
+        self._traces.meet()
+
+    def is_worth_it(self) -> bool:
+        """Whether the towers are alike: nearly all of their operations are those of all positions."""
+        of_towers = [op for op in self.graph.carried_out() if op.axis is not None and not op.definition.constant]
+        alike = sum(op.only is None for op in of_towers)
+        return bool(of_towers) and alike >= _ALIKE * len(of_towers)
+
+    def input(self, tensor: Tensor) -> Tensor:
+        """What stands for a tensor that is fed."""
+        return self.graph.own(self.tensors[tensor])
+
+    def of(self, element: Tensor | Operation) -> Tensor | Operation:
+        """What stands for a tensor or operation of the run."""
+        if isinstance(element, Tensor):
+            return self.graph.own(self.tensors[element])
+        return self.graph.own_operation(self.operations[element])
+
+
+class _OtherGradient(Exception):
+    """A gradient of what all towers did together has another form than that of the program: of rows, or of all."""
+
+
+class _CopyingState(Copying):
+    """Copies operations with their random counters: draws go on where those of the graph are."""
+
+    def _copy_one(self, op: Operation) -> None:
+        if op.type == "Gradients" and self.target.trace is None and self._goes_through_towers(op):
+            self._differentiate(op)
+            return
+        super()._copy_one(op)
+        made = self.operations.get(op)
+        whole = None if made is None else whole_of(made)
+        if whole is None or whole.counter is None or op.counter is None or whole.name != op.name:
+            return
+        whole.reads = tuple([op.counter if c is whole.counter else c for c in whole.reads])
+        whole.writes = tuple([op.counter if c is whole.counter else c for c in whole.writes])
+        whole.counter = op.counter
+
+    def _goes_through_towers(self, op: Operation) -> bool:
+        made = (self.operations.get(step) for step in op.attrs["path"])
+        return any(isinstance(step, Part) for step in made)
+
+    def _differentiate(self, op: Operation) -> None:
+        """Takes a gradient of what all towers did together anew: its paths lead through what each of them has made."""
+        attrs = op.attrs
+        given = [None if s is None else self._mapped(s) for s in attrs["seeds_given"]]
+        seeds = [
+            s if s is None or i is None else IndexedSlices(s, self._mapped(i))
+            for s, i in zip(given, attrs["seed_indices"], strict=True)
+        ]
+        stops = [self._mapped(t) for t in attrs["stops"]]
+        ys, xs = ([self._mapped(t) for t in attrs[name]] for name in ("ys", "xs"))
+        found: list[Tensor] = []
+        with self.target.as_default():
+            gradients = gradients_through(ys, xs, seeds, op.name.rpartition("/")[0] or "gradients", stops or None)
+        for gradient in gradients:
+            found += [gradient.values, gradient.indices] if isinstance(gradient, IndexedSlices) else [gradient]
+        if len(found) != len(op.outputs) or any(t is None for t in found):
+            raise _OtherGradient
+        self.tensors.update(zip(op.outputs, found, strict=True))
+        self.operations[op] = found[0].op
+
+
+def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> SideBySide | None:
+    """The copy of a graph in which a run's towers run side by side; None where it has none, or devices share cores.
+
+    Args:
+      fed: the tensors that are fed.
+    """
+    if jax.local_devices()[0].platform == "cpu" and not LIMITS.towers_on_cpu:
+        return None
+    if graph.has_parts or len(jax.local_devices()) < 2 or any(t.dtype is resource for t in fed):
+        return None
+    targets = [f.op if isinstance(f, Tensor) else f for f in fetches if not (isinstance(f, Tensor) and f in fed)]
+    order = execution_order(targets, graph.root, fed)
+    if any(op.axis is not None or op.type == "StepLoop" for op in order):
+        return None
+    towers = _towers(order)
+    if towers is None:
+        return None
+    needed = set(order)
+    fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in needed]
+    try:
+        return _built(graph, [*fed_operations, *order], towers, fetches, fed)
+    except _OtherGradient:
+        return None
+
+
+def _built(
+    graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]],
+    fetches: Iterable[Tensor | Operation], fed: Collection[Tensor],
+) -> SideBySide | None:  # fmt: skip
+    found = SideBySide(graph, order, towers)
+    # What one tower alone has is mostly what is placed where the variables are, and belongs to none: it is done once.
+    apart = {op for tower in towers for op in tower if whole_of(found.operations[op]).only is not None}
+    if apart:
+        towers = [[op for op in tower if op not in apart] for tower in towers]
+        found = SideBySide(graph, order, towers)
+    return found if found.is_worth_it() and not _turns_around(found, fetches, fed) else None
+
+
+def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
+    """By device what is placed there, where several devices have much the same operations; else None."""
+    places = {name: parse(name).get("device", "").partition(":") for name in {op.device for op in order} if name}
+    if len({place for place in places.values() if place[0]}) < 2:
+        return None
+    by_device: dict[tuple[str, int], list[Operation]] = {}
+    for op in order:
+        kind, _, number = places.get(op.device, ("", "", ""))
+        if kind:
+            by_device.setdefault((kind, int(number or 0)), []).append(op)
+    kinds = Counter(kind for kind, _ in by_device)
+    if not kinds:
+        return None
+    kind = max(kinds, key=lambda k: kinds[k])
+    devices = sorted(key for key in by_device if key[0] == kind)
+    if not 2 <= len(devices) <= len(jax.local_devices()):
+        return None
+    tainted = _after_writes(order)
+    # Reads of one variable stay together: all of them are the towers', or none is.
+    late = (op for device in devices for op in by_device[device] if op in tainted and not op.writes)
+    contested = {cell for op in late for cell in op.reads}
+    towers = [
+        [op for op in by_device[device] if op not in tainted and contested.isdisjoint(op.reads) and _can_join(op)]
+        for device in devices
+    ]
+    if any(_leaves(op, set(tower)) for tower in towers for op in tower if op.type == "Gradients"):
+        return None
+    types = [Counter(op.type for op in tower) for tower in towers]
+    common = sum(min(t[type] for t in types) for type in types[0])
+    return towers if common and common >= _ALIKE * min(len(tower) for tower in towers) else None
+
+
+def _can_join(op: Operation) -> bool:
+    """Whether an operation can be one of all positions: it computes values from values."""
+    definition = op.definition
+    plain = not (definition.given or definition.host or definition.dynamic or of_strings(op) or has_effect(op))
+    return plain and not any(t.dtype in (resource, variant) for t in op.outputs)
+
+
+def _leaves(gradient: Operation, tower: Set[Operation]) -> bool:
+    """Whether a gradient's paths leave the tower before they end: there an operation that is done once has a part."""
+    outside = (step for step in gradient.attrs["path"] if step not in tower)
+    return any(t.op in tower for step in outside for t in step.inputs)
+
+
+def _after_writes(order: Sequence[Operation]) -> set[Operation]:
+    """The operations that read what was written before them in the run, or depend on such."""
+    written: set[Cell] = set()
+    found: set[Operation] = set()
+    for op in order:
+        inputs = op.inputs[:2] if _guards_empty_batch(op) else op.inputs
+        if any(cell in written for cell in op.reads) or any(t.op in found for t in inputs):
+            found.add(op)
+        written.update(cell for cell in op.writes if cell is not op.counter)
+    return found
+
+
+def _guards_empty_batch(op: Operation) -> bool:
+    """Whether an operation takes statistics of a batch unless that is empty: then what it takes else is not used."""
+    if op.type != "Select" or op.inputs[0].op.type != "Greater":
+        return False
+    return op.inputs[0].op.inputs[0].op.type == "Size"
+
+
+def _turns_around(found: SideBySide, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> bool:
+    """Whether an operation of the copy would come before what it depends on: towers that wait for each other."""
+    elements = [found.of(f) for f in fetches]
+    try:
+        execution_order([e.op if isinstance(e, Tensor) else e for e in elements], found.graph.root)
+    except ValueError:
+        return True
+    return False

@@ -1,0 +1,552 @@
+"""``tf.Session``: owns a state store, runs fetches, caches how."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import Any
+
+import jax
+import numpy as np
+
+from towerstrat.errors import AbortedError, UnsupportedError
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.composite_values import Fetchable
+from towerstrat.graph.ir.context_stacks import SESSIONS
+from towerstrat.graph.ir.graph import Graph, global_graph
+from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
+from towerstrat.graph.ir.shard_operations import PartTensor
+from towerstrat.graph.ir.state import StateStore
+from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.lowering.lowering_errors import DifferentShapes, uninitialized
+from towerstrat.graph.runtime.collective.gradient_mean_stage import share_values, wait_for_values
+from towerstrat.graph.runtime.loops.steps_ahead import Ahead, Limit
+from towerstrat.graph.runtime.plans.plan import Plan
+from towerstrat.graph.runtime.plans.runner import Cancellable, Run, Runner
+from towerstrat.graph.runtime.plans.server_state import SERVERS
+from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (registers all that a session can run)
+from towerstrat.graph.runtime.sessions.device_towers import SideBySide, side_by_side
+from towerstrat.graph.runtime.sessions.feeds import fed_array, feed_pairs
+from towerstrat.graph.runtime.sessions.fetch_conversions import conversion_of
+from towerstrat.graph.runtime.sessions.run_profile import Span, describe_spans, traced
+from towerstrat.graph.runtime.sessions.session_config import check_callable, check_config, check_options
+from towerstrat.graph.runtime.sessions.stage_table import plan_of
+from towerstrat.graph.variables.string_variables import READS
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.hosts import shared_seeds
+from towerstrat.hosts.heartbeat import PROGRESS
+from towerstrat.hosts.process_index import PEERS
+from towerstrat.platform import messages
+from towerstrat.platform.accounts import ACCOUNTS, RUNNING
+from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
+from towerstrat.platform.local import SessionDevice
+
+
+def goes_apart(target: str | bytes | None) -> bool:
+    """Whether a target is that of a cluster of the processes of this run: from now on each goes its own way."""
+    server = SERVERS.at(target)
+    connected = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
+    if connected:
+        shared_seeds.part()
+    return connected
+
+
+class _Fetches:
+    """A structure of fetches as a list of graph elements without repeats, and the way back."""
+
+    def __init__(self, graph: Graph, fetches: Any):
+        self.elements: list[Any] = []
+        self._places: dict[Any, int] = {}
+        self._build = self._expand(graph, fetches)
+
+    def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
+        if isinstance(fetch, Fetchable) and not isinstance(fetch, Variable):
+            return self._joined(graph, *fetch._fetch_parts())
+        if fetch is None:
+            raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
+        if isinstance(fetch, Mapping):
+            return partial(_entries, fetch.__class__, {k: self._expand(graph, f) for k, f in fetch.items()})
+        if nest.is_sequence(fetch):
+            builders = [self._expand(graph, f) for f in nest.children(fetch)]
+            return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
+        conversion = conversion_of(fetch)
+        if conversion is not None:
+            return self._joined(graph, *conversion.fetch(fetch))
+        try:
+            element = graph.as_graph_element(fetch)
+        except (KeyError, ValueError, TypeError) as error:
+            kind = TypeError if isinstance(error, TypeError) else ValueError
+            raise kind(f"Fetch argument {fetch!r} cannot be fetched. {error}") from None
+        if not graph.is_fetchable(element):
+            raise ValueError(f"Operation {element!r} has been marked as not fetchable.")
+        element = graph.own(element) if isinstance(element, Tensor) else graph.own_operation(element)
+        op = element if isinstance(element, Operation) else element.op
+        if op.block is not graph.root:
+            raise ValueError(
+                f"{element!r} (created at {op.line}) was made inside {op.block.what} and has no value outside of it. "
+                "Return it from there instead."
+            )
+        if isinstance(element, Tensor) and element.varies:
+            raise ValueError(
+                f"{element!r} (created at {op.line}) has a value on every tower. Fetch "
+                "distribution.unwrap(...) for all of them, or reduce them to one."
+            )
+        place = self._places.setdefault(element, len(self.elements))
+        if place == len(self.elements):
+            self.elements.append(element)
+        return lambda values: values[place]
+
+    def _joined(
+        self, graph: Graph, parts: Sequence[Any], join: Callable[[list[Any]], Any]
+    ) -> Callable[[list[Any]], Any]:
+        builders = [self._expand(graph, p) for p in parts]
+        return lambda values: join([b(values) for b in builders])
+
+    def build(self, values: list[Any]) -> Any:
+        return self._build(values)
+
+
+def _entries(kind: type[Any], builders: Mapping[Any, Callable[[list[Any]], Any]], values: list[Any]) -> Any:
+    """A fetched dictionary of type ``kind``, in its own order: keys need not sort."""
+    result = kind()
+    for key, build in builders.items():
+        result[key] = build(values)
+    return result
+
+
+class BaseSession(Runner):
+    """Runs parts of a graph and keeps the values of its variables between runs.
+
+    Args:
+      target: "" or "local", or the target of a ``tf.train.Server`` of this process, whose sessions share variables. Any
+        other address, "grpc://host:port", means the devices of this machine; anything else raises.
+      graph: default the default graph.
+      config: a ``ConfigProto``; what it cannot mean here raises by name.
+    """
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
+        server = SERVERS.at(target)
+        super().__init__(server)
+        if server is not None:
+            server.take_in(self)
+        elif is_remote(target) and PEERS.count == 1:
+            taken_for_here(f"Session(target={target!r})")
+        elif not is_remote(target) and target not in ("", "local", None, b""):
+            raise UnsupportedError(
+                f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
+            )
+        self._connected = goes_apart(target)
+        if config is not None:
+            check_config(config)
+        self._graph = graph if graph is not None else global_graph()
+        if not isinstance(self._graph, Graph):
+            raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
+        self._config = config
+        self._plans: dict[Any, tuple[int, _Fetches, Plan, SideBySide | None]] = {}
+        self._entered: ExitStack | None = None
+        self._aborted = False
+        self.ahead: Ahead | None = None
+
+    # ---- what it is ------------------------------------------------------------------------------------------
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
+
+    @property
+    def graph_def(self) -> messages.GraphDef:
+        """The graph as a message, see ``Graph.as_graph_def``."""
+        return self._graph.as_graph_def(add_shapes=True)
+
+    @property
+    def state(self) -> StateStore:
+        """The values of variables, after the runs that the caller has seen."""
+        self.give_back()
+        if self.server is not None:
+            with self.lock:
+                self.server.entered(self)
+        return self._store
+
+    def give_back(self) -> None:
+        """Makes the state what it is after the runs that the caller has seen."""
+        if self.ahead is not None:
+            self.ahead.used()
+
+    def run_ahead(self, limit: Limit) -> None:
+        """From now on several steps are run at once where the same fetches are run again and again.
+
+        Args:
+          limit: (state) -> how many runs, the next one included, may pass before the session is used otherwise; None:
+            nobody knows. Called while the session's lock is held.
+        """
+        if PEERS.count == 1:  # How far to run ahead is a matter of time, and must be the same in all processes.
+            self.ahead = Ahead(self, limit)
+
+    @property
+    def meets(self) -> bool:
+        """Whether processes that go their own ways have sessions of one cluster, of which this is one."""
+        return self._connected and not PEERS.together
+
+    def begin_together(self) -> None:
+        """Where processes train together: their variables get the first one's values, in the sessions that all make."""
+        if self.meets:
+            with self.lock, jax.enable_x64(True):
+                share_values(self, self._graph)
+
+    @property
+    def sess_str(self) -> str:
+        return ""
+
+    def list_devices(self) -> list[SessionDevice]:
+        """The devices that a run may use."""
+        return [SessionDevice(device) for device in jax.devices()]
+
+    def as_default(self) -> Any:
+        """A context manager inside which ``Tensor.eval`` and ``Operation.run`` use this session."""
+        return SESSIONS.entered(self)
+
+    def close(self) -> None:
+        """Frees the state, and ends all waiting for queues. Closing twice is fine."""
+        if self.server is not None:
+            self.give_back()
+        self.closed = True
+        for waited in list(self._resources.values()):
+            if isinstance(waited, Cancellable):
+                waited.cancel()
+        for waited in [] if self.server is None else list(self.server.resources.values()):
+            if isinstance(waited, Cancellable):
+                waited.wake()
+        self._store = StateStore()
+        self.ahead = None
+        self._plans.clear()
+        self._resources.clear()
+        self.positions.clear()
+
+    def abort(self) -> None:
+        """Closes it, since its server was reset."""
+        self.ahead = None
+        self._aborted = True
+        self.close()
+
+    # ---- running ---------------------------------------------------------------------------------------------
+
+    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
+            run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
+        """Computes ``fetches``.
+
+        Args:
+          fetches: a tensor, operation, variable, name, or a nested structure of them.
+          feed_dict: tensor (or its name) -> value that takes its place in this run.
+          options: a ``RunOptions``; what it cannot mean here raises by name.
+          run_metadata: a ``RunMetadata`` that takes what ``options`` asks for: with a ``trace_level`` the times of the
+            run and its stages and the costs of its programs, with ``output_partition_graphs`` the graph.
+
+        Returns:
+          The structure of ``fetches`` with numpy values in it, None for operations. Values are copies.
+
+        Raises:
+          RuntimeError: the session is closed. TypeError, ValueError: fetches or feeds that cannot be.
+          OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
+            what came before an operation of the host (py_func, a step loop) in the middle of the run.
+        """
+        return self._described(partial(self._run, fetches, feed_dict), options, run_metadata)
+
+    def _described(
+        self,
+        run: Callable[..., Any],
+        options: messages.RunOptions | None = None,
+        metadata: messages.RunMetadata | None = None,
+    ) -> Any:
+        """``run(spans=...)``, with what the options ask for in the metadata."""
+        if options is None and metadata is None:
+            with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING):
+                return run()
+        check_options(options, metadata)
+        if self.ahead is not None:
+            self.ahead.pause()
+        options = messages.RunOptions() if options is None else options
+        tracing = metadata is not None and options.trace_level != messages.RunOptions.NO_TRACE
+        spans: list[Span] = []
+        start = time.time()
+        with self.lock, jax.enable_x64(True):
+            result = run(spans=spans if tracing else None)
+        if metadata is not None:
+            metadata.Clear()
+        if tracing:
+            describe_spans(metadata, start, time.time(), spans)
+        if metadata is not None and options.output_partition_graphs:
+            metadata.partition_graphs.add().CopyFrom(self._graph.as_graph_def())
+        return result
+
+    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, spans: list[Span] | None = None) -> Any:
+        self._check_open()
+        if self._graph.is_empty:
+            raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
+        fed = self._feeds(feed_dict) if feed_dict else {}
+        structure, plan, towers = self._plan(fetches, fed)
+        if towers is None:
+            return self._carry_out(structure, plan, fed, spans)
+        try:
+            return self._carry_out(structure, plan, {towers.input(t): value for t, value in fed.items()}, spans)
+        except DifferentShapes:  # raised before anything ran
+            structure, plan, _ = self._plan(fetches, fed, together=False)
+            return self._carry_out(structure, plan, fed, spans)
+
+    def _check_open(self) -> None:
+        if self._aborted:
+            raise AbortedError(None, None, "The session is not found: its server was reset, make another one.")
+        if self.closed:
+            raise RuntimeError("Attempted to use a closed Session.")
+        if self.server is not None:
+            self.server.entered(self)
+
+    def _carry_out(
+        self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, Any], spans: list[Span] | None = None
+    ) -> Any:
+        def read(run: Run) -> Any:
+            run.settle()
+            return structure.build([self._fetched(f, plan, run) for f in structure.elements])
+
+        if self.meets:
+            wait_for_values(self, self._graph, plan.order)
+        if plan.trains:
+            ACCOUNTS.steps += 1
+            PROGRESS.more(1)
+        done = None if self.ahead is None else self.ahead.next(plan)
+        stages = plan.stages if spans is None else traced(plan.stages, spans)
+        if done is not None:
+            return read(done)
+        start = time.perf_counter()
+        result = self.carry_out(stages, fed, read)
+        if self.ahead is not None:
+            self.ahead.ran(plan, time.perf_counter() - start)
+        return result
+
+    def _plan(
+        self, fetches: Any, fed: Mapping[Tensor, Any], together: bool = True
+    ) -> tuple[_Fetches, Plan, SideBySide | None]:
+        """What a run fetches, and how; for towers that the program wrote by hand, and ``together``, side by side."""
+        given = frozenset(t for t in fed if t.dtype is not resource)
+        key = (_key(fetches), given)
+        try:
+            found = self._plans.get(key)
+        except TypeError:
+            _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
+            raise
+        if found is not None and found[0] == self._graph.rewired and (together or found[3] is None):
+            return found[1:]
+        structure = _Fetches(self._graph, fetches)
+        towers = side_by_side(self._graph, structure.elements, given) if together else None
+        if towers is None:
+            plan = plan_of(self._graph, structure.elements, given)
+        else:
+            structure.elements = [towers.of(element) for element in structure.elements]
+            plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in given])
+        take_for_here({op.device for op in plan.order})
+        self._plans[key] = (self._graph.rewired, structure, plan, towers)
+        return structure, plan, towers
+
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
+        if not isinstance(feed_dict, Mapping):
+            raise TypeError(f"feed_dict must be a dictionary of tensors and values, got {feed_dict!r}.")
+        result: dict[Tensor, Any] = {}
+        for key, value in feed_pairs(feed_dict):
+            try:
+                tensor = self._graph.as_graph_element(key, allow_operation=False)
+            except (TypeError, ValueError, KeyError) as error:
+                raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
+            if not self._graph.is_feedable(tensor):
+                raise ValueError(f"Tensor {tensor.name} may not be fed.")
+            if isinstance(tensor, PartTensor):
+                tensor = _given(tensor)
+            if tensor.op.block is not self._graph.root:
+                raise ValueError(
+                    f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
+                    "can be fed. Feed what enters there from outside."
+                )
+            if tensor.dtype is resource:
+                reads = self._reads(tensor)
+                result |= dict.fromkeys([tensor, *reads], fed_array(reads[0], value))
+            else:
+                result[tensor] = fed_array(tensor, value)
+        return result
+
+    def _reads(self, handle: Tensor) -> list[Tensor]:
+        """What a value fed for a variable takes the place of."""
+        for op in handle._consumers:
+            if (
+                op.definition.reads
+                and not op.definition.writes
+                and (op.block is not self._graph.root or op.type not in (*READS, "VarIsInitializedOp"))
+            ):
+                raise UnsupportedError(
+                    f"Variable {handle.name} cannot be fed: {op.name} (created at {op.line}) uses it by rows or inside "
+                    "of a loop or branch. Call variable.load(value, session) before the run, or use a placeholder."
+                )
+        return [op.outputs[0] for op in handle._consumers if op.type in READS]
+
+    def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
+        if isinstance(element, Operation):
+            return None
+        if element.dtype is resource and element in run.static:
+            value = run.static[element]
+        elif element.dtype is resource:
+            cell = element.op.attrs["cell"]
+            value = self._store.get(cell)
+            if value is None:
+                raise uninitialized(cell, element.op)
+            value = cell.joined(value)
+        else:
+            value = plan.value(element, run)
+        array = np.array(value)
+        if element.dtype is string or array.ndim:
+            return array if array.ndim else array.item()
+        return array[()]
+
+    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
+        """A function of the values of ``feed_list`` that runs ``fetches``.
+
+        Args:
+          accept_options: the function takes ``options=`` and ``run_metadata=`` too, as ``run`` does.
+        """
+        keys = list(feed_list or ())
+
+        def call(*values: Any, **described: Any) -> Any:
+            if len(values) != len(keys):
+                raise TypeError(f"Expected {len(keys)} values, one for each entry of feed_list, got {len(values)}.")
+            if described and not accept_options:
+                raise TypeError(f"Unexpected {sorted(described)}: make_callable(accept_options=True) takes them.")
+            return self.run(fetches, dict(zip(keys, values, strict=True)), **described)
+
+        return call
+
+    def _make_callable_from_options(self, callable_options: messages.CallableOptions) -> Callable[..., list[Any]]:
+        """A function of the values of ``feed`` that runs ``fetch`` and ``target``, and returns the fetched values.
+
+        Args:
+          callable_options: a ``CallableOptions``. A ``tensor_connection`` gives its ``to_tensor`` the value that its
+            ``from_tensor`` has in the same run.
+
+        Returns:
+          A function that takes ``run_metadata`` too, as ``run`` does.
+
+        Raises:
+          TypeError: another kind of object. UnsupportedError: a field that cannot be meant here.
+          KeyError, ValueError: there is nothing of a name, or it cannot be fed, fetched or connected.
+        """
+        graph, options = self._graph, callable_options
+        check_callable(options)
+        described = options.run_options if options.HasField("run_options") else None
+        check_options(described, None)
+        feeds = [graph.as_graph_element(name, allow_operation=False) for name in options.feed]
+        connections = {
+            graph.get_tensor_by_name(each.to_tensor): graph.get_tensor_by_name(each.from_tensor)
+            for each in options.tensor_connection
+        }
+        structure = _Fetches(graph, [list(options.fetch), list(options.target)])
+        made: list[tuple[int, Plan]] = []
+
+        def run(values: Sequence[Any], spans: list[Span] | None = None) -> Any:
+            self._check_open()
+            if not made or made[0][0] != graph.rewired:
+                made[:] = [(graph.rewired, plan_of(graph, structure.elements, feeds, connections))]
+            fed = self._feeds(dict(zip(feeds, values, strict=True)))
+            return self._carry_out(structure, made[0][1], fed, spans)[0]
+
+        def call(*values: Any, run_metadata: messages.RunMetadata | None = None) -> list[Any]:
+            if len(values) != len(feeds):
+                raise ValueError(f"Expected {len(feeds)} values, one for each feed, got {len(values)}.")
+            fetched: list[Any] = self._described(partial(run, values), described, run_metadata)
+            return fetched
+
+        return call
+
+    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+        raise UnsupportedError("Session.partial_run is not supported; use one Session.run with all feeds.")
+
+    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+        raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
+
+
+def _key(fetches: Any) -> Any:
+    kind = type(fetches)
+    if kind is Tensor or kind is Operation:
+        return fetches
+    if isinstance(fetches, list | tuple):
+        return (kind, tuple([_key(f) for f in fetches]))
+    if isinstance(fetches, Mapping):
+        return (kind, tuple([(k, _key(v)) for k, v in fetches.items()]))
+    conversion = conversion_of(fetches)
+    if conversion is not None:
+        # It may consist of other tensors by now.
+        return (Reference(fetches), _key(conversion.fetch(fetches)[0]))
+    return fetches
+
+
+class Session(BaseSession):
+    """A session that is also a context manager: inside it is the default session, its graph the default graph."""
+
+    def __enter__(self) -> Session:
+        if self._entered is not None:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a "
+                "session multiple times."
+            )
+        self._entered = ExitStack()
+        self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        entered, self._entered = self._entered, None
+        assert entered is not None
+        entered.close()
+        self.close()
+
+    @staticmethod
+    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+        """Forgets the variables and the named resources of a server of this process, and ends its sessions.
+
+        Raises:
+          UnsupportedError: ``target`` is no server of this process, or only some containers are to be reset.
+        """
+        server = SERVERS.at(target)
+        if server is None:
+            raise UnsupportedError(
+                f"Session.reset({target!r}): expected the target of a tf.train.Server of this process. Else state "
+                "lives in a session: close it."
+            )
+        if containers:
+            raise UnsupportedError(
+                f"Session.reset(containers={containers!r}): a server has one container. Leave them out."
+            )
+        server.reset()
+
+
+class InteractiveSession(BaseSession):
+    """A session that makes itself the default where it is created, until it is closed."""
+
+    def __init__(self, target: str = "", graph: Graph | None = None, config: messages.ConfigProto | None = None):
+        super().__init__(target, graph, config)
+        self._entered = ExitStack()
+        if graph is not None:
+            self._entered.enter_context(self._graph.as_default())
+        self._entered.enter_context(self.as_default())
+
+    def close(self) -> None:
+        super().close()
+        if self._entered is not None:
+            self._entered.close()
+            self._entered = None
+
+
+def _given(tensor: PartTensor) -> Tensor:
+    """What a value that is fed for one tower's tensor takes the place of: a placeholder that only this tower has."""
+    if not tensor.op.definition.given:
+        raise ValueError(
+            f"{tensor!r} (created at {tensor.op.line}) is what one tower has of a tensor that all of them compute: it "
+            "cannot be fed for that tower alone. Make a placeholder outside, and pass it to the function of the towers."
+        )
+    return tensor.whole

@@ -1,0 +1,35 @@
+"""The stages that carry out operations with bodies of their own, by name; and plans that have them all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.runtime.collective.collective_control_flow import MeetingBranch, MeetingLoop, meets_inside
+from towerstrat.graph.runtime.collective.gradient_mean_stage import MeetingStage
+from towerstrat.graph.runtime.loops.collective_step_loop import step_stage
+from towerstrat.graph.runtime.loops.data_loop_stage import loop_stage
+from towerstrat.graph.runtime.plans.host_control_flow_stage import HostBranch, HostLoop
+from towerstrat.graph.runtime.plans.plan import Plan, Stages
+
+
+def _branch(op: Operation, stages: Stages) -> HostBranch:
+    return MeetingBranch(op, stages) if meets_inside(op) else HostBranch(op, stages)
+
+
+def _loop(op: Operation, stages: Stages) -> HostLoop:
+    return MeetingLoop(op, stages) if meets_inside(op) else loop_stage(op, stages)
+
+
+STAGES: Stages = {"branch": _branch, "loop": _loop, "meeting": MeetingStage, "step loop": step_stage}
+
+
+def plan_of(
+    graph: Graph,
+    fetches: Sequence[Tensor | Operation],
+    fed: Iterable[Tensor],
+    connections: Mapping[Tensor, Tensor] | None = None,
+) -> Plan:
+    """How fetches are computed from feeds, and from connections: tensors that take the values of others."""
+    return Plan(graph, fetches, fed, STAGES, connections=connections)

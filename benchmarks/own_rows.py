@@ -14,9 +14,9 @@ import time
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from towerstrat.data.background import Prefetch
-from towerstrat.data.pipeline import Opening
-from towerstrat.data.share import Share
+from towerstrat.data.pipeline.nodes import Opening
+from towerstrat.data.pipeline.prefetch import Prefetch
+from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.towers.engine.own_rows import split_rows
 from towerstrat.towers.engine.splitting import Split
 

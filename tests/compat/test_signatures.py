@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 from towerstrat.compat.names import table
-from towerstrat.data.options import _Settings
+from towerstrat.data.elements.options import _Settings
 from towerstrat.graph.variables.variables import Variable, _by_name
 from towerstrat.training.layers import Layer
 

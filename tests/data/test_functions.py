@@ -6,7 +6,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.data.common import elements
 from tests.spread import spread
-from towerstrat.data import mapping
+from towerstrat.data.pipeline import mapping
 
 ROWS = 40
 IMAGES = np.arange(ROWS * 6, dtype=np.uint8).reshape(ROWS, 2, 3)

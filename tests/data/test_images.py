@@ -10,7 +10,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden.images_cases import INPUTS
 from tests.spread import spread
-from towerstrat.data import batching, mapping, steps
+from towerstrat.data.pipeline import batching, function_steps, mapping
 from towerstrat.graph.ops.images import resize_kernels
 
 FILES = json.loads((Path(__file__).parents[1] / "golden" / "images_files.json").read_text())
@@ -64,8 +64,8 @@ def test_nothing_is_compiled_for_the_size_of_an_image(monkeypatch):
         segments.append(self)
         made(self, *arguments)
 
-    made = steps.Segment.__init__
-    monkeypatch.setattr(steps.Segment, "__init__", noted)
+    made = function_steps.Segment.__init__
+    monkeypatch.setattr(function_steps.Segment, "__init__", noted)
     assert len(elements(tf.data.Dataset.from_tensor_slices(PHOTOS).map(distorted))) == len(PHOTOS)
     assert len(segments) == 2
     assert all(len(segment._programs) == 1 for segment in segments)
@@ -108,8 +108,8 @@ SCALED = {
 @spread("name", list(SCALED), every=3)
 def test_what_scales_an_image_may_wait(name, monkeypatch):
     found = elements(tf.data.Dataset.from_tensor_slices(PHOTOS).map(SCALED[name]))
-    moved, late = [], steps._scaled_late
-    monkeypatch.setattr(steps, "_scaled_late", lambda *arguments: moved.append(late(*arguments)) or {})
+    moved, late = [], function_steps._scaled_late
+    monkeypatch.setattr(function_steps, "_scaled_late", lambda *arguments: moved.append(late(*arguments)) or {})
     wanted = elements(tf.data.Dataset.from_tensor_slices(PHOTOS).map(SCALED[name]))
     for a, b in zip(tf.contrib.framework.nest.flatten(found), tf.contrib.framework.nest.flatten(wanted), strict=True):
         assert a.dtype == b.dtype

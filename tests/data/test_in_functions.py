@@ -11,7 +11,7 @@ import towerstrat.compat.v2 as tf
 from tests.bounds import close
 from tests.data.common import chunks
 from tests.spread import spread
-from towerstrat.data.iterator_resource import IteratorResource
+from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.graph.eager import mode
 
 pytestmark = pytest.mark.usefixtures("later_behavior")

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
+from tests.data.pipeline.test_iterator_state import changes
+from tests.data.pipeline.test_process_shards import OWN, elements, rows_of
 from tests.data.test_properties import source
-from tests.data.test_resuming import changes
-from tests.data.test_shares import OWN, elements, rows_of
 from towerstrat.checkpoints.state_codec import decoded, encoded
-from towerstrat.data import mapping
-from towerstrat.data.iterator_resource import IteratorResource
-from towerstrat.data.pipeline import Opening
-from towerstrat.data.share import Share
-from towerstrat.data.state import taken_again
+from towerstrat.data.iterators.iterator_resource import IteratorResource
+from towerstrat.data.pipeline import mapping
+from towerstrat.data.pipeline.iterator_state import taken_again
+from towerstrat.data.pipeline.nodes import Opening
+from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.towers.engine.own_rows import split_rows
 from towerstrat.towers.engine.splitting import Split
 

@@ -8,10 +8,10 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.data.common import elements
-from towerstrat.data.dataset_v1 import DatasetV1 as Dataset
-from towerstrat.data.readers import FixedLengthRecordDatasetV1 as FixedLengthRecordDataset
-from towerstrat.data.readers import TextLineDatasetV1 as TextLineDataset
-from towerstrat.data.readers import TFRecordDatasetV1 as TFRecordDataset
+from towerstrat.data.api.dataset_v1 import DatasetV1 as Dataset
+from towerstrat.data.readers.text_and_record_datasets import FixedLengthRecordDatasetV1 as FixedLengthRecordDataset
+from towerstrat.data.readers.text_and_record_datasets import TextLineDatasetV1 as TextLineDataset
+from towerstrat.data.readers.text_and_record_datasets import TFRecordDatasetV1 as TFRecordDataset
 from towerstrat.platform.checksums import masked_crc
 
 RECORDS = [b"abc", b"", b"x" * 300]

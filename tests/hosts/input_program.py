@@ -13,7 +13,7 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
-from towerstrat.data.function import _Program
+from towerstrat.data.pipeline.element_functions import _Program
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS

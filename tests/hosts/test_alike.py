@@ -5,7 +5,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from towerstrat.compat.estimator.tpu.feeding import pipeline_of
-from towerstrat.data.fingerprint import pieces
+from towerstrat.data.pipeline.fingerprint import pieces
 from towerstrat.graph.ir.mesh import Axis
 
 OF_PROCESS = {

@@ -11,7 +11,7 @@ from tests.graph.autograph.common import array, make_tf
 from tests.graph.autograph.test_against_original import RAISED, compare
 from tests.spread import spread
 from towerstrat import errors
-from towerstrat.data.dataset import Dataset
+from towerstrat.data.api.dataset import Dataset
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest

@@ -14,7 +14,7 @@ CLASSES = {
     "_DefaultDistributionStrategy": "DefaultStrategy",
     "tensorflow.python.distribute.distribute_lib": "towerstrat.towers.distribute.input",
     "tensorflow.python.distribute.input_lib": "towerstrat.towers.distribute.dataset",
-    "tensorflow.python.data.ops.iterator_ops": "towerstrat.data.owned_iterator",
+    "tensorflow.python.data.ops.iterator_ops": "towerstrat.data.iterators.python_iterators",
 }
 """The original's names of classes and modules that no program sees, and ours."""
 

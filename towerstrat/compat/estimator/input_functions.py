@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.dataset_v1 import DatasetV1
+from towerstrat.data.api.dataset_v1 import DatasetV1
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.platform import logs

@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from towerstrat.data.iterators import Iterator
+from towerstrat.data.iterators.session_iterators import Iterator
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.towers.era.strategies import Extended
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.data import csv_fields, examples
-from towerstrat.data.features import Features
+from towerstrat.data.parsing import csv_fields, examples
+from towerstrat.data.parsing.feature_specs import Features
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.training.hooks import input_pipeline
 from towerstrat.training.saving import iterator_states

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from towerstrat.data.dataset_v1 import DatasetV1
+from towerstrat.data.api.dataset_v1 import DatasetV1
 from towerstrat.graph.ir.default_graph import control_dependencies, get_collection
 from towerstrat.graph.ops.array.arrays import reshape
 from towerstrat.graph.ops.math.arithmetic import square

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.dataset import Dataset
-from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
-from towerstrat.data.file_shares import of_files
-from towerstrat.data.iterator_resource import IteratorResource
-from towerstrat.data.iterators import Iterator, Session, iterator_resource, with_operation
-from towerstrat.data.together import are_alike, next_of
-from towerstrat.data.transforms import Shard
+from towerstrat.data.api.dataset import Dataset
+from towerstrat.data.api.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.files.file_sharding import of_files
+from towerstrat.data.iterators.collective_reads import are_alike, next_of
+from towerstrat.data.iterators.iterator_resource import IteratorResource
+from towerstrat.data.iterators.session_iterators import Iterator, Session, iterator_resource, with_operation
+from towerstrat.data.pipeline.ordering import Shard
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.eager.positions import PositionTensor

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from towerstrat.data.dataset import Dataset
+from towerstrat.data.api.dataset import Dataset
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.contrib.inputs import PerDeviceDataIterator, PerDeviceDataset
 from towerstrat.towers.engine import contexts

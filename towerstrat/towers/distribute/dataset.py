@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.dataset import Dataset
-from towerstrat.data.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
-from towerstrat.data.iterators import Iterator
-from towerstrat.data.optional import Optional
-from towerstrat.data.owned_iterator import IteratorBase, OwnedIterator, opened
-from towerstrat.data.pipeline import Node
-from towerstrat.data.structure import Structure
+from towerstrat.data.api.dataset import Dataset
+from towerstrat.data.api.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.elements.optional import Optional
+from towerstrat.data.elements.structure import Structure
+from towerstrat.data.iterators.python_iterators import IteratorBase, OwnedIterator, opened
+from towerstrat.data.iterators.session_iterators import Iterator
+from towerstrat.data.pipeline.nodes import Node
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables

@@ -6,12 +6,12 @@ import enum
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from towerstrat.data.background import Prefetch
-from towerstrat.data.dataset import Dataset
-from towerstrat.data.file_shares import of_files
-from towerstrat.data.options import AutoShardPolicy
-from towerstrat.data.pipeline import INFINITE, Node
-from towerstrat.data.together import ALIKE, are_surely_alike, require_alike
+from towerstrat.data.api.dataset import Dataset
+from towerstrat.data.elements.options import AutoShardPolicy
+from towerstrat.data.files.file_sharding import of_files
+from towerstrat.data.iterators.collective_reads import ALIKE, are_surely_alike, require_alike
+from towerstrat.data.pipeline.nodes import INFINITE, Node
+from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS

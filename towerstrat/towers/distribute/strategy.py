@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.dataset import Dataset
+from towerstrat.data.api.dataset import Dataset
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices

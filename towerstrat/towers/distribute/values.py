@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.structure import Structure
+from towerstrat.data.elements.structure import Structure
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.positions import PositionTensor
 from towerstrat.graph.ir import nest

@@ -9,19 +9,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from towerstrat.data import mapping
-from towerstrat.data.background import Prefetch
-from towerstrat.data.batching import Batch
-from towerstrat.data.deferred import Column, Columns, Recipe, stacked, without_maps
-from towerstrat.data.function import Function
-from towerstrat.data.mapping import Map
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull, known, tensors_among
-from towerstrat.data.rows import Rows
-from towerstrat.data.rowwise import works_on_rows
-from towerstrat.data.share import Share
-from towerstrat.data.state import Stateful
-from towerstrat.data.structure import Structure
-from towerstrat.data.transforms import WithOptions
+from towerstrat.data.elements.structure import Structure
+from towerstrat.data.pipeline import mapping
+from towerstrat.data.pipeline.batching import Batch
+from towerstrat.data.pipeline.deferred_maps import Column, Columns, Recipe, stacked, without_maps
+from towerstrat.data.pipeline.element_functions import Function
+from towerstrat.data.pipeline.iterator_state import Stateful
+from towerstrat.data.pipeline.mapping import Map
+from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening, Pull, known, tensors_among
+from towerstrat.data.pipeline.ordering import WithOptions
+from towerstrat.data.pipeline.prefetch import Prefetch
+from towerstrat.data.pipeline.process_shards import Share
+from towerstrat.data.pipeline.row_functions import works_on_rows
+from towerstrat.data.pipeline.table_rows import Rows
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.ir.uneven_shards import Uneven

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.pipeline import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, smallest, write_next
-from towerstrat.data.share import Share
-from towerstrat.data.structure import RaggedParts
+from towerstrat.data.elements.structure import RaggedParts
+from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, smallest, write_next
+from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.uneven_shards import Uneven, of_parts

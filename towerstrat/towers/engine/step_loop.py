@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from towerstrat.data.iterators import Iterator, iterator_resource
+from towerstrat.data.iterators.session_iterators import Iterator, iterator_resource
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from towerstrat.data.accumulators import (
+from towerstrat.data.queues.conditional_accumulators import (
     ConditionalAccumulator,
     ConditionalAccumulatorBase,
     SparseConditionalAccumulator,
 )
-from towerstrat.data.queue_runner import QueueRunner
-from towerstrat.data.queues import FIFOQueue
+from towerstrat.data.queues.queue_runner import QueueRunner
+from towerstrat.data.queues.queues import FIFOQueue
 from towerstrat.errors import CancelledError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, device, name_scope
 from towerstrat.graph.ir.graph import get_default_graph

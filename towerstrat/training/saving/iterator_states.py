@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.iterators import Iterator, Position
-from towerstrat.data.variants import boxed
+from towerstrat.data.iterators.session_iterators import Iterator, Position
+from towerstrat.data.pipeline.dataset_variants import boxed
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing

@@ -17,7 +17,7 @@ import numpy as np
 from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.checkpoints.side_files import read
 from towerstrat.checkpoints.state_codec import decoded, encoded
-from towerstrat.data.iterators import resume_iterator
+from towerstrat.data.iterators.session_iterators import resume_iterator
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.state import Cell

@@ -12,7 +12,7 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
-from towerstrat.data.queue_runner import start_queue_runners
+from towerstrat.data.queues.queue_runner import start_queue_runners
 from towerstrat.errors import OutOfRangeError
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import Graph, get_default_graph

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from towerstrat.data.queue_runner import QueueRunner
+from towerstrat.data.queues.queue_runner import QueueRunner
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.default_graph import add_to_collection, get_collection
 from towerstrat.graph.ir.graph import Graph, get_default_graph

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.experimental import Transformation
-from towerstrat.data.iterators import with_operation
-from towerstrat.data.pipeline import Array, Element, Node, Opening, Pull
+from towerstrat.data.api.transforms_v1 import Transformation
+from towerstrat.data.iterators.session_iterators import with_operation
+from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening, Pull
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import define, scalar

@@ -14,11 +14,11 @@ from towerstrat.compat.estimator.tpu.package import Base, loaded
 from towerstrat.compat.estimator.tpu.steps import Trained, trained
 from towerstrat.compat.estimator.tpu.towers import Rows
 from towerstrat.compat.utilities.inspection import fn_args
-from towerstrat.data.dataset import Dataset
-from towerstrat.data.dataset_v1 import make_initializable_iterator
-from towerstrat.data.iterators import Iterator as DataIterator
-from towerstrat.data.pipeline import Node
-from towerstrat.data.together import ALIKE, are_surely_alike
+from towerstrat.data.api.dataset import Dataset
+from towerstrat.data.api.dataset_v1 import make_initializable_iterator
+from towerstrat.data.iterators.collective_reads import ALIKE, are_surely_alike
+from towerstrat.data.iterators.session_iterators import Iterator as DataIterator
+from towerstrat.data.pipeline.nodes import Node
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.graph_elements import Tensor

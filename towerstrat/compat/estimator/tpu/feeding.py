@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.computed import Computed
-from towerstrat.data.dataset import Dataset
-from towerstrat.data.pipeline import Element, Node, Opening, Pull
-from towerstrat.data.share import Share
-from towerstrat.data.structure import Structure
+from towerstrat.data.api.dataset import Dataset
+from towerstrat.data.elements.structure import Structure
+from towerstrat.data.pipeline.graph_input import Computed
+from towerstrat.data.pipeline.nodes import Element, Node, Opening, Pull
+from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ir.uneven_shards import Uneven

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from towerstrat.compat.estimator.tpu.host_calls import Stacked
 from towerstrat.compat.estimator.tpu.towers import Rows, check_rank
-from towerstrat.data.iterators import Iterator
+from towerstrat.data.iterators.session_iterators import Iterator
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.graph import get_default_graph

@@ -1,0 +1,1 @@
+"""Datasets as programs write them."""

@@ -1,0 +1,1 @@
+"""Iterators of sessions and of Python."""

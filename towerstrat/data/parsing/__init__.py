@@ -1,0 +1,1 @@
+"""Records as tensors: ``tf.Example``, CSV, features."""

@@ -1,0 +1,1 @@
+"""The nodes of a pipeline, and iterators over their elements."""

@@ -1,0 +1,102 @@
+"""Datasets as values: scalar variant tensors whose element is a dataset or an iterator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from towerstrat.data.elements.structure import Structure
+from towerstrat.data.pipeline.nodes import Array, EagerOpening, Element, Node, Opening
+from towerstrat.data.pipeline.table_rows import Rows
+from towerstrat.graph.eager.context import EagerSession
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.types import variant
+from towerstrat.graph.runtime.plans.runner import Runner
+
+
+def boxed(value: Any) -> Array:
+    """A scalar object array, the value of a variant tensor."""
+    array = np.empty((), object)
+    array[()] = value
+    return array
+
+
+def opening_of(
+    session: Runner, op: Operation, node: Node, values: Sequence[Array], further: Sequence[Tensor] = ()
+) -> Opening:
+    """Starts a pass over a pipeline for an operation of the host.
+
+    Args:
+      op: the operation; its name and the number of its passes so far seed what is unseeded.
+      values: of ``node.inputs()`` and, after those, of the tensors of ``further`` that are not among them.
+    """
+    given = dict(zip(dict.fromkeys([*node.inputs(), *further]), values, strict=True))
+    eager = isinstance(session, EagerSession)
+    passes = 1 + session.count("passes over datasets" if eager else f"{op.graph.state_scope}{op.name}/passes")
+    return EagerOpening(session, node, given, (passes,)) if eager else Opening(session, node, given, (passes, op.index))
+
+
+class Bound:
+    """The element of a dataset's variant tensor: a pipeline with the values of the tensors that it needs."""
+
+    def __init__(self, node: Node, values: Mapping[Tensor, Array]):
+        self.node = node
+        self.values = values
+
+
+class VariantNode(Node):
+    """The pipeline behind a variant tensor, known only when it is opened (TensorFlow's ``_VariantDataset``)."""
+
+    kind = "VariantNode"
+
+    def __init__(self, handle: Tensor, structure: Structure):
+        self.handle = handle
+        self.tensors = (handle,)
+        self.structure = structure
+
+    def bound(self, values: Mapping[Tensor, Array]) -> tuple[Node, Mapping[Tensor, Array]]:
+        """The pipeline, and the values of its tensors."""
+        found: Bound = values[self.handle].item()
+        return found.node, found.values
+
+    def _resolved(self, opening: Opening) -> tuple[Node, Opening]:
+        """The pipeline, and an opening with the values of its tensors."""
+        node, values = self.bound(opening.values)
+        return node, opening.cached(self, lambda: opening.child(node, values))
+
+    def rows(self, opening: Opening) -> Rows | None:
+        node, inner = self._resolved(opening)
+        return node.rows(inner)
+
+    def open(self, opening: Opening) -> Iterator[Element]:
+        node, inner = self._resolved(opening)
+        return node.open(inner)
+
+
+def reachable_nodes(node: Node, values: Mapping[Tensor, Array]) -> Iterator[Node]:
+    """A node, its descendants, and those of the pipelines behind variant tensors among them."""
+    yield node
+    for child in node.children:
+        yield from reachable_nodes(child, values)
+    if isinstance(node, VariantNode):
+        yield from reachable_nodes(*node.bound(values))
+
+
+def handle_of(node: Node) -> Tensor:
+    """A variant tensor of a pipeline, with the values that its tensors have when the operation runs."""
+    return get_default_graph().add("DatasetHandle", node.inputs(), {"node": node}).outputs[0]
+
+
+def _handle(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
+    node = op.attrs["node"]
+    return [boxed(Bound(node, dict(zip(node.inputs(), values, strict=True))))]
+
+
+define(
+    "DatasetHandle", lambda inputs, attrs: [Signature(variant, ())], host=_handle, differentiable=False,
+    hidden=("node",),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Queues, their runners, and readers that fill them."""

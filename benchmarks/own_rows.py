@@ -17,8 +17,8 @@ import towerstrat.compat.v1 as tf
 from towerstrat.data.pipeline.nodes import Opening
 from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.data.pipeline.process_shards import Share
-from towerstrat.towers.engine.own_rows import split_rows
-from towerstrat.towers.engine.splitting import Split
+from towerstrat.towers.engine.batch_splitting import Split
+from towerstrat.towers.engine.local_batches import split_rows
 
 COUNT, IMAGES = 8000, 1500
 WIDE = {

@@ -26,8 +26,8 @@ from benchmarks.harness import Devices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.collectives import sharding
 from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
-from towerstrat.towers.contrib.surface import CONTRIB
-from towerstrat.towers.engine.towers import Towers
+from towerstrat.towers.contrib.contrib_api import CONTRIB
+from towerstrat.towers.engine.spmd_engine import Towers
 
 LAYOUTS = ((2, 1), (2, 2), (1, 2), (1, 4))
 """Towers, and logical devices of each."""

@@ -15,8 +15,8 @@ from towerstrat.data.pipeline import mapping
 from towerstrat.data.pipeline.iterator_state import taken_again
 from towerstrat.data.pipeline.nodes import Opening
 from towerstrat.data.pipeline.process_shards import Share
-from towerstrat.towers.engine.own_rows import split_rows
-from towerstrat.towers.engine.splitting import Split
+from towerstrat.towers.engine.batch_splitting import Split
+from towerstrat.towers.engine.local_batches import split_rows
 
 
 def written(x):

@@ -16,7 +16,7 @@ import pytest
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.towers.engine import mirrored
+from towerstrat.towers.engine import mirrored_engine
 
 APART = (
     "test_tower_counts_agree",
@@ -87,7 +87,7 @@ def _is_apart(item):
 if __name__ == "__main__":
     if PEERS.count > 1:
         jax.devices = _in_turns
-        mirrored.of_each_process = _named_in_turns
+        mirrored_engine.of_each_process = _named_in_turns
         Axis._require_all_processes = _skipped(Axis._require_all_processes)
     # A process that waits for one whose test has failed would wait for ever.
     limits = ["-o", "faulthandler_timeout=120", "-o", "faulthandler_exit_on_timeout=true"]

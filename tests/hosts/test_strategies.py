@@ -8,9 +8,9 @@ import pytest
 from tests.hosts import several
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.towers.cluster.processes import require_processes, tasks_of_environment, training_tasks
-from towerstrat.towers.cluster.spec import ClusterSpec
-from towerstrat.towers.engine.collective import CollectiveAllReduce
+from towerstrat.towers.cluster.cluster_spec import ClusterSpec
+from towerstrat.towers.cluster.task_processes import require_processes, tasks_of_environment, training_tasks
+from towerstrat.towers.engine.collective_all_reduce import CollectiveAllReduce
 
 CLUSTER = {"worker": ["a:1", "b:1"], "ps": ["c:1"], "chief": ["d:1"], "evaluator": ["e:1"]}
 

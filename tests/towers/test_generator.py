@@ -5,7 +5,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.graph.scopes.generator import Generator
-from towerstrat.towers.contrib.variables import MirroredVariable
+from towerstrat.towers.contrib.strategy_variables import MirroredVariable
 
 
 def test_towers_draw_numbers_of_their_own_and_share_the_state():

@@ -5,8 +5,8 @@ import jax
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
 from tests.towers.common import run, tpu
-from towerstrat.towers.distribute.extended import StrategyExtendedV1
 from towerstrat.towers.distribute.strategy import StrategyV1
+from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
 
 lib = tf.contrib.distribute
 SUM = tf.VariableAggregation.SUM

@@ -11,18 +11,18 @@ from towerstrat.graph.ir.types import float32, float64
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.assertions import assert_non_negative
 from towerstrat.graph.ops.math import arithmetic, reductions
-from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine import tower_contexts
 from towerstrat.training.ranks import fitted
 
 
 def _replicas(what: str, instead: str) -> int:
     """How many there are. Raises RuntimeError in the context of all of them."""
-    if contexts.get_tower_context() is None:
+    if tower_contexts.get_tower_context() is None:
         raise RuntimeError(
             f"You are calling `{what}` in cross replica context, while it was expected to be called in replica "
             f"context. {instead}"
         )
-    return int(contexts.current_distribution().num_towers)
+    return int(tower_contexts.current_distribution().num_towers)
 
 
 def compute_average_loss(per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None) -> Tensor:

@@ -14,7 +14,7 @@ from towerstrat.graph.ops.indexing import segments
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.nn import cross_entropy, misc
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.towers.engine.contexts import note_loss_reduction
+from towerstrat.towers.engine.tower_contexts import note_loss_reduction
 from towerstrat.training.ranks import broadcast_weights, broadcastable, fitted, squeezed
 
 

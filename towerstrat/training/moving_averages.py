@@ -15,9 +15,9 @@ from towerstrat.graph.ops.math.arithmetic import cast, div, minimum, pow, truedi
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation
-from towerstrat.towers.engine.contexts import in_tower_context, merge_call
+from towerstrat.towers.engine.distributed_values import Mirrored
 from towerstrat.towers.engine.engine import CrossTower
-from towerstrat.towers.engine.values import Mirrored
+from towerstrat.towers.engine.tower_contexts import in_tower_context, merge_call
 from towerstrat.training.slots import create_slot, create_zeros_slot
 
 _AVERAGED = (bfloat16, float16, float32, float64)

@@ -9,7 +9,7 @@ from typing import Any
 from towerstrat.graph.ir import device_names
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.platform import logs
-from towerstrat.towers.cluster.spec import ClusterSpec
+from towerstrat.towers.cluster.cluster_spec import ClusterSpec
 
 STANDARD_PS_OPS = ("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2",
                    "MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable",

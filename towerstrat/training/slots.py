@@ -12,7 +12,7 @@ from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.engine.contexts import current_distribution
+from towerstrat.towers.engine.tower_contexts import current_distribution
 
 
 def _create(

@@ -18,7 +18,7 @@ from towerstrat.data.pipeline.nodes import Part, Pull
 from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.data.pipeline.table_rows import Order
 from towerstrat.platform.checksums import masked_crc
-from towerstrat.towers.engine.splitting import Dealt, Split
+from towerstrat.towers.engine.batch_splitting import Dealt, Split
 
 MANY = 3000
 """Enough rows that functions are compiled for many of them at once."""

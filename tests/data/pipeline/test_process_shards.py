@@ -9,7 +9,7 @@ from towerstrat.data.pipeline.nodes import Opening
 from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.graph.ir.uneven_shards import Uneven
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.towers.engine.splitting import Dealt, Shares, Split
+from towerstrat.towers.engine.batch_splitting import Dealt, Shares, Split
 from towerstrat.training.saving import resumption
 
 OWN = [(0, 1), (2, 3), (1,), (0, 3), ()]

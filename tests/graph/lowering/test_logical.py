@@ -14,8 +14,8 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.uneven_shards import Uneven
 from towerstrat.graph.ops.collectives import sharding
 from towerstrat.graph.ops.collectives.all_reduce import all_reduce, position, position_input, select
-from towerstrat.towers.contrib.surface import CONTRIB
-from towerstrat.towers.engine.towers import Towers
+from towerstrat.towers.contrib.contrib_api import CONTRIB
+from towerstrat.towers.engine.spmd_engine import Towers
 
 LAYOUTS = [(1, 2), (2, 2), (1, 4), (2, 4)]
 """Towers, and logical devices of each."""

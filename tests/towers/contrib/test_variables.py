@@ -6,7 +6,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.spread import spread
 from tests.towers.common import run, tpu
-from towerstrat.towers.contrib.variables import MirroredVariable, TowerLocalVariable
+from towerstrat.towers.contrib.strategy_variables import MirroredVariable, TowerLocalVariable
 
 lib = tf.contrib.distribute
 NONE, SUM, MEAN, FIRST = tuple(tf.VariableAggregation)

@@ -12,8 +12,8 @@ ACCIDENTS = {"AssertionError", "AttributeError", "IndexError"}
 CLASSES = {
     "_DefaultReplicaContext": "ReplicaContext",
     "_DefaultDistributionStrategy": "DefaultStrategy",
-    "tensorflow.python.distribute.distribute_lib": "towerstrat.towers.distribute.input",
-    "tensorflow.python.distribute.input_lib": "towerstrat.towers.distribute.dataset",
+    "tensorflow.python.distribute.distribute_lib": "towerstrat.towers.distribute.input_distribution",
+    "tensorflow.python.distribute.input_lib": "towerstrat.towers.distribute.distributed_dataset",
     "tensorflow.python.data.ops.iterator_ops": "towerstrat.data.iterators.python_iterators",
 }
 """The original's names of classes and modules that no program sees, and ours."""

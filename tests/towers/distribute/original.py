@@ -12,7 +12,7 @@ import towerstrat.compat.v2 as tf2
 from tests.golden import distribute_cases
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.towers.distribute.values import from_parts
+from towerstrat.towers.distribute.per_replica_values import from_parts
 
 
 class _Devices:

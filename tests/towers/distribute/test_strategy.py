@@ -9,7 +9,7 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from tests.towers.distribute.common import parts, replica_id, strategy
-from towerstrat.towers.distribute import extended
+from towerstrat.towers.distribute import strategy_extended
 
 SUM = tf.distribute.ReduceOp.SUM
 
@@ -98,7 +98,7 @@ def test_copies_of_a_strategy_are_itself():
 
 
 def test_functions_that_were_run_are_forgotten_at_last(monkeypatch):
-    monkeypatch.setattr(extended, "_FUNCTIONS", 2)
+    monkeypatch.setattr(strategy_extended, "_FUNCTIONS", 2)
     made = strategy(2)
 
     class Kept:

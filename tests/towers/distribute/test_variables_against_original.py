@@ -19,7 +19,7 @@ from tests.golden.distribute_variable_cases import (
 )
 from tests.spread import spread
 from tests.towers.distribute.original import TF, _With, names, same, wanted
-from towerstrat.towers.distribute.python_values import unwrapped, wrapped
+from towerstrat.towers.distribute.python_results import unwrapped, wrapped
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ import towerstrat.compat.v1 as tf
 from towerstrat.compat import importer
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.towers.engine.collective import CollectiveAllReduce, MultiWorkerAllReduce, choose_the_best
+from towerstrat.towers.engine.collective_all_reduce import CollectiveAllReduce, MultiWorkerAllReduce, choose_the_best
 
 lib = tf.contrib.distribute
 SUM, MEAN = tf.VariableAggregation.SUM, tf.VariableAggregation.MEAN

@@ -8,7 +8,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.towers.common import run, tpu
 from towerstrat.graph.ir.device_names import canonical
-from towerstrat.towers.engine import values
+from towerstrat.towers.engine import distributed_values
 
 lib = tf.contrib.distribute
 SUM, MEAN, FIRST = (
@@ -41,15 +41,15 @@ def test_a_constant_made_in_the_towers_is_per_device():
     strategy = tpu(4)
     with strategy.scope():
         value = strategy.call_for_each_tower(lambda: tf.constant(3.0))
-        assert isinstance(value, values.PerDevice)
+        assert isinstance(value, distributed_values.PerDevice)
         assert run(strategy.reduce(SUM, value, "/cpu:0")) == 12.0
 
 
 def test_names_of_devices_are_read_once_for_all_values(monkeypatch):
     """Not once for each value: a program may have hundreds of them, on thousands of devices."""
     read = []
-    monkeypatch.setattr(values, "canonical", lambda name: read.append(name) or canonical(name))
-    values._positions.cache_clear()
+    monkeypatch.setattr(distributed_values, "canonical", lambda name: read.append(name) or canonical(name))
+    distributed_values._positions.cache_clear()
     strategy = tpu(8)
     with strategy.scope():
         found = strategy.call_for_each_tower(lambda: [tf.constant(i) for i in range(20)])
@@ -83,7 +83,7 @@ def test_structures_keep_their_types():
     assert isinstance(result["y"], Pair)
     assert isinstance(result["y"].b, tuple)
     assert result["n"] is None
-    assert all(isinstance(v, values.PerDevice) for v in (result["x"][0], result["y"].a, result["y"].b[0]))
+    assert all(isinstance(v, distributed_values.PerDevice) for v in (result["x"][0], result["y"].a, result["y"].b[0]))
 
 
 def test_reduced_values_are_mirrored_on_exactly_the_destinations():
@@ -177,7 +177,7 @@ def test_user_made_per_device_values_reach_their_towers():
     strategy = tpu(2)
     with strategy.scope():
         devices = strategy.worker_devices
-        value = values.PerDevice({d: tf.constant(float(i)) for i, d in enumerate(devices)})
+        value = distributed_values.PerDevice({d: tf.constant(float(i)) for i, d in enumerate(devices)})
         result = strategy.call_for_each_tower(lambda x: 10 * x, value)
         assert run(strategy.unwrap(result)) == [0.0, 10.0]
 
@@ -185,12 +185,12 @@ def test_user_made_per_device_values_reach_their_towers():
 def test_regroup():
     one, two = tf.constant(1), tf.constant(2)
     shared = object()
-    result = values.regroup({"/cpu:0": [one, shared], "/cpu:1": [two, shared]})
-    assert isinstance(result[0], values.PerDevice)
+    result = distributed_values.regroup({"/cpu:0": [one, shared], "/cpu:1": [two, shared]})
+    assert isinstance(result[0], distributed_values.PerDevice)
     assert result[0].get("/cpu:1") is two
     assert result[1] is shared
     with pytest.raises(ValueError, match="different structures"):
-        values.regroup({"/cpu:0": [one], "/cpu:1": [one, two]})
+        distributed_values.regroup({"/cpu:0": [one], "/cpu:1": [one, two]})
 
 
 def test_update_refuses_per_device_values():
@@ -244,7 +244,7 @@ def test_a_mirrored_value_of_rows_can_be_fetched():
 
 def test_outside_of_a_strategy_the_part_on_the_current_device_is_meant():
     one, two = tf.constant(1), tf.constant(2)
-    value = values.DistributedValues({"/cpu:0": one, "/gpu:0": two})
+    value = distributed_values.DistributedValues({"/cpu:0": one, "/gpu:0": two})
     assert value.get() is one
     with tf.device("/gpu:0"):
         assert value.get() is two

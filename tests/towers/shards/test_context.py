@@ -8,7 +8,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.towers.shards import context as shards
+from towerstrat.towers.shards import tpu_context as shards
 
 
 def test_shards_are_towers():

@@ -3,8 +3,8 @@
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.towers.shards import inference
-from towerstrat.towers.shards.surrounding import under_tpu_inference_context
+from towerstrat.towers.shards import inference_rewrite
+from towerstrat.towers.shards.shard_scope import under_tpu_inference_context
 
 
 def test_variables_are_values_that_were_read_before():
@@ -17,9 +17,9 @@ def test_variables_are_values_that_were_read_before():
         return w * x + tf.layers.dense(tf.ones([1, 1]), 1, kernel_initializer=tf.ones_initializer(), name="dense")[0, 0]
 
     with pytest.raises(RuntimeError, match="No GuaranteeConst ops found"):
-        inference.validate_inference_rewrite_for_variables(tf.get_default_graph())
-    (output,) = inference.rewrite_for_inference(computation, [2.0])
-    inference.validate_inference_rewrite_for_variables(tf.get_default_graph())
+        inference_rewrite.validate_inference_rewrite_for_variables(tf.get_default_graph())
+    (output,) = inference_rewrite.rewrite_for_inference(computation, [2.0])
+    inference_rewrite.validate_inference_rewrite_for_variables(tf.get_default_graph())
     assert [v.op.name for v in tf.global_variables()] == ["w", "dense/kernel", "dense/bias"]
     assert seen == [True]
     assert not under_tpu_inference_context()
@@ -31,6 +31,6 @@ def test_variables_are_values_that_were_read_before():
 def test_what_cannot_be():
     v = tf.get_variable("v", initializer=1.0)
     with pytest.raises(NotImplementedError, match="AssignAddVariableOp of variable v:0 in a computation for inference"):
-        inference.rewrite_for_inference(lambda: v.assign_add(1.0))
+        inference_rewrite.rewrite_for_inference(lambda: v.assign_add(1.0))
     with pytest.raises(TypeError, match="needs exactly 1 argument"):
-        inference.rewrite_for_inference(lambda x: x)
+        inference_rewrite.rewrite_for_inference(lambda x: x)

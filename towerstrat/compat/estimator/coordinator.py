@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, NoReturn
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import logs
-from towerstrat.towers.cluster.processes import require_processes, training_tasks
-from towerstrat.towers.cluster.spec import ClusterSpec
+from towerstrat.towers.cluster.cluster_spec import ClusterSpec
+from towerstrat.towers.cluster.task_processes import require_processes, training_tasks
 
 _INSTEAD = (
     "Each task of a cluster runs the program: set TF_CONFIG for each and start it by `towerstrat run`, leave "

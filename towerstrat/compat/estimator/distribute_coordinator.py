@@ -15,9 +15,9 @@ from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs, messages
 from towerstrat.platform.threads import ThreadState
-from towerstrat.towers.cluster.processes import AIDES, require_processes, training_tasks
+from towerstrat.towers.cluster.cluster_spec import ClusterSpec
 from towerstrat.towers.cluster.server import Server
-from towerstrat.towers.cluster.spec import ClusterSpec
+from towerstrat.towers.cluster.task_processes import AIDES, require_processes, training_tasks
 from towerstrat.training.sessions.creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
 
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from towerstrat.towers.distribute.current import get_replica_context, get_strategy, has_strategy
-from towerstrat.towers.engine.contexts import current_engine
-from towerstrat.towers.engine.lockstep import LockstepEngine
+from towerstrat.towers.distribute.current_strategy import get_replica_context, get_strategy, has_strategy
+from towerstrat.towers.engine.tower_contexts import current_engine
+from towerstrat.towers.engine.tower_threads import LockstepEngine
 
 
 class ShardedVariable:

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from towerstrat.data.iterators.session_iterators import Iterator
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.towers.era.strategies import Extended
+from towerstrat.towers.contrib_late.strategies import Extended
 
 
 def complete_models(module: ModuleType) -> None:

@@ -7,7 +7,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from towerstrat.towers.distribute.current import get_replica_context, has_strategy
+from towerstrat.towers.distribute.current_strategy import get_replica_context, has_strategy
 
 
 def merge_results(module: ModuleType) -> None:

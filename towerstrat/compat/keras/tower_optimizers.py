@@ -7,9 +7,9 @@ from types import ModuleType
 from typing import Any
 
 from towerstrat.compat.keras.release import LAST_OF_TOWERS, RELEASE
-from towerstrat.towers.distribute.current import has_strategy
-from towerstrat.towers.engine.contexts import current_engine, note_loss_reduction
-from towerstrat.towers.engine.lockstep import LockstepEngine
+from towerstrat.towers.distribute.current_strategy import has_strategy
+from towerstrat.towers.engine.tower_contexts import current_engine, note_loss_reduction
+from towerstrat.towers.engine.tower_threads import LockstepEngine
 
 
 def divide_once(module: ModuleType) -> None:

@@ -6,8 +6,8 @@ import sys
 from functools import cache
 from typing import Any
 
-from towerstrat.towers.cluster.tpu import TPUClusterResolver
-from towerstrat.towers.era.strategies import TPUStrategy
+from towerstrat.towers.cluster.tpu_system import TPUClusterResolver
+from towerstrat.towers.contrib_late.strategies import TPUStrategy
 
 
 class TPUDistributionStrategy:

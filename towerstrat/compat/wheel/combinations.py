@@ -13,8 +13,8 @@ from absl.testing import parameterized
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.platform.local import num_gpus
-from towerstrat.towers.cluster.tpu import ContribTPUClusterResolver
-from towerstrat.towers.era.strategies import MirroredStrategy, OneDeviceStrategy, TPUStrategy
+from towerstrat.towers.cluster.tpu_system import ContribTPUClusterResolver
+from towerstrat.towers.contrib_late.strategies import MirroredStrategy, OneDeviceStrategy, TPUStrategy
 from towerstrat.training.optimizers import v2
 from towerstrat.training.optimizers.adagrad import AdagradOptimizer
 from towerstrat.training.optimizers.adam import AdamOptimizer

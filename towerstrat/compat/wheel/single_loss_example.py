@@ -11,7 +11,7 @@ from towerstrat.graph.ops.array.arrays import reshape
 from towerstrat.graph.ops.math.arithmetic import square
 from towerstrat.graph.ops.math.reductions import reduce_mean, reduce_sum
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.towers.contrib.steps import StandardSingleLossStep
+from towerstrat.towers.contrib.step_objects import StandardSingleLossStep
 from towerstrat.training.layers.core import Dense
 from towerstrat.training.layers.normalization import BatchNormalization
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.platform.addresses import taken_for_here
-from towerstrat.towers.cluster.processes import require_processes
-from towerstrat.towers.cluster.resolvers import ClusterResolver
-from towerstrat.towers.cluster.spec import ClusterSpec
+from towerstrat.towers.cluster.cluster_resolvers import ClusterResolver
+from towerstrat.towers.cluster.cluster_spec import ClusterSpec
+from towerstrat.towers.cluster.task_processes import require_processes
 
 
 def experimental_connect_to_cluster(

@@ -13,8 +13,8 @@ from towerstrat.graph.runtime.sessions.session_config import check_config
 from towerstrat.hosts import shared_seeds
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs, messages
-from towerstrat.towers.cluster.processes import AIDES, require_processes, training_tasks
-from towerstrat.towers.cluster.spec import ClusterSpec
+from towerstrat.towers.cluster.cluster_spec import ClusterSpec
+from towerstrat.towers.cluster.task_processes import AIDES, require_processes, training_tasks
 
 
 class Server:

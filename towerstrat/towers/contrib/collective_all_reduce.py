@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.towers.cluster.local import local_names
-from towerstrat.towers.cluster.processes import require_processes, training_tasks
-from towerstrat.towers.contrib.mirrored import MirroredStrategy
-from towerstrat.towers.contrib.surface import CONTRIB
-from towerstrat.towers.engine.collective import CollectiveAllReduce
-from towerstrat.towers.engine.mirrored import MirroredTowers
+from towerstrat.towers.cluster.local_devices import local_names
+from towerstrat.towers.cluster.task_processes import require_processes, training_tasks
+from towerstrat.towers.contrib.contrib_api import CONTRIB
+from towerstrat.towers.contrib.mirrored_strategy import MirroredStrategy
+from towerstrat.towers.engine.collective_all_reduce import CollectiveAllReduce
+from towerstrat.towers.engine.mirrored_engine import MirroredTowers
 
 
 class CollectiveAllReduceStrategy(MirroredStrategy):

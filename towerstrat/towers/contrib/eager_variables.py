@@ -6,10 +6,10 @@ from typing import Any
 
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ops.array.arrays import identity
-from towerstrat.towers.contrib import variables
+from towerstrat.towers.contrib import strategy_variables
 
 
-class MirroredVariable(variables.MirroredVariable, EagerVariable):
+class MirroredVariable(strategy_variables.MirroredVariable, EagerVariable):
     """A mirrored variable of the eager context."""
 
     def _assigned(self, result: Any) -> Any:
@@ -17,5 +17,5 @@ class MirroredVariable(variables.MirroredVariable, EagerVariable):
         return result if result is None else identity(result)
 
 
-class TowerLocalVariable(variables.TowerLocalVariable, EagerVariable):
+class TowerLocalVariable(strategy_variables.TowerLocalVariable, EagerVariable):
     """A variable of the eager context of which every tower has its own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.variables.variables import VariableAggregation
-from towerstrat.towers.engine import contexts, step_context
+from towerstrat.towers.engine import step_context, tower_contexts
 from towerstrat.towers.engine.engine import CrossTower
 
 
@@ -34,12 +34,12 @@ class MultiStepContext(step_context.MultiStepContext):
         def reduced(distribution: CrossTower, value: Any) -> None:
             self._last_step_outputs[name] = distribution.reduce(aggregation, value, destinations="/device:CPU:0")
 
-        across = contexts.in_cross_tower_context()
+        across = tower_contexts.in_cross_tower_context()
         if aggregation is not VariableAggregation.NONE:
             if across:
-                reduced(contexts.current_distribution(), output)
+                reduced(tower_contexts.current_distribution(), output)
             else:
-                contexts.merge_call(reduced, output)
+                tower_contexts.merge_call(reduced, output)
         elif across:
             self._last_step_outputs[name] = output
         else:
@@ -50,11 +50,11 @@ class MultiStepContext(step_context.MultiStepContext):
 
     def set_non_tensor_output(self, name: str, output: Any) -> None:
         """Keeps any Python value; from tower context a list of its parts."""
-        if contexts.in_cross_tower_context():
+        if tower_contexts.in_cross_tower_context():
             self._non_tensor_outputs[name] = output
             return
 
         def merge_fn(distribution: CrossTower, value: Any) -> None:
             self._non_tensor_outputs[name] = distribution.unwrap(value)
 
-        contexts.merge_call(merge_fn, output)
+        tower_contexts.merge_call(merge_fn, output)

@@ -9,8 +9,8 @@ from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
-from towerstrat.towers.distribute.variables import OnWrite, ReplicaVariable
-from towerstrat.towers.engine import contexts
+from towerstrat.towers.distribute.replica_variables import OnWrite, ReplicaVariable
+from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.engine import Engine
 
 
@@ -26,7 +26,11 @@ class _OneCopy(OnWrite):
         return self
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:
-        if self._aggregation == VariableAggregation.NONE and self._in_replica() and not contexts.get_update_device():
+        if (
+            self._aggregation == VariableAggregation.NONE
+            and self._in_replica()
+            and not tower_contexts.get_update_device()
+        ):
             raise ValueError(
                 "You must specify an aggregation method to update a AggregatingVariable in Replica Context: variable "
                 f"{self.name}, made at {self.created_at}. Pass aggregation=tf.VariableAggregation.MEAN (or SUM, "

@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from towerstrat.graph.variables.variables import VariableAggregation
-from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine import tower_contexts
 
 
 class ReduceOp(enum.Enum):
@@ -32,7 +32,7 @@ AGGREGATIONS = {op: aggregation for aggregation, op in _OF_VARIABLES.items()}
 
 def get_loss_reduction() -> ReduceOp:
     """How the losses of replicas make one: MEAN where optimizers divide them, as they do for estimators, else SUM."""
-    return _OF_VARIABLES[contexts.get_loss_reduction()]
+    return _OF_VARIABLES[tower_contexts.get_loss_reduction()]
 
 
 def reduce_op_of(value: Any) -> ReduceOp:

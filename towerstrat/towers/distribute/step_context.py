@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.towers.distribute.contexts import strategy_of
-from towerstrat.towers.engine import contexts, step_context
+from towerstrat.towers.distribute.replica_context import strategy_of
+from towerstrat.towers.engine import step_context, tower_contexts
 from towerstrat.towers.engine.engine import CrossTower
 
 
@@ -28,9 +28,9 @@ class MultiStepContext(step_context.MultiStepContext):
         Raises:
           ValueError: no ``reduce_op`` in a replica's context.
         """
-        if contexts.in_cross_tower_context():
+        if tower_contexts.in_cross_tower_context():
             given = reduce_op is not None
-            strategy = strategy_of(contexts.current_engine())
+            strategy = strategy_of(tower_contexts.current_engine())
             self._last_step_outputs[name] = strategy.reduce(reduce_op, output, axis=None) if given else output
             return
         if reduce_op is None:
@@ -38,11 +38,11 @@ class MultiStepContext(step_context.MultiStepContext):
                 f"set_last_step_output({name!r}) in a replica's context needs a reduce_op, tf.distribute.ReduceOp.MEAN "
                 "or SUM. Or call it in cross-replica context, for the values of all replicas."
             )
-        contexts.merge_call(lambda _, value: self.set_last_step_output(name, value, reduce_op), output)
+        tower_contexts.merge_call(lambda _, value: self.set_last_step_output(name, value, reduce_op), output)
 
     def set_non_tensor_output(self, name: str, output: Any) -> None:
         """Keeps any Python value; from a replica's context its parts."""
-        if contexts.in_cross_tower_context():
+        if tower_contexts.in_cross_tower_context():
             self._non_tensor_outputs[name] = output
             return
 
@@ -50,4 +50,4 @@ class MultiStepContext(step_context.MultiStepContext):
             strategy = strategy_of(distribution.engine)
             self._non_tensor_outputs[name] = strategy.experimental_local_results(value)
 
-        contexts.merge_call(merge_fn, output)
+        tower_contexts.merge_call(merge_fn, output)

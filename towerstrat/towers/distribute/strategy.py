@@ -15,11 +15,13 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.distribute.combining import checked_axis, checked_dimension
-from towerstrat.towers.distribute.contexts import Scope, require_cross_replica
-from towerstrat.towers.distribute.dataset import DistributedDataset, DistributedDatasetV1, InputIterator, Layout
-from towerstrat.towers.distribute.extended import StrategyExtended, StrategyExtendedV1
-from towerstrat.towers.distribute.input import (
+from towerstrat.towers.distribute.distributed_dataset import (
+    DistributedDataset,
+    DistributedDatasetV1,
+    InputIterator,
+    Layout,
+)
+from towerstrat.towers.distribute.input_distribution import (
     InputOptions,
     InputReplicationMode,
     ValueContext,
@@ -27,13 +29,16 @@ from towerstrat.towers.distribute.input import (
     dealt,
     divided,
 )
+from towerstrat.towers.distribute.per_replica_values import from_parts, of_replicas, require_numbers
 from towerstrat.towers.distribute.reduce_op import reduce_op_of
-from towerstrat.towers.distribute.steps import DatasetIterator, run_steps
-from towerstrat.towers.distribute.values import from_parts, of_replicas, require_numbers
-from towerstrat.towers.engine import contexts
-from towerstrat.towers.engine.scope import strategy_scope
-from towerstrat.towers.engine.splitting import Dealt
-from towerstrat.towers.engine.values import DistributedValues
+from towerstrat.towers.distribute.reduction_checks import checked_axis, checked_dimension
+from towerstrat.towers.distribute.replica_context import Scope, require_cross_replica
+from towerstrat.towers.distribute.step_functions import DatasetIterator, run_steps
+from towerstrat.towers.distribute.strategy_extended import StrategyExtended, StrategyExtendedV1
+from towerstrat.towers.engine import tower_contexts
+from towerstrat.towers.engine.batch_splitting import Dealt
+from towerstrat.towers.engine.distributed_values import DistributedValues
+from towerstrat.towers.engine.strategy_scope import strategy_scope
 
 
 class _Base:
@@ -79,7 +84,7 @@ class _Base:
 
     def _require_scope(self) -> None:
         """Raises RuntimeError where the scope cannot be entered."""
-        if contexts.has_distribution_strategy():
+        if tower_contexts.has_distribution_strategy():
             require_cross_replica(self._engine, or_default=False)
 
     def _entered(self) -> AbstractContextManager[Any]:

@@ -8,8 +8,8 @@ from towerstrat.graph.ir.device_names import canonical
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.engine.values import DistributedValues
-from towerstrat.towers.engine.variables import Component
+from towerstrat.towers.engine.distributed_values import DistributedValues
+from towerstrat.towers.engine.distributed_variables import Component
 
 _PLACED = Tensor | Variable | Component | IndexedSlices
 

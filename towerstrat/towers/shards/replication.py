@@ -19,7 +19,7 @@ from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.towers.cluster.device_assignment import DeviceAssignment
-from towerstrat.towers.shards.tracing import Computation, check_place, traced
+from towerstrat.towers.shards.shard_tracing import Computation, check_place, traced
 
 
 def replicate(

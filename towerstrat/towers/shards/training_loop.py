@@ -14,7 +14,7 @@ from towerstrat.graph.ir.types import DType
 from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.ops.control import branches
 from towerstrat.graph.ops.control import while_loop as loops
-from towerstrat.towers.shards.context import check_function_argument_count, refuse_infeed
+from towerstrat.towers.shards.tpu_context import check_function_argument_count, refuse_infeed
 
 
 def while_loop(

@@ -19,8 +19,8 @@ from towerstrat.graph.variables.variables import (
     VariableSynchronization,
     create_variable,
 )
-from towerstrat.towers.engine.contexts import get_tower_context
 from towerstrat.towers.engine.engine import CrossTower
+from towerstrat.towers.engine.tower_contexts import get_tower_context
 from towerstrat.training.ranks import fitted, squeezed
 
 

@@ -19,7 +19,9 @@ from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.rows import deduplicate
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, create_variable
-from towerstrat.towers.engine.contexts import (
+from towerstrat.towers.engine.distributed_values import container_of
+from towerstrat.towers.engine.engine import CrossTower
+from towerstrat.towers.engine.tower_contexts import (
     current_distribution,
     current_engine,
     get_loss_reduction,
@@ -28,8 +30,6 @@ from towerstrat.towers.engine.contexts import (
     merge_call,
     note_scaled_loss,
 )
-from towerstrat.towers.engine.engine import CrossTower
-from towerstrat.towers.engine.values import container_of
 from towerstrat.training import slots
 from towerstrat.training.optimizers.between_graphs import over_workers
 from towerstrat.training.optimizers.slot_table import SlotTable

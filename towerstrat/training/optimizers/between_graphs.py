@@ -10,7 +10,7 @@ from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ops.collectives.worker_mean import mean_over_workers
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.towers.engine.contexts import has_distribution_strategy
+from towerstrat.towers.engine.tower_contexts import has_distribution_strategy
 
 
 class _Replicas:

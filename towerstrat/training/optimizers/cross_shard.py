@@ -7,7 +7,7 @@ from typing import Any
 
 from towerstrat.platform import logs
 from towerstrat.towers.shards.collectives import cross_replica_sum
-from towerstrat.towers.shards.context import get_tpu_context
+from towerstrat.towers.shards.tpu_context import get_tpu_context
 from towerstrat.training.optimizers.wrapping import OptimizerWrapper
 
 SUM = "weighted_sum"

@@ -9,7 +9,7 @@ from typing import Any
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.trackable import Position
-from towerstrat.towers.engine.values import value_container
+from towerstrat.towers.engine.distributed_values import value_container
 
 
 def variable_key(var: Any) -> Any:

@@ -13,7 +13,7 @@ from towerstrat.graph.scopes.variable_store import store_of
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
-from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine import tower_contexts
 from towerstrat.training.saving import operations  # noqa: F401  (registers what it builds)
 from towerstrat.training.saving.reading import CheckpointReader, checkpoint_filename
 
@@ -42,8 +42,8 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Any) -> None:
     Example:
       ``tf.train.init_from_checkpoint("/folder", {"encoder/": "model/encoder/", "bias": bias})``
     """
-    if contexts.in_tower_context() and get_default_graph().axis is not None:
-        contexts.merge_call(lambda distribution: _initialize(ckpt_dir_or_file, assignment_map))
+    if tower_contexts.in_tower_context() and get_default_graph().axis is not None:
+        tower_contexts.merge_call(lambda distribution: _initialize(ckpt_dir_or_file, assignment_map))
     else:
         _initialize(ckpt_dir_or_file, assignment_map)
 

@@ -18,7 +18,7 @@ from towerstrat.graph.ops.building.op_builder import one
 from towerstrat.graph.ops.collectives.all_reduce import select
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import messages
-from towerstrat.towers.engine import contexts
+from towerstrat.towers.engine import tower_contexts
 from towerstrat.training.summaries import operations  # noqa: F401 - the operation types
 from towerstrat.training.summaries.forms import BAD_COLOR
 from towerstrat.training.summaries.tags import clean_tag, collect, summary_scope
@@ -38,7 +38,7 @@ def _of_first_tower(function: Callable[P, Tensor]) -> Callable[P, Tensor]:
 
     @functools.wraps(function)
     def summary(*args: P.args, **kwargs: P.kwargs) -> Tensor:
-        tower = contexts.get_tower_context()
+        tower = tower_contexts.get_tower_context()
         number = None if tower is None else tower._tower_id
         return constant("") if isinstance(number, int) and number > 0 else function(*args, **kwargs)
 

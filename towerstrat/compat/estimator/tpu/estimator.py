@@ -25,8 +25,8 @@ from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
-from towerstrat.towers.engine.splitting import share_of
-from towerstrat.towers.shards.tracing import inside
+from towerstrat.towers.engine.batch_splitting import share_of
+from towerstrat.towers.shards.shard_tracing import inside
 from towerstrat.training.global_step import get_global_step
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.logging_tensor import LoggingTensorHook

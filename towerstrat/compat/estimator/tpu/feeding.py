@@ -15,8 +15,8 @@ from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ir.uneven_shards import Uneven
-from towerstrat.towers.engine.own_rows import dealt
-from towerstrat.towers.engine.splitting import Dealt, Split, share_of
+from towerstrat.towers.engine.batch_splitting import Dealt, Split, share_of
+from towerstrat.towers.engine.local_batches import dealt
 
 PER_SHARD_V1, PER_HOST_V1, PER_HOST_V2, BROADCAST, SLICED = 1, 2, 3, 4, 5
 """The input modes: values of ``InputPipelineConfig``."""

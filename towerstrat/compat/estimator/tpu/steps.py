@@ -17,9 +17,9 @@ from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ops.array.arrays import expand_dims, identity
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.control.branches import group
-from towerstrat.towers.distribute.surface import ReplicaSurface
-from towerstrat.towers.engine.step_loop import run_steps
-from towerstrat.towers.shards.tracing import inside
+from towerstrat.towers.distribute.replica_api import ReplicaSurface
+from towerstrat.towers.engine.step_tracing import run_steps
+from towerstrat.towers.shards.shard_tracing import inside
 from towerstrat.training.hooks.steps_per_run import get_or_create_steps_per_run_variable
 
 

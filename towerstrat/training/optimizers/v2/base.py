@@ -13,9 +13,9 @@ from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.rows import deduplicate
 from towerstrat.graph.variables.trackable import Position, TrackableReference
 from towerstrat.graph.variables.variables import VariableAggregation
-from towerstrat.towers.engine.contexts import current_engine, get_tower_context
+from towerstrat.towers.engine.distributed_values import value_container
 from towerstrat.towers.engine.engine import CrossTower
-from towerstrat.towers.engine.values import value_container
+from towerstrat.towers.engine.tower_contexts import current_engine, get_tower_context
 from towerstrat.training.optimizers.base import Optimizer, as_gradient, get_processor, increment, record_train_op
 from towerstrat.training.optimizers.between_graphs import over_workers
 from towerstrat.training.optimizers.v2.state import OptimizerState, is_dynamic

@@ -13,7 +13,7 @@ import pytest
 from towerstrat.compat.names import table
 from towerstrat.data.elements.options import _Settings
 from towerstrat.graph.variables.variables import Variable, _by_name
-from towerstrat.training.layers import Layer
+from towerstrat.models.layers import Layer
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

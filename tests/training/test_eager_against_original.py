@@ -9,7 +9,7 @@ import towerstrat.compat.v1 as tf
 from tests.golden import eager_training_cases
 from tests.spread import spread
 from towerstrat.graph.eager import mode
-from towerstrat.training.layers import base
+from towerstrat.models.layers import layer
 
 GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "eager_training.json").read_text())
 
@@ -27,6 +27,6 @@ def check(found, wanted, where):
 
 @spread("case", eager_training_cases.CASES, every=9, ids=lambda case: case.__name__)
 def test_case(case, monkeypatch):
-    monkeypatch.setattr(base, "COUNTS", {})  # names count from the beginning, as where the golden was made
+    monkeypatch.setattr(layer, "COUNTS", {})  # names count from the beginning, as where the golden was made
     with mode.eager_mode():
         check(case(tf), GOLDEN[case.__name__], case.__name__)

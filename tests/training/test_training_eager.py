@@ -15,8 +15,9 @@ from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.scopes.variable_scope import get_variable
 from towerstrat.graph.variables.variables import GraphKeys, Variable
-from towerstrat.training import global_step, losses, metrics, moving_averages, schedules
-from towerstrat.training.regularizers import apply_regularization, l2_regularizer
+from towerstrat.models import losses, metrics
+from towerstrat.models.regularizers import apply_regularization, l2_regularizer
+from towerstrat.training import global_step, moving_averages, schedules
 
 
 @pytest.fixture(autouse=True)

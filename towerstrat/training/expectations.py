@@ -20,7 +20,7 @@ from towerstrat.graph.ops.control.assertions import assert_scalar
 from towerstrat.graph.ops.host.runtime_checks import Assert
 from towerstrat.graph.ops.indexing import segments
 from towerstrat.graph.ops.math import arithmetic, reductions
-from towerstrat.training import ranks
+from towerstrat.models import shape_matching
 from towerstrat.training.global_step import assert_global_step, get_global_step
 
 
@@ -67,7 +67,7 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
 def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Predictions and labels, the one with one dimension more, of size 1 and the last, without it."""
     with get_default_graph().name_scope(name or "remove_squeezable_dimensions"):
-        labels, predictions = ranks.squeezed(labels, predictions)
+        labels, predictions = shape_matching.squeezed(labels, predictions)
         return predictions, labels
 
 

@@ -22,9 +22,9 @@ from towerstrat.graph.ops.indexing.segments import add_n
 from towerstrat.graph.ops.sparse.concat_split import sparse_split
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.graph.variables.variables import GraphKeys
+from towerstrat.models.losses import Reduction
 from towerstrat.platform import logs
 from towerstrat.platform.local import list_local_devices
-from towerstrat.training.losses import Reduction
 
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 

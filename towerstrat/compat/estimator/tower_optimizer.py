@@ -16,7 +16,7 @@ from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.ops.indexing.segments import add_n
 from towerstrat.graph.ops.math.arithmetic import div
 from towerstrat.graph.scopes.variable_scope import variable_scope
-from towerstrat.training.losses import Reduction
+from towerstrat.models.losses import Reduction
 from towerstrat.training.optimizers.wrapping import OptimizerWrapper
 
 _STATES = "replicate_model_fn_graph_states"

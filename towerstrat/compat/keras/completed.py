@@ -19,7 +19,7 @@ from towerstrat.compat.keras import (
     weights,
 )
 from towerstrat.compat.keras.operators import overload
-from towerstrat.training.layers.base import COUNTS
+from towerstrat.models.layers.layer import COUNTS
 
 
 def _operators(module: ModuleType) -> None:

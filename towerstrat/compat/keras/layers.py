@@ -21,7 +21,7 @@ from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.training.layers.base import InputSpec, Layer, collect
+from towerstrat.models.layers.layer import InputSpec, Layer, collect
 
 _ENGINE = "keras.src.engine"
 _OURS = {

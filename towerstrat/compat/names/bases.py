@@ -21,27 +21,27 @@ _ROWS = (
             glorot_normal=GlorotNormal glorot_uniform=GlorotUniform identity=Identity ones=Ones orthogonal=Orthogonal
             zeros=Zeros""",
     }),
-    ("training.layers.base", {
+    ("models.layers.layer", {
         "tf.keras.layers": "InputSpec Layer",
     }),
-    ("training.layers.convolutional", {
+    ("models.layers.convolution", {
         "tf.keras.layers": """
             Conv1D Conv2D Conv3D Convolution1D=Conv1D Convolution2D=Conv2D Convolution3D=Conv3D SeparableConv1D
             SeparableConv2D SeparableConvolution1D=SeparableConv1D SeparableConvolution2D=SeparableConv2D""",
     }),
-    ("training.layers.core", {
+    ("models.layers.dense", {
         "tf.keras.layers": "Dense Dropout Flatten",
     }),
-    ("training.layers.normalization", {
+    ("models.layers.batch_normalization", {
         "tf.keras.layers": "BatchNormalization",
     }),
-    ("training.layers.pooling", {
+    ("models.layers.pooling", {
         "tf.keras.layers": """
             AveragePooling1D AveragePooling2D AveragePooling3D AvgPool1D=AveragePooling1D AvgPool2D=AveragePooling2D
             AvgPool3D=AveragePooling3D MaxPool1D=MaxPooling1D MaxPool2D=MaxPooling2D MaxPool3D=MaxPooling3D
             MaxPooling1D MaxPooling2D MaxPooling3D""",
     }),
-    ("training.layers.transposed", {
+    ("models.layers.transposed_convolution", {
         "tf.keras.layers": """
             Conv2D=Conv2DTranspose Conv2DTranspose Conv3D=Conv3DTranspose Conv3DTranspose Convolution2D=Conv2DTranspose
             Convolution2DTranspose=Conv2DTranspose Convolution3D=Conv3DTranspose

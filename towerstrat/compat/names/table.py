@@ -72,7 +72,7 @@ _ROOMS = (
     "compat.v1names.",
     "compat.v2names.",
     "towers.ops.",
-    "training.ranks",
+    "models.shape_matching",
 )
 """Where functions of tensors are, below ``towerstrat``."""
 _FIRST = (

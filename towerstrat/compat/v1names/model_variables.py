@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from towerstrat.compat.utilities.arg_scope import add_arg_scope
-from towerstrat.training import model_variables
+from towerstrat.models import variable_collections
 
-variable = add_arg_scope(model_variables.variable)
-model_variable = add_arg_scope(model_variables.model_variable)
+variable = add_arg_scope(variable_collections.variable)
+model_variable = add_arg_scope(variable_collections.model_variable)

@@ -15,7 +15,7 @@ from towerstrat.graph.ops.nn.activations import relu
 from towerstrat.graph.ops.nn.misc import in_top_k
 from towerstrat.graph.ops.random.stateful import truncated_normal
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.training.losses import sparse_softmax_cross_entropy
+from towerstrat.models.losses import sparse_softmax_cross_entropy
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer
 
 NUM_CLASSES = 10

@@ -11,9 +11,9 @@ from towerstrat.graph.ops.array.arrays import reshape
 from towerstrat.graph.ops.math.arithmetic import square
 from towerstrat.graph.ops.math.reductions import reduce_mean, reduce_sum
 from towerstrat.graph.variables.variables import GraphKeys
+from towerstrat.models.layers.batch_normalization import BatchNormalization
+from towerstrat.models.layers.dense import Dense
 from towerstrat.towers.contrib.step_objects import StandardSingleLossStep
-from towerstrat.training.layers.core import Dense
-from towerstrat.training.layers.normalization import BatchNormalization
 
 
 def single_loss_example(

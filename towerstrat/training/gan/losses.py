@@ -18,9 +18,9 @@ from towerstrat.graph.ops.nn import clipping
 from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.scopes.variable_scope import AUTO_REUSE, variable_scope
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.training import losses
-from towerstrat.training.losses import Reduction
-from towerstrat.training.model_variables import get_trainable_variables
+from towerstrat.models import losses
+from towerstrat.models.losses import Reduction
+from towerstrat.models.variable_collections import get_trainable_variables
 
 _MEAN = Reduction.SUM_BY_NONZERO_WEIGHTS
 

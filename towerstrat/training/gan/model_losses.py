@@ -13,7 +13,7 @@ from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.assertions import assert_greater_equal
 from towerstrat.graph.ops.math import reductions
 from towerstrat.graph.scopes.variable_scope import variable_scope
-from towerstrat.training import losses as general
+from towerstrat.models import losses as general
 from towerstrat.training.gan import losses
 from towerstrat.training.gan.models import (
     ACGANModel,

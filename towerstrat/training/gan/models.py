@@ -14,7 +14,7 @@ from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import gather_scatter
 from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.scopes.variable_scope import variable_scope
-from towerstrat.training.model_variables import get_trainable_variables
+from towerstrat.models.variable_collections import get_trainable_variables
 
 
 class GANModel(NamedTuple):

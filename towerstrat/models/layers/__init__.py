@@ -1,0 +1,76 @@
+"""Layers: ``tf.layers``, as classes and as functions."""
+
+from towerstrat.models.layers.batch_normalization import BatchNormalization, batch_normalization
+from towerstrat.models.layers.convolution import (
+    Conv1D,
+    Conv2D,
+    Conv3D,
+    SeparableConv1D,
+    SeparableConv2D,
+    conv1d,
+    conv2d,
+    conv3d,
+    separable_conv1d,
+    separable_conv2d,
+)
+from towerstrat.models.layers.dense import Dense, Dropout, Flatten, dense, dropout, flatten
+from towerstrat.models.layers.layer import InputSpec, Layer
+from towerstrat.models.layers.pooling import (
+    AveragePooling1D,
+    AveragePooling2D,
+    AveragePooling3D,
+    MaxPooling1D,
+    MaxPooling2D,
+    MaxPooling3D,
+    average_pooling1d,
+    average_pooling2d,
+    average_pooling3d,
+    max_pooling1d,
+    max_pooling2d,
+    max_pooling3d,
+)
+from towerstrat.models.layers.transposed_convolution import (
+    Conv2DTranspose,
+    Conv3DTranspose,
+    conv2d_transpose,
+    conv3d_transpose,
+)
+
+__all__ = [
+    "AveragePooling1D",
+    "AveragePooling2D",
+    "AveragePooling3D",
+    "BatchNormalization",
+    "Conv1D",
+    "Conv2D",
+    "Conv2DTranspose",
+    "Conv3D",
+    "Conv3DTranspose",
+    "Dense",
+    "Dropout",
+    "Flatten",
+    "InputSpec",
+    "Layer",
+    "MaxPooling1D",
+    "MaxPooling2D",
+    "MaxPooling3D",
+    "SeparableConv1D",
+    "SeparableConv2D",
+    "average_pooling1d",
+    "average_pooling2d",
+    "average_pooling3d",
+    "batch_normalization",
+    "conv1d",
+    "conv2d",
+    "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "dense",
+    "dropout",
+    "flatten",
+    "max_pooling1d",
+    "max_pooling2d",
+    "max_pooling3d",
+    "separable_conv1d",
+    "separable_conv2d",
+]

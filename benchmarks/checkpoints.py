@@ -25,7 +25,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.checkpoints.bundle_writer import Saved
-from towerstrat.training.saving.background import copies
+from towerstrat.training.saving.async_writer import copies
 
 PROGRAM = str(Path(__file__).parent / "checkpoint_program.py")
 

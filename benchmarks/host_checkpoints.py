@@ -25,7 +25,7 @@ from tests.hosts import several
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.training.saving.together import FOLDERS
+from towerstrat.training.saving.collective_save import FOLDERS
 
 MODULE = "benchmarks.host_checkpoints"
 VARIABLES = 16

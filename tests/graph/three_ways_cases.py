@@ -11,10 +11,10 @@ import numpy as np
 
 import towerstrat.compat.v1
 import towerstrat.compat.v2  # (all operation types are registered now)
-import towerstrat.training.optimizers.later_updates
-import towerstrat.training.saving.operations
-import towerstrat.training.summaries.operations
-import towerstrat.training.summaries.write_operations
+import towerstrat.training.optimizers.keras_updates
+import towerstrat.training.saving.save_restore_ops
+import towerstrat.training.summaries.summary_ops
+import towerstrat.training.summaries.write_ops
 from tests.golden import array_mathematics_cases as expressions
 from tests.golden import images_cases, names_v2_cases
 from tests.golden.nn_cases import cases as nn_cases

@@ -10,7 +10,7 @@ import towerstrat.compat.v1 as tf
 from tests.towers.common import batches, tpu
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.training.saving.together import FOLDERS
+from towerstrat.training.saving.collective_save import FOLDERS
 
 ROWS = np.linspace(-1, 1, 48 * 3).reshape(48, 3).astype(np.float32)
 

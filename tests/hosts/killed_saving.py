@@ -9,7 +9,7 @@ from pathlib import Path
 
 import towerstrat.compat.v1 as tf
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.training.saving.together import FOLDERS
+from towerstrat.training.saving.collective_save import FOLDERS
 
 SHAPE = (2048, 1024)
 

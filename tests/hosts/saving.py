@@ -20,7 +20,7 @@ from towerstrat.compat import importer
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
-from towerstrat.training.saving.together import FOLDERS
+from towerstrat.training.saving.collective_save import FOLDERS
 
 TOWERS = 4
 SHAPES = {"large": (301, 40), "half": (50, 8), "small": (3, 4), "flat": (1, 1, 700), "scalar": ()}

@@ -8,7 +8,7 @@ from towerstrat.checkpoints import checkpoint_state
 from towerstrat.errors import NotFoundError, UnknownError
 from towerstrat.hosts import consensus
 from towerstrat.hosts.process_index import PEERS
-from towerstrat.training.saving import management
+from towerstrat.training.saving import latest_checkpoint
 
 
 class Service:
@@ -73,8 +73,8 @@ def test_others_get_what_the_first_has_raised(processes, error, kind, text):
 
 def test_all_go_on_from_the_checkpoint_that_the_first_has_found(processes, monkeypatch, tmp_path):
     def latest(agreement):
-        monkeypatch.setattr(management, "AGREEMENT", agreement)
-        return management.latest_checkpoint(str(tmp_path))
+        monkeypatch.setattr(latest_checkpoint, "AGREEMENT", agreement)
+        return latest_checkpoint.latest_checkpoint(str(tmp_path))
 
     def saved(name):
         path = str(tmp_path / name)

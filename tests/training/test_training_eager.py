@@ -17,7 +17,8 @@ from towerstrat.graph.scopes.variable_scope import get_variable
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.models import losses, metrics
 from towerstrat.models.regularizers import apply_regularization, l2_regularizer
-from towerstrat.training import global_step, moving_averages, schedules
+from towerstrat.training.base import global_step
+from towerstrat.training.optimizers import exponential_averages, learning_rate_schedules
 
 
 @pytest.fixture(autouse=True)
@@ -64,15 +65,17 @@ def test_a_graph_has_its_own_global_step():
 # ---- schedules -------------------------------------------------------------------------------------------------
 
 SCHEDULES = {
-    "piecewise_constant": lambda step: schedules.piecewise_constant(step, [2, 4], [0.1, 0.2, 0.3]),
-    "exponential_decay": lambda step: schedules.exponential_decay(0.1, step, 2, 0.5, staircase=True),
-    "natural_exp_decay": lambda step: schedules.natural_exp_decay(0.1, step, 10, 0.5),
-    "inverse_time_decay": lambda step: schedules.inverse_time_decay(0.1, step, 10, 0.5),
-    "polynomial_decay": lambda step: schedules.polynomial_decay(0.1, step, 3, cycle=True),
-    "cosine_decay": lambda step: schedules.cosine_decay(0.1, step, 10),
-    "cosine_decay_restarts": lambda step: schedules.cosine_decay_restarts(0.1, step, 2),
-    "linear_cosine_decay": lambda step: schedules.linear_cosine_decay(0.1, step, 10),
-    "noisy_linear_cosine_decay": lambda step: schedules.noisy_linear_cosine_decay(0.1, step, 5, initial_variance=0.0),
+    "piecewise_constant": lambda step: learning_rate_schedules.piecewise_constant(step, [2, 4], [0.1, 0.2, 0.3]),
+    "exponential_decay": lambda step: learning_rate_schedules.exponential_decay(0.1, step, 2, 0.5, staircase=True),
+    "natural_exp_decay": lambda step: learning_rate_schedules.natural_exp_decay(0.1, step, 10, 0.5),
+    "inverse_time_decay": lambda step: learning_rate_schedules.inverse_time_decay(0.1, step, 10, 0.5),
+    "polynomial_decay": lambda step: learning_rate_schedules.polynomial_decay(0.1, step, 3, cycle=True),
+    "cosine_decay": lambda step: learning_rate_schedules.cosine_decay(0.1, step, 10),
+    "cosine_decay_restarts": lambda step: learning_rate_schedules.cosine_decay_restarts(0.1, step, 2),
+    "linear_cosine_decay": lambda step: learning_rate_schedules.linear_cosine_decay(0.1, step, 10),
+    "noisy_linear_cosine_decay": lambda step: learning_rate_schedules.noisy_linear_cosine_decay(
+        0.1, step, 5, initial_variance=0.0
+    ),
 }
 
 
@@ -92,13 +95,13 @@ def test_schedules_are_functions_of_the_moment(name):
 
 def test_schedules_check_their_arguments_at_once():
     with pytest.raises(ValueError, match="global_step is required for exponential_decay"):
-        schedules.exponential_decay(0.1, None, 2, 0.5)
+        learning_rate_schedules.exponential_decay(0.1, None, 2, 0.5)
     with pytest.raises(ValueError, match="should be 1 less"):
-        schedules.piecewise_constant(constant(1), [2, 4], [0.1, 0.2])
+        learning_rate_schedules.piecewise_constant(constant(1), [2, 4], [0.1, 0.2])
 
 
 def test_schedules_keep_their_signatures():
-    assert [*inspect.signature(schedules.exponential_decay).parameters] == [
+    assert [*inspect.signature(learning_rate_schedules.exponential_decay).parameters] == [
         "learning_rate", "global_step", "decay_steps", "decay_rate", "staircase", "name"
     ]  # fmt: skip
 
@@ -150,7 +153,7 @@ def test_metrics_are_for_graphs(name):
 @pytest.mark.parametrize("inside", [False, True])
 def test_averages_of_variables(inside):
     v = Variable([1.0, 2.0], name="v")
-    average = moving_averages.ExponentialMovingAverage(0.9)
+    average = exponential_averages.ExponentialMovingAverage(0.9)
     update = lambda: average.apply([v])  # noqa: E731
     update = function(update) if inside else update
     update()
@@ -164,10 +167,10 @@ def test_averages_of_variables(inside):
 
 def test_averages_of_values_need_a_variable():
     with pytest.raises(TypeError, match="does not support non-Variable tensors when eager execution is enabled"):
-        moving_averages.ExponentialMovingAverage(0.9).apply([constant(1.0)])
+        exponential_averages.ExponentialMovingAverage(0.9).apply([constant(1.0)])
 
 
 def test_assign_moving_average():
     v = Variable([2.0, 3.0])
-    moving_averages.assign_moving_average(v, [0.0, 0.0], 0.5, zero_debias=False)
+    exponential_averages.assign_moving_average(v, [0.0, 0.0], 0.5, zero_debias=False)
     assert v.numpy().tolist() == [1.0, 1.5]

@@ -10,7 +10,7 @@ from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.graph.ir.uneven_shards import Uneven
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.towers.engine.batch_splitting import Dealt, Shares, Split
-from towerstrat.training.saving import resumption
+from towerstrat.training.saving import resume_state
 
 OWN = [(0, 1), (2, 3), (1,), (0, 3), ()]
 
@@ -89,10 +89,10 @@ def test_files_are_divided_where_they_are_read(tmp_path):
 
 def test_states_of_another_number_of_processes_are_not_taken(monkeypatch, caplog):
     states = {"one": {"initializations": 1}, "own of process 0": {"a": 1}, "own of process 1": {"a": 2}}
-    assert resumption.of_this_process(states) == {"one": {"initializations": 1}}
+    assert resume_state.of_this_process(states) == {"one": {"initializations": 1}}
     monkeypatch.setattr(PEERS, "count", 2)
     monkeypatch.setattr(PEERS, "index", 1)
-    assert resumption.of_this_process(states) == {"one": {"initializations": 1}, "own": {"a": 2}}
+    assert resume_state.of_this_process(states) == {"one": {"initializations": 1}, "own": {"a": 2}}
     plain = {"one": {"initializations": 1}}
-    assert resumption.of_this_process(plain) == plain
-    assert resumption.of_all_processes(plain, set()) == plain
+    assert resume_state.of_this_process(plain) == plain
+    assert resume_state.of_all_processes(plain, set()) == plain

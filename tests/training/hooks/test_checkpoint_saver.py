@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.training.saving import operations
+from towerstrat.training.saving import save_restore_ops
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def train(hooks, runs, each=lambda run: None):
 
 
 def test_checkpoints_from_a_thread_have_the_values_of_their_step(tmp_path, monkeypatch, caplog):
-    go_on, write, told = threading.Event(), operations.captured, []
+    go_on, write, told = threading.Event(), save_restore_ops.captured, []
 
     class Listener(tf.train.CheckpointSaverListener):
         def before_save(self, session, step):
@@ -48,7 +48,7 @@ def test_checkpoints_from_a_thread_have_the_values_of_their_step(tmp_path, monke
         do = write(*args)
         return lambda: go_on.wait(60) and do()
 
-    monkeypatch.setattr(operations, "captured", late)
+    monkeypatch.setattr(save_restore_ops, "captured", late)
     tf.train.get_or_create_global_step()
     hook = tf.contrib.tpu.AsyncCheckpointSaverHook(str(tmp_path), save_steps=3, listeners=[Listener()])
     scaffold = tf.train.Scaffold()
@@ -79,7 +79,7 @@ def test_what_a_thread_could_not_write_is_raised_at_the_next_checkpoint(tmp_path
 
     tf.train.get_or_create_global_step()
     hook = tf.contrib.tpu.AsyncCheckpointSaverHook(str(tmp_path), save_steps=2, scaffold=tf.train.Scaffold())
-    monkeypatch.setattr(operations, "captured", lambda *args: full)
+    monkeypatch.setattr(save_restore_ops, "captured", lambda *args: full)
     runs = []
     with pytest.raises(OSError, match="no space left"):
         train([hook], 5, runs.append)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 import towerstrat.compat.v1 as tf
-from towerstrat.training.hooks.run_ahead import steps_until_session_use
+from towerstrat.training.hooks.steps_between_hooks import steps_until_session_use
 from towerstrat.training.hooks.stop_at_step import MultiStepStopAtStepHook
 
 

@@ -14,7 +14,7 @@ from towerstrat.checkpoints import bundle_writer
 from towerstrat.checkpoints.bundle_reader import Bundle
 from towerstrat.checkpoints.bundle_writer import Saved, write
 from towerstrat.graph.eager import mode
-from towerstrat.training.saving.background import BackgroundWriter, copies
+from towerstrat.training.saving.async_writer import BackgroundWriter, copies
 
 
 def test_values_are_those_of_the_moment(tmp_path):
@@ -67,7 +67,7 @@ def test_a_program_that_ends_waits_and_says_what_failed(tmp_path):
     program = """
 import sys, time
 from towerstrat.graph.eager import mode
-from towerstrat.training.saving.background import BackgroundWriter
+from towerstrat.training.saving.async_writer import BackgroundWriter
 
 def slow():
     time.sleep(0.2)

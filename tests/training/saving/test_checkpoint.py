@@ -13,7 +13,7 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from towerstrat.graph.eager import mode
 from towerstrat.graph.variables.trackable import Trackable
-from towerstrat.training.saving import sessions
+from towerstrat.training.saving import saver_sessions
 
 
 class Model(tf.contrib.checkpoint.Checkpointable):
@@ -194,7 +194,7 @@ def test_variables_by_name_are_found(tmp_path):
 
 
 def test_what_does_not_fit_changes_nothing(tmp_path, monkeypatch):
-    monkeypatch.setattr(sessions._provider, "function", None)  # keras gives one, where a test has loaded it
+    monkeypatch.setattr(saver_sessions._provider, "function", None)  # keras gives one, where a test has loaded it
     with mode.eager_mode():
         path = tf2.train.Checkpoint(a=tf.Variable(1.0), b=tf.Variable([1.0, 2.0])).save(str(tmp_path / "ck"))
         a, b = tf.Variable(0.0), tf.Variable([0.0])

@@ -7,7 +7,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from towerstrat.graph.eager import mode
-from towerstrat.training.saving import sessions
+from towerstrat.training.saving import saver_sessions
 
 
 def numbers(folder):
@@ -73,7 +73,7 @@ def test_it_saves_when_the_counter_has_grown_enough(tmp_path):
 
 
 def test_in_a_graph_it_uses_a_session(tmp_path, monkeypatch):
-    monkeypatch.setattr(sessions._provider, "function", None)  # keras gives one, where a test has loaded it
+    monkeypatch.setattr(saver_sessions._provider, "function", None)  # keras gives one, where a test has loaded it
     variable = tf.Variable(1.0)
     manager = tf.contrib.checkpoint.CheckpointManager(tf.train.Checkpoint(v=variable), str(tmp_path), 1)
     with pytest.raises(RuntimeError, match="needs a session"):

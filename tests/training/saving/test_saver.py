@@ -13,7 +13,7 @@ from benchmarks.harness import Devices
 from towerstrat.checkpoints.bundle_reader import Bundle
 from towerstrat.graph.eager import mode
 from towerstrat.platform import logs
-from towerstrat.training.saving.builder import BaseSaverBuilder
+from towerstrat.training.saving.saver_builder import BaseSaverBuilder
 
 GLOBAL = (2, 3)
 

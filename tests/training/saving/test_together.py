@@ -13,7 +13,7 @@ from towerstrat.checkpoints.bundle_writer import Saved
 from towerstrat.checkpoints.shard_layout import Form
 from towerstrat.hosts import channels
 from towerstrat.platform import logs
-from towerstrat.training.saving import together
+from towerstrat.training.saving import collective_save
 
 COUNT = 3
 VALUES = {name: np.arange(size, dtype=np.float32) + size for name, size in (("a", 700), ("b", 900), ("c", 800))}
@@ -61,14 +61,14 @@ def processes(monkeypatch):
     """Does something in each process; what it returns there, or the error."""
     who, service = Processes(), Service()
     monkeypatch.setattr(channels, "client", lambda: service)
-    for module in (channels, together):
+    for module in (channels, collective_save):
         monkeypatch.setattr(module, "PEERS", who)
-    monkeypatch.setattr(together, "TALKS", who)
-    monkeypatch.setattr(together, "FOLDERS", together.Folders())
-    together.FOLDERS.smallest = 0
-    monkeypatch.setattr(together, "_PATIENCE", 0.0)
+    monkeypatch.setattr(collective_save, "TALKS", who)
+    monkeypatch.setattr(collective_save, "FOLDERS", collective_save.Folders())
+    collective_save.FOLDERS.smallest = 0
+    monkeypatch.setattr(collective_save, "_PATIENCE", 0.0)
     # All processes have these values, as they have those that lie on the devices of all of them.
-    monkeypatch.setattr(together, "_form", lambda array, value: Form(value.shape, 4, array.code, True))
+    monkeypatch.setattr(collective_save, "_form", lambda array, value: Form(value.shape, 4, array.code, True))
 
     def run(do):
         def one(index):
@@ -92,7 +92,7 @@ def arrays(names="abc", **loads):
 
 
 def saving(path, copied=False, **loads):
-    return lambda index: together.SharedSave(str(path), arrays(**loads), b"beside", copied)()
+    return lambda index: collective_save.SharedSave(str(path), arrays(**loads), b"beside", copied)()
 
 
 def data(folder):
@@ -123,7 +123,7 @@ def test_each_writes_a_part(tmp_path, processes, copied):
 
 
 def test_few_bytes_are_written_by_the_first(tmp_path, processes):
-    together.FOLDERS.smallest = 1 << 20
+    collective_save.FOLDERS.smallest = 1 << 20
     assert processes(saving(tmp_path / "model")) == [None] * COUNT
     assert data(tmp_path) == shards("model", 1)
 
@@ -133,7 +133,7 @@ def test_an_error_of_one_is_raised_in_all_and_nothing_is_left(tmp_path, processe
     write = bundle_writer._Data.append
 
     def append(self, saved):
-        if together.PEERS.index == failing:
+        if collective_save.PEERS.index == failing:
             raise errors.ResourceExhaustedError(None, None, "the disk is full")
         return write(self, saved)
 
@@ -149,7 +149,7 @@ def test_an_error_of_one_is_raised_in_all_and_nothing_is_left(tmp_path, processe
 
 def test_a_process_with_other_variables_is_named(tmp_path, processes):
     def save(index):
-        together.SharedSave(str(tmp_path / "model"), arrays("ab" if index == 2 else "abc"), None)()
+        collective_save.SharedSave(str(tmp_path / "model"), arrays("ab" if index == 2 else "abc"), None)()
 
     found = processes(save)
     assert {error.message.partition(". ")[0] for error in found} == {
@@ -162,7 +162,9 @@ def not_seeing(monkeypatch):
     """The first process does not see what the last one has written."""
     tail = bundle_writer.tail
     monkeypatch.setattr(
-        bundle_writer, "tail", lambda path: None if together.PEERS.index == 0 and "-00002-" in path else tail(path)
+        bundle_writer,
+        "tail",
+        lambda path: None if collective_save.PEERS.index == 0 and "-00002-" in path else tail(path),
     )
 
 

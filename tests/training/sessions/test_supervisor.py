@@ -7,7 +7,7 @@ import time
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.training.sessions import supervisor_services
+from towerstrat.training.sessions import supervisor_threads
 
 
 def counting():
@@ -117,4 +117,4 @@ def test_one_that_is_not_the_chief(tmp_path):
     with pytest.raises(RuntimeError, match="summary writer"):
         supervisor.summary_computed(None, b"")
     assert not (tmp_path / "none").exists()
-    assert issubclass(supervisor_services.SummaryService, tf.train.LooperThread)
+    assert issubclass(supervisor_threads.SummaryService, tf.train.LooperThread)

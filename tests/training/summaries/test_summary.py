@@ -11,7 +11,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden.summaries_cases import CASES, outcome
 from towerstrat.graph.eager import mode
-from towerstrat.training.summaries.encodings import png
+from towerstrat.training.summaries.png_wav import png
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "summaries.json").read_text())
 

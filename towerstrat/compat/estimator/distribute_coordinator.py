@@ -18,7 +18,7 @@ from towerstrat.platform.threads import ThreadState
 from towerstrat.towers.cluster.cluster_spec import ClusterSpec
 from towerstrat.towers.cluster.server import Server
 from towerstrat.towers.cluster.task_processes import AIDES, require_processes, training_tasks
-from towerstrat.training.sessions.creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
+from towerstrat.training.sessions.session_creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
 
 
 class CoordinatorMode:

@@ -11,7 +11,7 @@ from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, convert_to_tensor_or_sparse_tensor
 from towerstrat.graph.ops.nn.clipping import clip_by_global_norm
 from towerstrat.graph.ops.sparse.dense_conversion import sparse_tensor_to_dense
-from towerstrat.training.optimizers.wrapping import OptimizerWrapper
+from towerstrat.training.optimizers.optimizer_wrapper import OptimizerWrapper
 
 
 class _ClippedByNorm(OptimizerWrapper):

@@ -17,7 +17,7 @@ from towerstrat.graph.ops.indexing.segments import add_n
 from towerstrat.graph.ops.math.arithmetic import div
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.models.losses import Reduction
-from towerstrat.training.optimizers.wrapping import OptimizerWrapper
+from towerstrat.training.optimizers.optimizer_wrapper import OptimizerWrapper
 
 _STATES = "replicate_model_fn_graph_states"
 

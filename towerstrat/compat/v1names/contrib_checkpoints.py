@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.training.saving import from_checkpoint, reading
+from towerstrat.training.saving import checkpoint_reader
+from towerstrat.training.saving import init_from_checkpoint as from_checkpoint
 
 
-def load_checkpoint(filepattern: str) -> reading.CheckpointReader:
+def load_checkpoint(filepattern: str) -> checkpoint_reader.CheckpointReader:
     """As ``tf.train.load_checkpoint``."""
-    return reading.load_checkpoint(filepattern)
+    return checkpoint_reader.load_checkpoint(filepattern)
 
 
 def load_variable(checkpoint_dir: str, name: str) -> Any:
     """As ``tf.train.load_variable``."""
-    return reading.load_variable(checkpoint_dir, name)
+    return checkpoint_reader.load_variable(checkpoint_dir, name)
 
 
 def list_variables(checkpoint_dir: str) -> list[tuple[str, list[int]]]:
     """As ``tf.train.list_variables``."""
-    return reading.list_variables(checkpoint_dir)
+    return checkpoint_reader.list_variables(checkpoint_dir)
 
 
 def init_from_checkpoint(checkpoint_dir: str, assignment_map: Any) -> None:

@@ -21,7 +21,7 @@ from towerstrat.graph.variables.containers import TrackableDataStructure
 from towerstrat.graph.variables.trackable import VARIABLE_VALUE, Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable, variable_creator_scope
 from towerstrat.platform import messages
-from towerstrat.training.saving import checkpoint_manager, python_state, reading, saver
+from towerstrat.training.saving import checkpoint_manager, checkpoint_reader, python_state, saver
 from towerstrat.training.saving.object_graph import ObjectGraphView
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
 
@@ -242,7 +242,7 @@ def list_objects(root_checkpointable: Any) -> list[Any]:
 def object_metadata(save_path: str) -> messages.TrackableObjectGraph:
     """The graph of objects in a checkpoint. Raises ValueError where it has none."""
     try:
-        return object_names.object_graph(reading.CheckpointReader(save_path)._checkpoint)
+        return object_names.object_graph(checkpoint_reader.CheckpointReader(save_path)._checkpoint)
     except NotFoundError:
         raise ValueError(
             f'The specified checkpoint "{save_path}" does not appear to be object-based (it is missing the key '
@@ -253,7 +253,7 @@ def object_metadata(save_path: str) -> messages.TrackableObjectGraph:
 
 def dot_graph_from_checkpoint(save_path: str) -> str:
     """The graph of objects in a checkpoint in the language of Graphviz."""
-    reader = reading.CheckpointReader(save_path)
+    reader = checkpoint_reader.CheckpointReader(save_path)
     graph = object_metadata(save_path)
     shapes, types = reader.get_variable_to_shape_map(), reader.get_variable_to_dtype_map()
     slots = {slot.slot_variable_node_id for node in graph.nodes for slot in node.slot_variables}
@@ -330,7 +330,7 @@ def restore_variables_on_create(save_path: str | None, map_func: Callable[[str],
         return
     if map_func is not None and not callable(map_func):
         raise ValueError(f"map_func must be callable, got {map_func!r}.")
-    reader = reading.load_checkpoint(save_path)
+    reader = checkpoint_reader.load_checkpoint(save_path)
 
     def creator(next_creator: Callable[..., Variable], **kwargs: Any) -> Variable:
         made = next_creator(**kwargs)

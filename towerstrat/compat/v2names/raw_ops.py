@@ -12,8 +12,8 @@ from towerstrat.graph.ir.types import float32, int32
 from towerstrat.graph.ops.array.arrays import reshape, shape
 from towerstrat.graph.ops.indexing.histograms import searchsorted
 from towerstrat.graph.ops.math.arithmetic import cast
-from towerstrat.training.optimizers import adadelta, adagrad, adam, ftrl, gradient_descent, later_updates, rmsprop
-from towerstrat.training.optimizers.updates import Update
+from towerstrat.training.optimizers import adadelta, adagrad, adam, ftrl, gradient_descent, keras_updates, rmsprop
+from towerstrat.training.optimizers.update_ops import Update
 
 
 def _update(
@@ -45,21 +45,21 @@ def _update(
 ResourceApplyAdaMax = _update(adam.ADA_MAX)
 ResourceApplyAdadelta = _update(adadelta.ADADELTA)
 ResourceApplyAdagrad = _update(adagrad.ADAGRAD)
-ResourceApplyAdagradV2 = _update(later_updates.ADAGRAD_V2, update_slots=True)
+ResourceApplyAdagradV2 = _update(keras_updates.ADAGRAD_V2, update_slots=True)
 ResourceApplyAdam = _update(adam.ADAM, use_nesterov=False)
-ResourceApplyAdamWithAmsgrad = _update(later_updates.AMSGRAD)
+ResourceApplyAdamWithAmsgrad = _update(keras_updates.AMSGRAD)
 ResourceApplyCenteredRMSProp = _update(rmsprop.CENTERED_RMS_PROP)
 ResourceApplyFtrl = _update(ftrl.FTRL)
 ResourceApplyFtrlV2 = _update(ftrl.FTRL_V2)
 ResourceApplyGradientDescent = _update(gradient_descent.DESCENT, gradient="delta")
-ResourceApplyKerasMomentum = _update(later_updates.KERAS_MOMENTUM, use_nesterov=False)
+ResourceApplyKerasMomentum = _update(keras_updates.KERAS_MOMENTUM, use_nesterov=False)
 ResourceApplyRMSProp = _update(rmsprop.RMS_PROP)
 ResourceSparseApplyAdadelta = _update(adadelta.ADADELTA, sparse=True)
-ResourceSparseApplyAdagradV2 = _update(later_updates.ADAGRAD_V2, sparse=True, update_slots=True)
+ResourceSparseApplyAdagradV2 = _update(keras_updates.ADAGRAD_V2, sparse=True, update_slots=True)
 ResourceSparseApplyCenteredRMSProp = _update(rmsprop.CENTERED_RMS_PROP, sparse=True)
 ResourceSparseApplyFtrl = _update(ftrl.FTRL, sparse=True)
 ResourceSparseApplyFtrlV2 = _update(ftrl.FTRL_V2, sparse=True)
-ResourceSparseApplyKerasMomentum = _update(later_updates.KERAS_MOMENTUM, sparse=True, use_nesterov=False)
+ResourceSparseApplyKerasMomentum = _update(keras_updates.KERAS_MOMENTUM, sparse=True, use_nesterov=False)
 ResourceSparseApplyRMSProp = _update(rmsprop.RMS_PROP, sparse=True)
 
 

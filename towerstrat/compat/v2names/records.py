@@ -8,8 +8,8 @@ from typing import Any
 from towerstrat.data.parsing import csv_fields, examples
 from towerstrat.data.parsing.feature_specs import Features
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.training.hooks import input_pipeline
-from towerstrat.training.saving import iterator_states
+from towerstrat.training.hooks import input_checkpoint
+from towerstrat.training.saving import iterator_saveables
 
 _POLICIES = (None, "warn", "ignore", "fail")
 
@@ -19,7 +19,7 @@ def _check_policy(policy: str | None) -> None:
         raise ValueError(f"Invalid `external_state_policy` {policy!r}; expected one of {_POLICIES[1:]}.")
 
 
-class CheckpointInputPipelineHook(input_pipeline.CheckpointInputPipelineHook):
+class CheckpointInputPipelineHook(input_checkpoint.CheckpointInputPipelineHook):
     """Saves where input pipelines are whenever a checkpoint is saved, and goes on from there.
 
     Args:
@@ -38,7 +38,7 @@ class CheckpointInputPipelineHook(input_pipeline.CheckpointInputPipelineHook):
 def make_saveable_from_iterator(iterator: Any, external_state_policy: str | None = None) -> Any:
     """What a saver saves of an iterator: where it is. The policy is that of ``CheckpointInputPipelineHook``."""
     _check_policy(external_state_policy)
-    return iterator_states.make_saveable_from_iterator(iterator)
+    return iterator_saveables.make_saveable_from_iterator(iterator)
 
 
 def parse_example(serialized: Any, features: Features, example_names: Any = None, name: str | None = None) -> Any:

@@ -14,15 +14,8 @@ from towerstrat.graph.ops.control.assertions import assert_greater_equal
 from towerstrat.graph.ops.math import reductions
 from towerstrat.graph.scopes.variable_scope import variable_scope
 from towerstrat.models import losses as general
-from towerstrat.training.gan import losses
-from towerstrat.training.gan.models import (
-    ACGANModel,
-    CycleGANLoss,
-    CycleGANModel,
-    GANLoss,
-    GANModel,
-    StarGANModel,
-)
+from towerstrat.training.gan import tensor_losses
+from towerstrat.training.gan.gan_models import ACGANModel, CycleGANLoss, CycleGANModel, GANLoss, GANModel, StarGANModel
 
 Loss = Callable[..., Tensor]
 
@@ -48,17 +41,17 @@ def _of_model(loss_fn: Loss) -> Loss:
     return loss
 
 
-wasserstein_generator_loss = _of_model(losses.wasserstein_generator_loss)
-wasserstein_discriminator_loss = _of_model(losses.wasserstein_discriminator_loss)
-wasserstein_gradient_penalty = _of_model(losses.wasserstein_gradient_penalty)
-acgan_discriminator_loss = _of_model(losses.acgan_discriminator_loss)
-acgan_generator_loss = _of_model(losses.acgan_generator_loss)
-minimax_discriminator_loss = _of_model(losses.minimax_discriminator_loss)
-minimax_generator_loss = _of_model(losses.minimax_generator_loss)
-modified_discriminator_loss = _of_model(losses.modified_discriminator_loss)
-modified_generator_loss = _of_model(losses.modified_generator_loss)
-least_squares_generator_loss = _of_model(losses.least_squares_generator_loss)
-least_squares_discriminator_loss = _of_model(losses.least_squares_discriminator_loss)
+wasserstein_generator_loss = _of_model(tensor_losses.wasserstein_generator_loss)
+wasserstein_discriminator_loss = _of_model(tensor_losses.wasserstein_discriminator_loss)
+wasserstein_gradient_penalty = _of_model(tensor_losses.wasserstein_gradient_penalty)
+acgan_discriminator_loss = _of_model(tensor_losses.acgan_discriminator_loss)
+acgan_generator_loss = _of_model(tensor_losses.acgan_generator_loss)
+minimax_discriminator_loss = _of_model(tensor_losses.minimax_discriminator_loss)
+minimax_generator_loss = _of_model(tensor_losses.minimax_generator_loss)
+modified_discriminator_loss = _of_model(tensor_losses.modified_discriminator_loss)
+modified_generator_loss = _of_model(tensor_losses.modified_generator_loss)
+least_squares_generator_loss = _of_model(tensor_losses.least_squares_generator_loss)
+least_squares_discriminator_loss = _of_model(tensor_losses.least_squares_discriminator_loss)
 
 
 def cycle_consistency_loss(
@@ -67,7 +60,7 @@ def cycle_consistency_loss(
     """How far what went both ways is from what it was. ``add_summaries`` changes nothing."""
     if not isinstance(cyclegan_model, CycleGANModel):
         raise ValueError(f"`cyclegan_model` must be a `CycleGANModel`. Instead, was {type(cyclegan_model)}.")
-    return losses.cycle_consistency_loss(
+    return tensor_losses.cycle_consistency_loss(
         cyclegan_model.model_x2y.generator_inputs, cyclegan_model.reconstructed_x,
         cyclegan_model.model_y2x.generator_inputs, cyclegan_model.reconstructed_y, scope,
     )  # fmt: skip
@@ -79,7 +72,7 @@ def combine_adversarial_loss(
     gradient_summaries: bool = True,
 ) -> GANLoss:  # fmt: skip
     """The losses, the generator's combined with another one; arguments as of ``wargs.combine_adversarial_loss``."""
-    combined = losses.combine_adversarial_loss(
+    combined = tensor_losses.combine_adversarial_loss(
         non_adversarial_loss, gan_loss.generator_loss, weight_factor, gradient_ratio, gradient_ratio_epsilon,
         gan_model.generator_variables, scalar_summaries, gradient_summaries,
     )  # fmt: skip
@@ -231,8 +224,8 @@ def cyclegan_loss(
 
 def stargan_loss(
     model: StarGANModel,
-    generator_loss_fn: Loss = stargan_generator_loss_wrapper(losses.wasserstein_generator_loss),
-    discriminator_loss_fn: Loss = stargan_discriminator_loss_wrapper(losses.wasserstein_discriminator_loss),
+    generator_loss_fn: Loss = stargan_generator_loss_wrapper(tensor_losses.wasserstein_generator_loss),
+    discriminator_loss_fn: Loss = stargan_discriminator_loss_wrapper(tensor_losses.wasserstein_discriminator_loss),
     gradient_penalty_weight: Any = 10.0,
     gradient_penalty_epsilon: float = 1e-10,
     gradient_penalty_target: float = 1.0,
@@ -261,7 +254,7 @@ def stargan_loss(
     generating = generator_loss_fn(model, add_summaries=add_summaries)
     judging = discriminator_loss_fn(model, add_summaries=add_summaries)
     if _counts(gradient_penalty_weight):
-        judging += gradient_penalty_weight * stargan_gradient_penalty_wrapper(losses.wasserstein_gradient_penalty)(
+        judging += gradient_penalty_weight * stargan_gradient_penalty_wrapper(tensor_losses.wasserstein_gradient_penalty)(
             model, epsilon=gradient_penalty_epsilon, target=gradient_penalty_target,
             one_sided=gradient_penalty_one_sided, add_summaries=add_summaries,
         )  # fmt: skip

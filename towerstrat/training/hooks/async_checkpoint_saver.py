@@ -10,7 +10,7 @@ from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import logs
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
-from towerstrat.training.saving.background import BackgroundWriter
+from towerstrat.training.saving.async_writer import BackgroundWriter
 
 
 class AsyncCheckpointSaverHook(CheckpointSaverHook):

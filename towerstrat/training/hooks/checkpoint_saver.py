@@ -13,19 +13,19 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs, messages
 from towerstrat.platform.coordinator import Coordinator
+from towerstrat.training.hooks.global_step_read import required_step_read
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
-from towerstrat.training.hooks.step_read import required_step_read
 from towerstrat.training.hooks.stop_at_step import MultiStepStopAtStepHook, StopAtStepHook
 from towerstrat.training.hooks.timers import SecondOrStepTimer
 from towerstrat.training.saving.meta_graphs import export_meta_graph, write_graph
-from towerstrat.training.saving.resumption import values_only
+from towerstrat.training.saving.resume_state import values_only
 from towerstrat.training.saving.saver import Saver
-from towerstrat.training.summaries.writer import FileWriterCache
+from towerstrat.training.summaries.file_writer import FileWriterCache
 
 
 class HasSaver(Protocol):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from towerstrat.platform import logs
+from towerstrat.training.hooks.global_step_read import required_step_read
 from towerstrat.training.hooks.session_run_hook import SessionRunArgs, SessionRunContext, SessionRunHook
-from towerstrat.training.hooks.step_read import required_step_read
 
 
 class GlobalStepWaiterHook(SessionRunHook):

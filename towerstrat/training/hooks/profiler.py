@@ -9,15 +9,15 @@ import jax
 from towerstrat.graph.runtime.sessions.timeline import Timeline
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
+from towerstrat.training.hooks.global_step_read import required_step_read
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
-from towerstrat.training.hooks.step_read import required_step_read
 from towerstrat.training.hooks.timers import SecondOrStepTimer
-from towerstrat.training.summaries.writer import FileWriterCache
+from towerstrat.training.summaries.file_writer import FileWriterCache
 
 
 class _Trace:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from towerstrat.platform import logs, messages
-from towerstrat.training import global_step as steps
+from towerstrat.training.base import global_step as steps
 from towerstrat.training.hooks.checkpoint_saver import runs_until_trigger
+from towerstrat.training.hooks.global_step_read import required_step_read
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
-from towerstrat.training.hooks.step_read import required_step_read
 from towerstrat.training.hooks.timers import SecondOrStepTimer
-from towerstrat.training.summaries.writer import FileWriter, FileWriterCache
+from towerstrat.training.summaries.file_writer import FileWriter, FileWriterCache
 
 _RUNS_WITHOUT_STEP = 20
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.platform.coordinator import Coordinator
-from towerstrat.training import global_step as steps
+from towerstrat.training.base import global_step as steps
+from towerstrat.training.hooks.global_step_read import required_step_read
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
-from towerstrat.training.hooks.step_read import required_step_read
 from towerstrat.training.hooks.steps_per_run import get_or_create_steps_per_run_variable
 
 

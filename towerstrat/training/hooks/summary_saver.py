@@ -7,15 +7,15 @@ from typing import Any, Protocol
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import messages
+from towerstrat.training.hooks.global_step_read import required_step_read
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
-from towerstrat.training.hooks.step_read import required_step_read
 from towerstrat.training.hooks.timers import SecondOrStepTimer
-from towerstrat.training.summaries.writer import FileWriter, FileWriterCache
+from towerstrat.training.summaries.file_writer import FileWriter, FileWriterCache
 
 
 class HasSummary(Protocol):

@@ -3,13 +3,13 @@
 from towerstrat.training.optimizers.adadelta import AdadeltaOptimizer
 from towerstrat.training.optimizers.adagrad import AdagradDAOptimizer, AdagradOptimizer, ProximalAdagradOptimizer
 from towerstrat.training.optimizers.adam import AdaMaxOptimizer, AdamOptimizer, LazyAdamOptimizer, NadamOptimizer
-from towerstrat.training.optimizers.base import Optimizer, get_filtered_grad_fn
 from towerstrat.training.optimizers.cross_shard import CrossShardOptimizer
 from towerstrat.training.optimizers.ftrl import FtrlOptimizer
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer, ProximalGradientDescentOptimizer
 from towerstrat.training.optimizers.lars import LARSOptimizer
 from towerstrat.training.optimizers.momentum import MomentumOptimizer
-from towerstrat.training.optimizers.moving_average import MovingAverageOptimizer
+from towerstrat.training.optimizers.moving_average_optimizer import MovingAverageOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer, get_filtered_grad_fn
 from towerstrat.training.optimizers.rmsprop import RMSPropOptimizer
 from towerstrat.training.optimizers.weight_decay import (
     AdamWOptimizer,

@@ -13,8 +13,8 @@ from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.scopes.initializers import constant_initializer
 from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.gradient_descent import shrink
-from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
-from towerstrat.training.optimizers.updates import define_update
+from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.update_ops import define_update
 
 
 def _adagrad(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:

@@ -13,8 +13,8 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.rows import CellRows, RowSum
-from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
-from towerstrat.training.optimizers.updates import define_update
+from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.update_ops import define_update
 
 
 def _corrected(rate: Any, beta1_power: Any, beta2_power: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from towerstrat.platform import logs
 from towerstrat.towers.shards.collectives import cross_replica_sum
 from towerstrat.towers.shards.tpu_context import get_tpu_context
-from towerstrat.training.optimizers.wrapping import OptimizerWrapper
+from towerstrat.training.optimizers.optimizer_wrapper import OptimizerWrapper
 
 SUM = "weighted_sum"
 MEAN = "weighted_mean"

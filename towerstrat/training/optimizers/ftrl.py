@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.adagrad import _Accumulating
-from towerstrat.training.optimizers.updates import define_update
+from towerstrat.training.optimizers.update_ops import define_update
 
 
 def _follow(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any, shrunk: Any) -> None:

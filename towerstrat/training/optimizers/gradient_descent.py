@@ -12,8 +12,8 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.variables.rows import CellRows
-from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
-from towerstrat.training.optimizers.updates import define_update
+from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.update_ops import define_update
 
 
 def _descend(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:

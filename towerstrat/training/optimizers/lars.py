@@ -12,7 +12,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.training.optimizers.momentum import MOMENTUM
-from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
+from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
 
 
 def _ratio(var: Any, grad: Any, *, eeta: float, weight_decay: float, epsilon: float) -> Any:

@@ -11,8 +11,8 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ops.array.arrays import ones_like
 from towerstrat.graph.scopes.initializers import ones_initializer
 from towerstrat.graph.variables.rows import CellRows
-from towerstrat.training.optimizers.single_update import SingleUpdateOptimizer
-from towerstrat.training.optimizers.updates import define_update
+from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.update_ops import define_update
 
 
 def _rms_prop(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:

@@ -29,9 +29,9 @@ from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
-from towerstrat.training.moving_averages import ExponentialMovingAverage
-from towerstrat.training.optimizers.between_graphs import synchronized
-from towerstrat.training.optimizers.wrapping import OptimizerWrapper
+from towerstrat.training.optimizers.between_graph_replication import synchronized
+from towerstrat.training.optimizers.exponential_averages import ExponentialMovingAverage
+from towerstrat.training.optimizers.optimizer_wrapper import OptimizerWrapper
 from towerstrat.training.sessions.session_manager import what_is_missing
 
 

@@ -11,8 +11,8 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.training.optimizers.adam import AdamOptimizer
-from towerstrat.training.optimizers.base import Optimizer
 from towerstrat.training.optimizers.momentum import MomentumOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 
 
 class DecoupledWeightDecayExtension:

@@ -12,9 +12,9 @@ from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
+from towerstrat.training.saving.checkpoint_reader import CheckpointReader
 from towerstrat.training.saving.object_graph import full_name
-from towerstrat.training.saving.operations import parsed, part_of
-from towerstrat.training.saving.reading import CheckpointReader
+from towerstrat.training.saving.save_restore_ops import parsed, part_of
 from towerstrat.training.saving.saver import Saver
 
 

@@ -18,8 +18,8 @@ from towerstrat.graph.variables.trackable import Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable, create_variable
 from towerstrat.platform.files import Exists, IsDirectory
 from towerstrat.platform.text import as_text
-from towerstrat.training.saving import management
-from towerstrat.training.saving.background import BackgroundWriter
+from towerstrat.training.saving import latest_checkpoint
+from towerstrat.training.saving.async_writer import BackgroundWriter
 from towerstrat.training.saving.checkpoint_options import CheckpointOptions
 from towerstrat.training.saving.load_status import LoadStatus, NameBasedSaverStatus
 from towerstrat.training.saving.object_graph import ObjectGraphView
@@ -94,7 +94,7 @@ class _Numbered(AutoTrackable):
     def _save(self, prefix: Any, session: SessionLike | None, options: CheckpointOptions | None) -> str:
         prefix = as_text(os.fspath(prefix))
         path = f"{prefix}-{self._next_number(session)}"
-        record = partial(management.update_checkpoint_state, os.path.dirname(prefix), path, [path])
+        record = partial(latest_checkpoint.update_checkpoint_state, os.path.dirname(prefix), path, [path])
         return self._write(path, session, options, record)
 
     def _restore(self, save_path: Any) -> LoadStatus:

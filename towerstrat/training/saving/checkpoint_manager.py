@@ -13,11 +13,11 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
 from towerstrat.platform.text import as_text
-from towerstrat.training.global_step import global_step
-from towerstrat.training.saving import management
+from towerstrat.training.base.global_step import global_step
+from towerstrat.training.saving import latest_checkpoint as management
 from towerstrat.training.saving.checkpoint import Checkpoint, CheckpointV1
 from towerstrat.training.saving.checkpoint_options import CheckpointOptions
-from towerstrat.training.saving.sessions import session_for
+from towerstrat.training.saving.saver_sessions import session_for
 
 
 class CheckpointManager:

@@ -14,9 +14,9 @@ from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
 from towerstrat.training.saving.object_graph import ObjectGraphView, attributes, node_names
-from towerstrat.training.saving.restoring import NamedRestoration, Restoration
+from towerstrat.training.saving.object_restore import NamedRestoration, Restoration
 from towerstrat.training.saving.saver import Saver
-from towerstrat.training.saving.sessions import held_in_graph, session_for
+from towerstrat.training.saving.saver_sessions import held_in_graph, session_for
 
 _SHOWN = 10
 

@@ -24,7 +24,8 @@ from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
 from towerstrat.platform.text import as_text
-from towerstrat.training.saving import resumption
+from towerstrat.training.saving import resume_state
+from towerstrat.training.saving.checkpoint_write import captured, write
 from towerstrat.training.saving.load_status import (
     CheckpointLoadStatus,
     InitializationOnlyStatus,
@@ -32,18 +33,17 @@ from towerstrat.training.saving.load_status import (
     NameBasedSaverStatus,
 )
 from towerstrat.training.saving.object_graph import ObjectGraphView, serialized
-from towerstrat.training.saving.operations import store, stored
-from towerstrat.training.saving.restoring import (
+from towerstrat.training.saving.object_restore import (
     Assigned,
     CheckpointPosition,
     NamedRestoration,
     Restoration,
     new_restore_uid,
 )
+from towerstrat.training.saving.save_restore_ops import store, stored
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec, VariableSaveable
 from towerstrat.training.saving.saver import Saver
-from towerstrat.training.saving.sessions import held, session_for
-from towerstrat.training.saving.writing import captured, write
+from towerstrat.training.saving.saver_sessions import held, session_for
 
 
 class ObjectSaver:
@@ -67,7 +67,7 @@ class ObjectSaver:
           OpError: the disk is full, read-only, gone; what was there before is there still.
         """
         with held(session, "Checkpoint.save") as running:
-            write(prefix, self._entries(prefix, running), resumption.saved(running))
+            write(prefix, self._entries(prefix, running), resume_state.saved(running))
         return prefix
 
     def copied(self, prefix: str, session: SessionLike | None = None) -> Callable[[], None]:
@@ -76,7 +76,7 @@ class ObjectSaver:
         Args, raises: as ``save``; the errors of the disk come from what is returned.
         """
         with held(session, "Checkpoint.save") as running:
-            return captured(prefix, self._entries(prefix, running), resumption.saved(running))
+            return captured(prefix, self._entries(prefix, running), resume_state.saved(running))
 
     def _entries(self, prefix: str, session: BaseSession | EagerSession) -> list[Saved]:
         saved, graph = serialized(self._view.nodes())
@@ -106,7 +106,7 @@ class ObjectSaver:
         restoration = Restoration(save_path, checkpoint, object_graph(checkpoint), self._operations)
         CheckpointPosition(restoration, 0).restore(self._view.root)
         if get_default_graph().executing_eagerly:
-            resumption.resume(save_path, context().session)
+            resume_state.resume(save_path, context().session)
         for name, ref in self._view.attached_dependencies or ():
             nodes = [c.node_id for c in restoration.graph.nodes[0].children if c.local_name == name]
             if nodes and nodes[0] not in restoration.objects:

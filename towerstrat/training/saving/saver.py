@@ -23,14 +23,14 @@ from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
 from towerstrat.platform.text import as_text
-from towerstrat.training import global_step as steps
-from towerstrat.training.saving import management, resumption
-from towerstrat.training.saving.builder import BaseSaverBuilder, BulkSaverBuilder
+from towerstrat.training.base import global_step as steps
+from towerstrat.training.saving import latest_checkpoint, resume_state
+from towerstrat.training.saving.checkpoint_write import write
 from towerstrat.training.saving.meta_graphs import export_meta_graph
-from towerstrat.training.saving.operations import POSTPONED, HasState, parsed, part_of, restored_names, stored
+from towerstrat.training.saving.save_restore_ops import POSTPONED, HasState, parsed, part_of, restored_names, stored
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
-from towerstrat.training.saving.sessions import held, held_in_graph
-from towerstrat.training.saving.writing import write
+from towerstrat.training.saving.saver_builder import BaseSaverBuilder, BulkSaverBuilder
+from towerstrat.training.saving.saver_sessions import held, held_in_graph
 
 _SECOND_FORMAT = 2
 
@@ -200,8 +200,8 @@ class Saver:
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Takes over the checkpoints of a run before this one, as far as they are still there."""
-        there = [path for path in checkpoint_paths if management.checkpoint_exists(path)]
-        self._last = list(zip(there, management.get_checkpoint_mtimes(there), strict=True))
+        there = [path for path in checkpoint_paths if latest_checkpoint.checkpoint_exists(path)]
+        self._last = list(zip(there, latest_checkpoint.get_checkpoint_mtimes(there), strict=True))
 
     def _record(self, path: str) -> None:
         """Enters a new checkpoint; the oldest goes where there are too many."""
@@ -220,7 +220,7 @@ class Saver:
                 self._keep_from += self._hours * 3600
                 continue
             try:
-                management.remove_surplus(path, suffix)
+                latest_checkpoint.remove_surplus(path, suffix)
             except OpError as error:
                 logs.warning("Ignoring: %s", error.message)
 
@@ -310,7 +310,8 @@ class Saver:
         if write_meta_graph and not self._eager:
             with sess.graph.as_default():
                 self.export_meta_graph(
-                    management.meta_graph_filename(path, meta_graph_suffix), strip_default_attrs=strip_default_attrs
+                    latest_checkpoint.meta_graph_filename(path, meta_graph_suffix),
+                    strip_default_attrs=strip_default_attrs,
                 )
         if write_state:
             self._remove_surplus(meta_graph_suffix)
@@ -327,7 +328,7 @@ class Saver:
         try:
             if self._eager:
                 with held(None, "Saver.save") as eager:
-                    write(path, _entries(self._var_list, eager), resumption.saved(eager))
+                    write(path, _entries(self._var_list, eager), resume_state.saved(eager))
             else:
                 sess.run(self.saver_def.save_tensor_name, {self.saver_def.filename_tensor_name: path})
         except NotFoundError as error:
@@ -342,7 +343,7 @@ class Saver:
             path, paths = os.path.relpath(path, place or "."), [os.path.relpath(p, place or ".") for p in paths]
         times = [written for _, written in self._last]
         known = times if all(t != float("inf") for t in times) and len(times) == len(paths) else None
-        management.update_checkpoint_state(place, path, paths, state_file, known)
+        latest_checkpoint.update_checkpoint_state(place, path, paths, state_file, known)
 
     def export_meta_graph(
         self,
@@ -386,18 +387,18 @@ class Saver:
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
         path = as_text(save_path)
-        if not management.checkpoint_exists(path):
+        if not latest_checkpoint.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logs.info("Restoring parameters from %s", path)
         try:
             if self._eager:
                 names = self._restore_eagerly(path)
-                resumption.resume(path, context().session, names)
+                resume_state.resume(path, context().session, names)
             else:
                 sess.run(self.saver_def.restore_op_name, {self.saver_def.filename_tensor_name: path})
                 with held_in_graph(sess, "Saver.restore") as running:
                     names = restored_names(sess.graph, self.saver_def.restore_op_name)
-                    resumption.resume(path, running, names)
+                    resume_state.resume(path, running, names)
         except NotFoundError as error:
             checkpoint = opened(path)
             if OBJECT_GRAPH not in checkpoint or self._by_objects is self:

@@ -22,8 +22,8 @@ from towerstrat.graph.scopes.initializers import truncated_normal_initializer, z
 from towerstrat.graph.variables.partitioned import PartitionInfo
 from towerstrat.platform.files import GFile
 from towerstrat.platform.text import as_text
-from towerstrat.training.saving import operations  # noqa: F401  (registers what it builds)
-from towerstrat.training.saving.reading import CheckpointReader
+from towerstrat.training.saving import save_restore_ops  # noqa: F401  (registers what it builds)
+from towerstrat.training.saving.checkpoint_reader import CheckpointReader
 
 Initializer = Callable[..., Any]
 

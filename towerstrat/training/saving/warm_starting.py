@@ -13,9 +13,9 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.variables.partitioned import PartitionedVariable, PartitionInfo
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.platform import logs
-from towerstrat.training.saving.from_checkpoint import init_from_checkpoint
+from towerstrat.training.saving.checkpoint_reader import checkpoint_filename
+from towerstrat.training.saving.init_from_checkpoint import init_from_checkpoint
 from towerstrat.training.saving.object_graph import full_name
-from towerstrat.training.saving.reading import checkpoint_filename
 from towerstrat.training.saving.vocabulary_remapping import load_and_remap_matrix_initializer
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from towerstrat.platform import messages
 from towerstrat.platform.coordinator import Coordinator
-from towerstrat.training.sessions.wrapped_session import PREEMPTION_ERRORS, Runnable, WrappedSession
+from towerstrat.training.sessions.session_wrapper import PREEMPTION_ERRORS, Runnable, WrappedSession
 
 
 class CoordinatedSession(WrappedSession):

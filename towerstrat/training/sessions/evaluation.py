@@ -22,8 +22,7 @@ from towerstrat.platform import logs, messages
 from towerstrat.training.hooks.final_ops import FinalOpsHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 from towerstrat.training.hooks.steps_per_run import get_or_create_steps_per_run_variable
-from towerstrat.training.saving.waiting import checkpoints_iterator
-from towerstrat.training.sessions.creators import ChiefSessionCreator
+from towerstrat.training.saving.checkpoint_polling import checkpoints_iterator
 from towerstrat.training.sessions.evaluation_hooks import (
     EvaluationLimit,
     MultiStepStopAfterNEvalsHook,
@@ -31,6 +30,7 @@ from towerstrat.training.sessions.evaluation_hooks import (
 )
 from towerstrat.training.sessions.monitored_session import MonitoredSession
 from towerstrat.training.sessions.scaffold import Scaffold
+from towerstrat.training.sessions.session_creators import ChiefSessionCreator
 
 Feeds = Mapping[Any, Any]
 

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
-from towerstrat.training.global_step import get_or_create_global_step, global_step
+from towerstrat.training.base.global_step import get_or_create_global_step, global_step
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -21,8 +21,8 @@ from towerstrat.training.hooks.session_run_hook import (
     SessionRunValues,
 )
 from towerstrat.training.hooks.steps_per_run import get_or_create_steps_per_run_variable
+from towerstrat.training.summaries.file_writer import FileWriter, FileWriterCache
 from towerstrat.training.summaries.summary import merge_all
-from towerstrat.training.summaries.writer import FileWriter, FileWriterCache
 
 
 class EvaluationLimit(SessionRunHook):

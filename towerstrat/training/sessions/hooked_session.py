@@ -11,14 +11,14 @@ from typing import Any
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.heartbeat import PROGRESS
 from towerstrat.platform import messages
-from towerstrat.training.hooks.run_ahead import steps_until_session_use
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
 )
-from towerstrat.training.sessions.wrapped_session import WrappedSession
+from towerstrat.training.hooks.steps_between_hooks import steps_until_session_use
+from towerstrat.training.sessions.session_wrapper import WrappedSession
 
 Feeds = Mapping[Any, Any]
 

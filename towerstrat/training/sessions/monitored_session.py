@@ -23,15 +23,15 @@ from towerstrat.hosts.heartbeat import PROGRESS
 from towerstrat.platform import messages
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.platform.progress import SCREEN
-from towerstrat.training.global_step import get_global_step
-from towerstrat.training.hooks.progress import ProgressHook
+from towerstrat.training.base.global_step import get_global_step
+from towerstrat.training.hooks.progress_bar import ProgressHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 from towerstrat.training.sessions.coordinated_session import CoordinatedSession
-from towerstrat.training.sessions.creators import ChiefSessionCreator, SessionCreator
 from towerstrat.training.sessions.hooked_session import HookedSession
 from towerstrat.training.sessions.recoverable_session import RecoverableSession
 from towerstrat.training.sessions.scaffold import Scaffold
-from towerstrat.training.sessions.wrapped_session import StepContext, StepFn, WrappedSession
+from towerstrat.training.sessions.session_creators import ChiefSessionCreator, SessionCreator
+from towerstrat.training.sessions.session_wrapper import StepContext, StepFn, WrappedSession
 
 T = TypeVar("T")
 

@@ -15,9 +15,9 @@ from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 from towerstrat.training.hooks.step_counter import StepCounterHook
 from towerstrat.training.hooks.summary_saver import SummarySaverHook
-from towerstrat.training.sessions.creators import ChiefSessionCreator, WorkerSessionCreator
 from towerstrat.training.sessions.monitored_session import MonitoredSession
 from towerstrat.training.sessions.scaffold import Scaffold
+from towerstrat.training.sessions.session_creators import ChiefSessionCreator, WorkerSessionCreator
 
 USE_DEFAULT = object()
 """Stands for an interval that was not given."""

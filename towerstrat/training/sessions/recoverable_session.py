@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.gradient_rendezvous import MEETING
 from towerstrat.platform import logs, messages
-from towerstrat.training.sessions.wrapped_session import PREEMPTION_ERRORS, StepFn, WrappedSession
+from towerstrat.training.sessions.session_wrapper import PREEMPTION_ERRORS, StepFn, WrappedSession
 
 T = TypeVar("T")
 

@@ -18,8 +18,8 @@ from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.platform import logs, messages
-from towerstrat.training.saving import resumption
-from towerstrat.training.saving.management import get_checkpoint_state
+from towerstrat.training.saving import resume_state
+from towerstrat.training.saving.latest_checkpoint import get_checkpoint_state
 from towerstrat.training.saving.saver import Saver
 
 
@@ -200,7 +200,7 @@ class SessionManager:
             return session, False
         if path:
             # Whoever names a checkpoint looks at it: what goes on is the run of a folder.
-            with resumption.values_only():
+            with resume_state.values_only():
                 saver.restore(session, path)
             return session, True
         state = self._checkpoint_state(folder, max_wait_secs if wait else 0) if folder else None

@@ -30,14 +30,14 @@ from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs, messages
 from towerstrat.platform.coordinator import Coordinator, LooperThread
-from towerstrat.training.global_step import get_global_step
-from towerstrat.training.global_step import global_step as value_of_step
+from towerstrat.training.base.global_step import get_global_step
+from towerstrat.training.base.global_step import global_step as value_of_step
 from towerstrat.training.saving.meta_graphs import export_meta_graph, write_graph
 from towerstrat.training.saving.saver import Saver
 from towerstrat.training.sessions.session_manager import SessionManager
-from towerstrat.training.sessions.supervisor_services import CheckpointService, StepCounterService, SummaryService
+from towerstrat.training.sessions.supervisor_threads import CheckpointService, StepCounterService, SummaryService
+from towerstrat.training.summaries.file_writer import FileWriter
 from towerstrat.training.summaries.summary import merge_all
-from towerstrat.training.summaries.writer import FileWriter
 
 _DEFAULT = 0
 """Stands for the usual piece: the first of its collection, else a new one that is added there."""

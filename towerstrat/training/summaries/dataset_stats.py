@@ -21,7 +21,7 @@ from towerstrat.graph.ir.op_registry import define, scalar
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform import messages
-from towerstrat.training.summaries.forms import histogram_of
+from towerstrat.training.summaries.summary_protos import histogram_of
 
 _IN_THE_PASS = "stats of datasets"
 _AT_A_TIME = 4096

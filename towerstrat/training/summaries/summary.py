@@ -19,9 +19,9 @@ from towerstrat.graph.ops.collectives.all_reduce import select
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import messages
 from towerstrat.towers.engine import tower_contexts
-from towerstrat.training.summaries import operations  # noqa: F401 - the operation types
-from towerstrat.training.summaries.forms import BAD_COLOR
-from towerstrat.training.summaries.tags import clean_tag, collect, summary_scope
+from towerstrat.training.summaries import summary_ops  # noqa: F401 - the operation types
+from towerstrat.training.summaries.summary_names import clean_tag, collect, summary_scope
+from towerstrat.training.summaries.summary_protos import BAD_COLOR
 
 _ALL = (GraphKeys.SUMMARIES,)
 

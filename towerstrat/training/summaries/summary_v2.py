@@ -21,9 +21,9 @@ from towerstrat.graph.ir.types import HostArray, float32, string
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.platform import messages
 from towerstrat.platform.event_files import EventFile
-from towerstrat.training.summaries import forms, recording
-from towerstrat.training.summaries.encodings import png, wav
-from towerstrat.training.summaries.recording import CURRENT, SummaryWriter, recorded
+from towerstrat.training.summaries import recording_state, summary_protos
+from towerstrat.training.summaries.png_wav import png, wav
+from towerstrat.training.summaries.recording_state import CURRENT, SummaryWriter, recorded
 
 Data = Any
 """A tensor, or a function that gives one, called only where it is recorded."""
@@ -62,7 +62,7 @@ def create_file_writer(
     if experimental_mesh is not None:
         raise UnsupportedError("create_file_writer(experimental_mesh=): there is no DTensor; leave it out.")
     suffix = f".{os.getpid()}.{next(_COUNT)}{'.v2' if filename_suffix is None else filename_suffix}"
-    seconds = 120.0 if flush_millis is None else float(recording.known(flush_millis)) / 1000
+    seconds = 120.0 if flush_millis is None else float(recording_state.known(flush_millis)) / 1000
     writer = SummaryWriter(EventFile(os.fsdecode(logdir), seconds, suffix))
     if get_default_graph().executing_eagerly:
         writer.init()
@@ -86,7 +86,7 @@ def get_step() -> Any:
 
 def should_record_summaries() -> Tensor:
     """Whether something is recorded: there is a writer, and the condition of ``record_if`` holds. A scalar bool."""
-    return convert_to_tensor(CURRENT.file is not None and recording.should_record(True))
+    return convert_to_tensor(CURRENT.file is not None and recording_state.should_record(True))
 
 
 def flush(writer: SummaryWriter | None = None, name: str | None = None) -> Operation | None:
@@ -95,7 +95,7 @@ def flush(writer: SummaryWriter | None = None, name: str | None = None) -> Opera
     Args:
       writer: by default the thread's.
     """
-    return recording.flush_file(CURRENT.file, name) if writer is None else writer.flush()
+    return recording_state.flush_file(CURRENT.file, name) if writer is None else writer.flush()
 
 
 @contextmanager
@@ -124,8 +124,8 @@ def write(tag: str, tensor: Data, step: Any = None, metadata: Any = None, name: 
     Raises:
       ValueError: there is no step.
     """
-    given = recording.metadata_bytes(metadata)
-    return _record(tensor, step, lambda value: forms.of_tensor(tag, value, given), name)
+    given = recording_state.metadata_bytes(metadata)
+    return _record(tensor, step, lambda value: summary_protos.of_tensor(tag, value, given), name)
 
 
 def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tensor:
@@ -134,7 +134,7 @@ def write_raw_pb(tensor: Any, step: Any = None, name: str | None = None) -> Tens
     Args:
       tensor: a scalar string, the bytes of a ``Summary``.
     """
-    return _record(tensor, step, lambda value: recording.parsed(messages.Summary, value), name)
+    return _record(tensor, step, lambda value: recording_state.parsed(messages.Summary, value), name)
 
 
 def _record(data: Data, step: Any, form: Callable[[HostArray], messages.Summary], name: str | None) -> Tensor:
@@ -150,7 +150,7 @@ def _record(data: Data, step: Any, form: Callable[[HostArray], messages.Summary]
                 "No step set. Please specify one either through the `step` argument or through "
                 "tf.summary.experimental.set_step()"
             )
-        return recording.write("WriteSummary", file, step, data() if callable(data) else data, form, name)
+        return recording_state.write("WriteSummary", file, step, data() if callable(data) else data, form, name)
 
     return recorded(record, True, "summary_cond")
 
@@ -164,7 +164,7 @@ def _shown(
     described.MergeFrom(metadata)
     given = described.SerializeToString()
     with summary_scope(name, default_name, [step]) as (tag, _):
-        return _record(data, step, lambda value: forms.of_tensor(tag, form(value), given), None)
+        return _record(data, step, lambda value: summary_protos.of_tensor(tag, form(value), given), None)
 
 
 def _plugin(name: str, content: bytes = b"") -> messages.SummaryMetadata:
@@ -203,7 +203,7 @@ def histogram(
     Args:
       buckets: how many, by default 30. Where all values are equal, the last one has them.
     """
-    count = max(0, _BUCKETS if buckets is None else int(recording.known(buckets)))
+    count = max(0, _BUCKETS if buckets is None else int(recording_state.known(buckets)))
     return _shown(
         name, "histogram_summary", data, step, _plugin("histograms"), description, lambda value: _buckets(value, count)
     )
@@ -272,7 +272,7 @@ def audio(
     """
     if encoding not in (None, "wav"):
         raise ValueError(f"Unknown encoding: {encoding!r}. Expected 'wav'.")
-    rate = int(recording.known(sample_rate))
+    rate = int(recording_state.known(sample_rate))
 
     def form(sounds: HostArray) -> HostArray:
         rows = [[wav(samples, rate), b""] for samples in sounds[:max_outputs]]
@@ -302,12 +302,12 @@ def graph(graph_data: Graph | messages.GraphDef) -> Tensor:
     """
     if not get_default_graph().executing_eagerly:
         raise ValueError("graph() cannot be invoked inside a graph context.")
-    if CURRENT.file is None or not recording.should_record(True):
+    if CURRENT.file is None or not recording_state.should_record(True):
         return constant(False)
     if not isinstance(graph_data, Graph | messages.GraphDef):
         raise ValueError(
             "Argument 'graph_data' is not tf.Graph or tf.compat.v1.GraphDef. Received "
             f"graph_data={graph_data} of type {type(graph_data).__name__}."
         )
-    CURRENT.file.add(messages.Event(wall_time=time.time(), graph_def=recording.serialized(graph_data)))
+    CURRENT.file.add(messages.Event(wall_time=time.time(), graph_def=recording_state.serialized(graph_data)))
     return constant(True)

@@ -27,12 +27,12 @@ from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform import logs
 from towerstrat.towers.engine.batch_splitting import share_of
 from towerstrat.towers.shards.shard_tracing import inside
-from towerstrat.training.global_step import get_global_step
+from towerstrat.training.base.global_step import get_global_step
+from towerstrat.training.base.hparams import HParams
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.logging_tensor import LoggingTensorHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
 from towerstrat.training.hooks.stop_at_step import MultiStepStopAtStepHook
-from towerstrat.training.hparams import HParams
 
 _RESERVED = ["batch_size", "context"]
 

@@ -21,7 +21,7 @@ from towerstrat.training.hooks.session_run_hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from towerstrat.training.summaries import contrib
+from towerstrat.training.summaries import contrib_summary
 
 _LOG_SECONDS = 60
 """Between lines that say how far host calls are."""
@@ -52,8 +52,8 @@ class FetchHook(SessionRunHook):
         self._fetches = fetches
 
     def begin(self) -> None:
-        self._begin = list(contrib.summary_writer_initializer_op())
-        self._flush = contrib.flush_all()
+        self._begin = list(contrib_summary.summary_writer_initializer_op())
+        self._flush = contrib_summary.flush_all()
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         session.run(self._begin)
@@ -108,8 +108,8 @@ class HostCallHook(SessionRunHook):
         self._logged = time.monotonic()
 
     def begin(self) -> None:
-        self._begin = list(contrib.summary_writer_initializer_op())
-        self._flush = contrib.flush_all()
+        self._begin = list(contrib_summary.summary_writer_initializer_op())
+        self._flush = contrib_summary.flush_all()
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         self._under_way = None

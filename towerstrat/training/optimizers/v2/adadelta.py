@@ -7,7 +7,7 @@ from typing import Any
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.training.optimizers.adadelta import ADADELTA
-from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2
+from towerstrat.training.optimizers.v2.single_update_optimizer import SingleUpdateOptimizerV2
 
 
 class AdadeltaOptimizer(SingleUpdateOptimizerV2):

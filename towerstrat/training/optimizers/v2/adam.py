@@ -9,7 +9,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.training.optimizers.adam import ADAM
-from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2
+from towerstrat.training.optimizers.v2.single_update_optimizer import SingleUpdateOptimizerV2
 
 
 class AdamOptimizer(SingleUpdateOptimizerV2):

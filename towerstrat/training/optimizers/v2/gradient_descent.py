@@ -7,7 +7,7 @@ from typing import Any
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.training.optimizers.gradient_descent import DESCENT
-from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2
+from towerstrat.training.optimizers.v2.single_update_optimizer import SingleUpdateOptimizerV2
 
 
 class GradientDescentOptimizer(SingleUpdateOptimizerV2):

@@ -9,7 +9,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ops.array.arrays import ones, ones_like
 from towerstrat.training.optimizers.rmsprop import CENTERED_RMS_PROP, RMS_PROP
-from towerstrat.training.optimizers.v2.single_update import SingleUpdateOptimizerV2
+from towerstrat.training.optimizers.v2.single_update_optimizer import SingleUpdateOptimizerV2
 
 
 class RMSPropOptimizer(SingleUpdateOptimizerV2):

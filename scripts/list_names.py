@@ -5,8 +5,8 @@ import collections
 import pathlib
 import re
 
-from towerstrat.compat.names import name_file, no_effect, table
-from towerstrat.compat.names.named import Named
+from towerstrat.compat.names import ignored_arguments, name_file, public_names
+from towerstrat.compat.names.lazy_names import Named
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 LIST = re.compile(r"(<!-- made by scripts/list_names.py -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -56,10 +56,10 @@ towerstrat.compat.v2 as tf` gives the names alone: call `tf.compat.v1.enable_v2_
 
 def page() -> str:
     """The page's text."""
-    tables = {api: [n for n in table.names(api) if "__" not in n] for api in (1, 2)}
+    tables = {api: [n for n in public_names.names(api) if "__" not in n] for api in (1, 2)}
     later = sum(row.first != "1.12" for row in name_file.public(name_file.OURS, 1))
-    objects = {found for found in table.entries(1).values() if isinstance(found, Named)}
-    kept = sum(table.entries(2)[name] in objects for name in tables[2])
+    objects = {found for found in public_names.entries(1).values() if isinstance(found, Named)}
+    kept = sum(public_names.entries(2)[name] in objects for name in tables[2])
     lines = [HEAD.format(first=len(tables[1]), second=len(tables[2]), kept=kept, later=later)]
     for api, found in tables.items():
         by_module = collections.defaultdict(list)
@@ -76,12 +76,12 @@ def page() -> str:
 def supported(text: str) -> str:
     """The page of what is supported, with its list of what changes nothing made anew."""
     rows = collections.defaultdict(list)
-    for name, value in (table.names(2) | table.names(1)).items():
-        reason = no_effect.reason(value)
+    for name, value in (public_names.names(2) | public_names.names(1)).items():
+        reason = ignored_arguments.reason(value)
         if reason is not None:
             rows[reason].append(name)
-        if isinstance(value, type) and value in no_effect.FIELDS:
-            for field, why in no_effect.FIELDS[value].items():
+        if isinstance(value, type) and value in ignored_arguments.FIELDS:
+            for field, why in ignored_arguments.FIELDS[value].items():
                 rows[why].append(f"{name}({field}=...)")
     lines = ["| name | changes nothing, because |", "|---|---|"]
     for reason, names in sorted(rows.items(), key=lambda row: row[1]):

@@ -21,7 +21,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from towerstrat.compat.names import table
+from towerstrat.compat.names import public_names
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMPAT = REPOSITORY / "towerstrat/compat/names"
@@ -55,12 +55,12 @@ def name_lines(signatures: dict[str, Any], contrib: Path | None, api: str) -> li
 
 def exported(api: str) -> list[str]:
     """The names to describe, as the original of this version has them."""
-    first, later = set(table.names(1)), set(table.names(1)) - listed("")
+    first, later = set(public_names.names(1)), set(public_names.names(1)) - listed("")
     if api == "1":
         return sorted(first)
     if api == "1.15":
         return sorted(name for name in later if in_later(name) not in listed("_v2"))
-    return sorted(table.names(2)) + sorted(in_later(name) for name in later)
+    return sorted(public_names.names(2)) + sorted(in_later(name) for name in later)
 
 
 def in_later(name: str) -> str:

@@ -10,7 +10,7 @@ import argparse
 import csv
 import pathlib
 
-from towerstrat.compat.program.resolution import Resolver
+from towerstrat.compat.program.name_resolution import Resolver
 
 
 def main() -> None:

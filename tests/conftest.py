@@ -17,14 +17,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import towerstrat.compat.v1  # noqa: F401  (imported first, so that graphs are the default)
-from towerstrat.compat.names import table
+from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
 from towerstrat.graph.ops.math.equality import disable_tensor_equality, enable_tensor_equality
 from towerstrat.graph.runtime.programs import compilation_log
 
 # All types of operations are registered, whichever tests run: modules are imported with the first of their names.
-table.names(1)
+public_names.names(1)
 
 # Log lines that are compared with the original's do not depend on how busy the machine is.
 compilation_log.SLOW = math.inf

@@ -11,8 +11,8 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.spread import spread
-from towerstrat.compat.names.corners import Corner
 from towerstrat.compat.names.namespace import Namespace
+from towerstrat.compat.names.stubs import Corner
 
 ROOT = pathlib.Path(__file__).parent.parent
 

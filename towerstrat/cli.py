@@ -20,7 +20,7 @@ from towerstrat.checkpoints.checkpoint_file import Checkpoint, opened
 from towerstrat.checkpoints.checkpoint_state import prefix_of
 from towerstrat.checkpoints.format_conversion import convert, convert_to_objects, renamed
 from towerstrat.checkpoints.object_graph_keys import names_of_objects
-from towerstrat.compat.program import check, lookup, report, runner, versions
+from towerstrat.compat.program import check_report, name_lookup, runner, usage_check, version_choice
 from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.hosts import command_line as hosts
 from towerstrat.hosts import environment_variables, launcher_environments, process_group
@@ -131,7 +131,7 @@ def _add_check(commands: Any) -> None:
         "check",
         help="say what of a program works, without running it",
         description="Reads programs and says of each name of TensorFlow whether it works. Codes: "
-        + "; ".join(f"{code}: {meaning}" for code, meaning in check.CODES.items())
+        + "; ".join(f"{code}: {meaning}" for code, meaning in usage_check.CODES.items())
         + ".",
         epilog="Exit status: 0 all works, 1 something is missing, 2 something could not be read.",
     )
@@ -198,9 +198,9 @@ def _pattern(text: str) -> re.Pattern[str]:
         raise argparse.ArgumentTypeError(f"expected a regular expression, got {text!r}: {error}") from None
 
 
-def _api(text: str) -> versions.Api:
+def _api(text: str) -> version_choice.Api:
     try:
-        return versions.release(text)
+        return version_choice.release(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
@@ -307,15 +307,15 @@ def _become(command: list[str]) -> NoReturn:
 
 
 def _check(arguments: argparse.Namespace) -> int:
-    checked = check.check(arguments.paths, arguments.api)
+    checked = usage_check.check(arguments.paths, arguments.api)
     if arguments.json:
-        print(report.as_json(checked, arguments.all))
+        print(check_report.as_json(checked, arguments.all))
     elif arguments.html:
-        print(report.page(checked), end="")
+        print(check_report.page(checked), end="")
     else:
-        for line in report.lines(checked, arguments.all):
+        for line in check_report.lines(checked, arguments.all):
             print(line)
-    return check.status(checked)
+    return usage_check.status(checked)
 
 
 def _checkpoint(arguments: argparse.Namespace) -> int:
@@ -360,7 +360,7 @@ def _printed(lines: Iterable[str]) -> int:
 
 
 def _names(arguments: argparse.Namespace) -> int:
-    found = [lookup.lines(name) for name in arguments.names]
+    found = [name_lookup.lines(name) for name in arguments.names]
     for lines, _ in found:
         print(*lines, sep="\n")
     return 0 if all(here for _, here in found) else 1

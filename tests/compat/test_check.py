@@ -14,11 +14,11 @@ import pytest
 from tests.spread import spread
 from towerstrat import cli, errors
 from towerstrat.compat import importer
-from towerstrat.compat.names import known, no_effect, table
-from towerstrat.compat.names.corners import Corner
+from towerstrat.compat.names import ignored_arguments, missing_names, public_names
 from towerstrat.compat.names.namespace import Namespace
-from towerstrat.compat.program import check
-from towerstrat.compat.program.resolution import Resolver, Status
+from towerstrat.compat.names.stubs import Corner
+from towerstrat.compat.program import usage_check
+from towerstrat.compat.program.name_resolution import Resolver, Status
 from towerstrat.graph.runtime.sessions import session_config
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
@@ -215,7 +215,7 @@ def stands_for_nothing(value):
 @pytest.mark.parametrize("api", [1, 2])
 def test_check_and_run_agree_on_every_name_of_the_original(api):
     resolver = Resolver(api)
-    every = {*known.original_names(api), *table.names(api)}
+    every = {*missing_names.original_names(api), *public_names.names(api)}
     every |= {f"tf.compat.v{api}{name.removeprefix('tf')}" for name in every}
     with importer.names_installed(api):
         assert [name for name in sorted(every) if not agrees(name, resolver.verdict(name))] == []
@@ -226,7 +226,7 @@ def test_check_and_run_agree_on_every_name_of_the_original(api):
 def test_check_and_run_agree_on_names_of_the_other_original_and_of_none(api):
     """Looking for the nearest name takes its time, so that only some are tried."""
     resolver = Resolver(api)
-    other = sorted({*known.original_names(3 - api)} - {*known.original_names(api)})
+    other = sorted({*missing_names.original_names(3 - api)} - {*missing_names.original_names(api)})
     mounted = [f"tf.compat.v{3 - api}{name.removeprefix('tf')}" for name in other]
     names = [*other[::40], *mounted[::40], "tf.Sesion", "tf.nn.reluu", "tf.compat.v1.nn.reluu"]
     with importer.names_installed(api):
@@ -236,7 +236,7 @@ def test_check_and_run_agree_on_names_of_the_other_original_and_of_none(api):
 
 @spread(("folders", "least"), [(["examples"], 60), (["benchmarks", "tests/golden"], 140)], every=2)
 def test_check_and_run_agree_on_every_kept_program(folders, least):
-    files = check.check([ROOT / folder for folder in folders])
+    files = usage_check.check([ROOT / folder for folder in folders])
     names = {(file.decision.api, f.name) for file in files for f in file.findings if f.counted}
     for api in (1, 2):
         resolver = Resolver(api)
@@ -247,7 +247,7 @@ def test_check_and_run_agree_on_every_kept_program(folders, least):
 
 
 def test_the_examples_work():
-    assert check.status(check.check(sorted((ROOT / "examples").glob("*.py")))) == 0
+    assert usage_check.status(usage_check.check(sorted((ROOT / "examples").glob("*.py")))) == 0
 
 
 # ---- what has no effect --------------------------------------------------------------------------------------------
@@ -261,21 +261,21 @@ def does_nothing(value):
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_functions_that_do_nothing_say_why(api):
-    functions = {name: value for name, value in table.names(api).items() if inspect.isfunction(value)}
-    silent = {name for name, value in functions.items() if does_nothing(value) and not no_effect.reason(value)}
+    functions = {name: value for name, value in public_names.names(api).items() if inspect.isfunction(value)}
+    silent = {name for name, value in functions.items() if does_nothing(value) and not ignored_arguments.reason(value)}
     # A regularizer of no loss, and a statement that source conversion reads.
     assert silent <= {"tf.no_regularizer", "tf.autograph.experimental.set_loop_options"}
-    assert no_effect.reason(functions["tf.config.experimental.set_memory_growth"]).startswith("JAX allocates")
-    assert no_effect.reason(functions["tf.identity"]) is None
+    assert ignored_arguments.reason(functions["tf.config.experimental.set_memory_growth"]).startswith("JAX allocates")
+    assert ignored_arguments.reason(functions["tf.identity"]) is None
 
 
-@pytest.mark.parametrize("message", no_effect.FIELDS, ids=lambda message: message.DESCRIPTOR.name)
+@pytest.mark.parametrize("message", ignored_arguments.FIELDS, ids=lambda message: message.DESCRIPTOR.name)
 def test_each_field_of_a_message_has_an_effect_or_is_refused_or_changes_nothing(message):
     heard = {"trace_level", "output_partition_graphs"}
     further = {"graph_options", "debug_options", "experimental"}
     refused = {path.rpartition(".")[2] for path in session_config.REFUSED} - {"debug_tensor_watch_opts"}
     fields = set(message.DESCRIPTOR.fields_by_name)
-    assert set(no_effect.FIELDS[message]) == fields - heard - further - refused
+    assert set(ignored_arguments.FIELDS[message]) == fields - heard - further - refused
 
 
 def test_fields_that_are_refused_are_missing():

@@ -18,9 +18,9 @@ import towerstrat.compat.v2 as tf2
 from tests.spread import spread
 from towerstrat import errors
 from towerstrat.compat import importer
-from towerstrat.compat.names.corners import Corner
 from towerstrat.compat.names.namespace import Namespace
-from towerstrat.compat.program.resolution import Resolver, Status
+from towerstrat.compat.names.stubs import Corner
+from towerstrat.compat.program.name_resolution import Resolver, Status
 
 from .running import names_without_keras, said, towerstrat
 

@@ -4,7 +4,8 @@ import textwrap
 
 import pytest
 
-from towerstrat.compat.program import evidence, files
+from towerstrat.compat.program import program_files as files
+from towerstrat.compat.program import version_evidence
 
 
 @pytest.fixture
@@ -16,7 +17,7 @@ def decide(tmp_path):
             path = tmp_path.joinpath(f"{name}.py")
             path.parent.mkdir(exist_ok=True, parents=True)
             path.write_text(textwrap.dedent(source))
-        return evidence.decide(files.Files().program([tmp_path / "train.py"], [tmp_path]))
+        return version_evidence.decide(files.Files().program([tmp_path / "train.py"], [tmp_path]))
 
     return run
 
@@ -103,13 +104,13 @@ SECOND = TF + "\ntf.random.set_seed(1)"
 
 
 def test_conflicting_evidence_names_both_lines(decide):
-    with pytest.raises(evidence.Conflict) as caught:
+    with pytest.raises(version_evidence.Conflict) as caught:
         decide(TF + "x = tf.placeholder(tf.int32)\ntf.random.set_seed(1)")
     message = str(caught.value)
     assert "train.py:2 uses tf.placeholder" in message
     assert "train.py:3 uses tf.random.set_seed" in message
     assert "--api" in message
-    with pytest.raises(evidence.Conflict, match=r"old\.py:2 .*new\.py:3 "):
+    with pytest.raises(version_evidence.Conflict, match=r"old\.py:2 .*new\.py:3 "):
         decide("import old, new", {"old": TF + "x = tf.placeholder(tf.int32)", "new": SECOND})
 
 
@@ -148,7 +149,7 @@ def test_installed_packages_are_read_only_where_the_program_starts_in_one(tmp_pa
         (packages / name).write_text(source)
     program = files.Files().program([packages / "tool/main.py"], [packages])
     assert [source.path.name for source in (*program.own, *program.helpers)] == ["main.py", "__init__.py", "part.py"]
-    assert evidence.decide(program).api == 1
+    assert version_evidence.decide(program).api == 1
     assert files.Files().program([packages / "alone.py"], [packages]).helpers == []
 
 

@@ -10,9 +10,9 @@ import pytest
 import towerstrat
 from towerstrat import cli
 from towerstrat.compat import importer
-from towerstrat.compat.names import known, name_file, slim
+from towerstrat.compat.names import missing_names, name_file, tf_slim
+from towerstrat.compat.names.lazy_names import Named, named
 from towerstrat.compat.names.name_file import OURS
-from towerstrat.compat.names.named import Named, named
 from towerstrat.graph.ir.dispatch import dispatching
 
 ROOT = pathlib.Path(towerstrat.__file__).parent
@@ -45,18 +45,18 @@ def test_a_name_is_one_object_or_one_for_each_namespace():
 
 
 def test_the_first_version_is_the_originals():
-    labels = known.original_names(1)
+    labels = missing_names.original_names(1)
     for row in name_file.below("tf"):
         if row.is_of(1) and row.name in labels:
             assert labels[row.name] == f"TensorFlow {row.first}", row
 
 
 def test_each_line_has_its_object():
-    if not slim.available():
+    if not tf_slim.available():
         pytest.skip("tf-slim is not installed")
     for row in ROWS:
-        if row.package == slim.PACKAGE:
-            slim.load(row.name, importer.bound)
+        if row.package == tf_slim.PACKAGE:
+            tf_slim.load(row.name, importer.bound)
         elif row.attribute != "*":
             named(row, importer.bound).value()
 
@@ -65,7 +65,7 @@ def test_a_function_of_tensors_has_one_place():
     """It is told all its names: by its place in the file."""
     places = {}
     for row in name_file.below("tf"):
-        if row.package == OURS and row.module.startswith(("towerstrat.graph.ops", "towerstrat.compat.v2names")):
+        if row.package == OURS and row.module.startswith(("towerstrat.graph.ops", "towerstrat.compat.v2_functions")):
             value = Named(row.module, row.attribute).value()
             if callable(value) and not isinstance(value, type):
                 places.setdefault(dispatching(value), set()).add(row[1:3])
@@ -95,7 +95,7 @@ def test_names_are_looked_up(capsys):
     assert capsys.readouterr().out.splitlines() == [
         "tf.gather  1.12 to 1.15  towerstrat.graph.ops.indexing.gather_scatter.gather",
         "tf.gather  2.15          towerstrat.graph.ops.indexing.gather_scatter.gather_v2",
-        "tf.contrib.tpu.TPUEstimator  1.12 to 1.15  towerstrat.compat.estimator.tpu.estimator.TPUEstimator over "
+        "tf.contrib.tpu.TPUEstimator  1.12 to 1.15  towerstrat.compat.estimator.tpu.tpu_estimator.TPUEstimator over "
         "tensorflow_estimator.python.estimator.estimator.Estimator",
         "tf.contrib.slim.nets  1.12 to 1.15  tf_slim.nets",
     ]

@@ -10,8 +10,9 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from towerstrat import errors
-from towerstrat.compat.names import known, name_file, table
-from towerstrat.compat.names.corners import Corner
+from towerstrat.compat.names import missing_names, name_file
+from towerstrat.compat.names import public_names as table
+from towerstrat.compat.names.stubs import Corner
 
 TREES = {1: tf1, 2: tf2}
 TABLES = {api: table.names(api) for api in TREES}
@@ -38,7 +39,7 @@ def test_every_name_is_one_of_the_original(api):
     flags = {f"{place}.{name}" for place in ("tf.flags", "tf.app.flags") for name in ("override_value", "set_default")}
     unlisted = ("tf.__internal__.", "tf.__operators__.", "tf.raw_ops.")
     public = {name for name in TABLES[api] if not name.startswith(unlisted)}
-    assert public - set(known.original_names(api)) - own - flags == set()
+    assert public - set(missing_names.original_names(api)) - own - flags == set()
 
 
 def test_rule_26_two_namespaces_are_one_set_of_functions():
@@ -79,7 +80,7 @@ def test_rule_26_each_namespace_reaches_the_other():
 def test_what_is_written_under_a_public_name_is_public():
     values = [value for table in TABLES.values() for value in table.values()]
     public = {id(value) for value in (*values, *(getattr(value, "__wrapped__", None) for value in values))}
-    original = {name.rpartition(".")[2] for name, label in known.original_names().items()
+    original = {name.rpartition(".")[2] for name, label in missing_names.original_names().items()
                 if label == "TensorFlow 1.12" and name.count(".") <= 2
                 and not name.startswith(("tf.gfile.", "tf.app.", "tf.test."))}  # fmt: skip
     helpers = {f"towerstrat.graph.{name}" for name in (
@@ -143,8 +144,8 @@ def test_version():
 ])  # fmt: skip
 def test_a_name_of_the_original_that_is_missing(api, name, hint):
     with pytest.raises(errors.UnknownSymbolError, match=rf"tf\.{re.escape(name)}.* name of TensorFlow .*{hint}"):
-        raise known.missing(f"tf.{name}", api)
-    assert known.origin(f"tf.{name}", api)
+        raise missing_names.missing(f"tf.{name}", api)
+    assert missing_names.origin(f"tf.{name}", api)
 
 
 def test_a_missing_name_is_an_attribute_that_cannot_be_used():
@@ -201,10 +202,10 @@ def test_a_name_like_nothing():
 @BOTH
 def test_hints_are_about_names_of_the_original_and_send_to_names_that_are_here(api):
     others = {"tf.contrib"} if api == 2 else set()
-    inside = {name for name in known.HINTS[api] if name.startswith("tensorflow.")}
-    assert all(known.origin(name, api) for name in inside)
-    assert set(known.HINTS[api]) - inside - set(known.original_names(api)) <= others
-    for name, hint in known.HINTS[api].items():
+    inside = {name for name in missing_names.HINTS[api] if name.startswith("tensorflow.")}
+    assert all(missing_names.origin(name, api) for name in inside)
+    assert set(missing_names.HINTS[api]) - inside - set(missing_names.original_names(api)) <= others
+    for name, hint in missing_names.HINTS[api].items():
         assert name not in TABLES[api], name
         for mentioned in re.findall(r"tf\.[A-Za-z_.0-9]*[A-Za-z_0-9]", hint):
             assert not isinstance(resolve(mentioned, api), Corner), mentioned

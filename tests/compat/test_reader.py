@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from towerstrat.compat.program.files import Files
+from towerstrat.compat.program.program_files import Files
 
 TF = "import tensorflow as tf\n"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.compat.running import said, towerstrat
 from tests.spread import spread
 from towerstrat import __version__, cli
-from towerstrat.compat.program import environment, python2, runner
+from towerstrat.compat.program import environment_hints, python2_hints, runner
 from towerstrat.platform import devices
 
 
@@ -285,7 +285,7 @@ def test_disabling_what_2_x_does(tmp_path):
 def test_python_2_is_named_with_the_line(line):
     with pytest.raises(Exception) as caught:
         exec(compile(f"import sys\ni = 1\n{line}\n", "old.py", "exec"), {})
-    assert "Python 2" in python2.hint(caught.value)
+    assert "Python 2" in python2_hints.hint(caught.value)
 
 
 def test_other_mistakes_are_not_said_to_be_python_2():
@@ -300,7 +300,7 @@ def test_other_mistakes_are_not_said_to_be_python_2():
     ):
         with pytest.raises(Exception) as caught:
             exec(compile(source, "new.py", "exec"), {})
-        assert python2.hint(caught.value) is None, source
+        assert python2_hints.hint(caught.value) is None, source
 
 
 def test_a_program_of_python_2_ends_with_what_to_do(program):
@@ -330,4 +330,4 @@ def test_a_missing_address_of_a_tpu_ends_with_what_to_do(program):
     code, _, error = program("import os\nimport tensorflow as tf\nprint('grpc://' + os.environ['COLAB_TPU_ADDR'])\n")
     assert code == 1
     assert "the devices that are here: run the program with COLAB_TPU_ADDR=localhost:8470 in the" in error
-    assert environment.hint(KeyError("other")) is None
+    assert environment_hints.hint(KeyError("other")) is None

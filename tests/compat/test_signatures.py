@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from towerstrat.compat.names import table
+from towerstrat.compat.names import public_names as table
 from towerstrat.data.elements.options import _Settings
 from towerstrat.graph.variables.variables import Variable, _by_name
 from towerstrat.models.layers import Layer

@@ -9,27 +9,27 @@ import towerstrat.compat.v1 as tf
 from tests.compat.running import towerstrat
 from towerstrat import errors
 from towerstrat.compat.importer import names_installed
-from towerstrat.compat.names import known, slim, table
+from towerstrat.compat.names import missing_names, public_names, tf_slim
 
-needs_package = pytest.mark.skipif(not slim.available(), reason="tf-slim is not installed: pip install '.[contrib]'")
+needs_package = pytest.mark.skipif(not tf_slim.available(), reason="tf-slim is not installed: pip install '.[contrib]'")
 
 
 def test_names_are_of_the_original_and_nowhere_else():
-    assert not set(slim.NAMES) & set(table.names(1))
-    for name in slim.NAMES:
-        assert known.original_names(1)[name] == "TensorFlow 1.12"
+    assert not set(tf_slim.NAMES) & set(public_names.names(1))
+    for name in tf_slim.NAMES:
+        assert missing_names.original_names(1)[name] == "TensorFlow 1.12"
 
 
 @needs_package
 def test_every_name_is_in_the_package():
     with names_installed():
-        for module, attribute in slim.NAMES.values():
+        for module, attribute in tf_slim.NAMES.values():
             found = importlib.import_module(module)
             assert not attribute or hasattr(found, attribute)
 
 
 def test_without_the_package_a_use_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(slim, "available", lambda: False)
+    monkeypatch.setattr(tf_slim, "available", lambda: False)
     for missing in (
         tf.contrib.slim.conv2d,
         tf.contrib.layers.layer_norm,

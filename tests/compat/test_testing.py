@@ -7,8 +7,8 @@ import unittest
 import numpy as np
 import pytest
 
-from towerstrat.compat.v1names import testing
-from towerstrat.compat.wheel import test_util
+from towerstrat.compat.bundled import test_util
+from towerstrat.compat.v1_functions import test_case
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.ir.types import float32
@@ -17,7 +17,7 @@ from towerstrat.graph.ops.math.arithmetic import add, cast
 
 def outcome(*functions):
     """Runs functions as the tests of one case; the result."""
-    case = type("Case", (testing.TestCase,), {f"test_{i}": f for i, f in enumerate(functions)})
+    case = type("Case", (test_case.TestCase,), {f"test_{i}": f for i, f in enumerate(functions)})
     result = unittest.TestResult()
     unittest.defaultTestLoader.loadTestsFromTestCase(case).run(result)
     assert not result.errors, result.errors
@@ -115,7 +115,7 @@ def test_an_error_that_does_not_match_or_does_not_come():
 def test_run_in_graph_and_eager_modes_runs_a_test_twice():
     modes = []
 
-    class Twice(testing.TestCase):
+    class Twice(test_case.TestCase):
         def setUp(self):
             super().setUp()
             modes.append("set up")

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from tests.compat.running import said
-from towerstrat.compat.program import evidence, files, versions
+from towerstrat.compat.program import program_files, version_choice, version_evidence
 
 TF = "import tensorflow as tf\n"
 
@@ -17,7 +17,7 @@ def program(tmp_path):
     def run(source):
         path = tmp_path / "old.py"
         path.write_text(TF + textwrap.dedent(source))
-        return files.Files().program([path], [tmp_path])
+        return program_files.Files().program([path], [tmp_path])
 
     return run
 
@@ -58,20 +58,20 @@ def program(tmp_path):
     ],
 )
 def test_the_version_follows_the_program(program, source, version):
-    assert versions.choose(program(source), 1) == version
+    assert version_choice.choose(program(source), 1) == version
 
 
 def test_versions_of_2_x(program):
-    assert versions.choose(program(""), 2) == "2.15.1"
-    assert versions.choose(program("assert tf.__version__.startswith('2.3')"), 2) == "2.3.4"
+    assert version_choice.choose(program(""), 2) == "2.15.1"
+    assert version_choice.choose(program("assert tf.__version__.startswith('2.3')"), 2) == "2.3.4"
 
 
 def test_conditions_on_the_version_tell_what_a_program_is_written_for(program):
-    assert evidence.decide(program("assert tf.__version__ >= '2.0'")) == (2, "its conditions on tf.__version__")
-    assert evidence.decide(program("assert tf.__version__ < '2'")) == (1, None)
+    assert version_evidence.decide(program("assert tf.__version__ >= '2.0'")) == (2, "its conditions on tf.__version__")
+    assert version_evidence.decide(program("assert tf.__version__ < '2'")) == (1, None)
     branches = "if tf.__version__[0] == '2': tf.random.set_seed(1)\nelse: tf.set_random_seed(1)"
-    assert evidence.decide(program(branches)) == (1, None)
-    assert evidence.decide(program(branches + "\ntf.random.set_seed(1)")).api == 2
+    assert version_evidence.decide(program(branches)) == (1, None)
+    assert version_evidence.decide(program(branches + "\ntf.random.set_seed(1)")).api == 2
 
 
 @pytest.mark.parametrize(("text", "found"), [
@@ -79,19 +79,19 @@ def test_conditions_on_the_version_tell_what_a_program_is_written_for(program):
     ("2.3", (2, "2.3.4")),
 ])  # fmt: skip
 def test_versions_by_name(text, found):
-    assert versions.release(text) == found
+    assert version_choice.release(text) == found
 
 
 @pytest.mark.parametrize("text", ["", "3", "1.7", "1.16", "2.16", "1.x", "1.14.x", "v1"])
 def test_other_versions_are_refused(text):
     with pytest.raises(ValueError, match=r"a version from 1\.8 to 1\.15 or 2\.0 to 2\.15"):
-        versions.release(text)
+        version_choice.release(text)
 
 
 def test_nothing_of_a_condition_runs(program, tmp_path):
     marker = tmp_path / "ran"
     source = f"assert tf.__version__ == '1.9.0' or open({str(marker)!r}, 'w')\nassert tf.__version__.__class__"
-    assert versions.choose(program(source), 1) == "1.12.3"
+    assert version_choice.choose(program(source), 1) == "1.12.3"
     assert not marker.exists()
 
 

@@ -19,8 +19,8 @@ from absl import flags
 
 import towerstrat.compat.v1 as tf
 from tests.hosts.examples import EXAMPLES, PROGRAMS
-from towerstrat.compat.estimator.tpu.context import Placement
-from towerstrat.compat.estimator.tpu.feeding import PER_HOST_V2
+from towerstrat.compat.estimator.tpu.input_modes import PER_HOST_V2
+from towerstrat.compat.estimator.tpu.placement import Placement
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.runtime.sessions.session import BaseSession

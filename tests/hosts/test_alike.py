@@ -4,7 +4,7 @@ import jax
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.compat.estimator.tpu.feeding import pipeline_of
+from towerstrat.compat.estimator.tpu.input_modes import pipeline_of
 from towerstrat.data.pipeline.fingerprint import pieces
 from towerstrat.graph.ir.mesh import Axis
 

@@ -21,7 +21,7 @@ import towerstrat.compat.v2 as tf2
 from tests.fuzz import compilers as search
 from tests.platform import wrong_sums
 from tests.spread import spread
-from towerstrat.compat.program import children
+from towerstrat.compat.program import child_interpreters
 from towerstrat.compat.program.startup import sitecustomize
 from towerstrat.platform import compilers, devices
 
@@ -167,7 +167,7 @@ def test_a_python_of_another_installation_gets_no_flag_of_ours(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", "")
     monkeypatch.setenv("TOWERSTRAT_PARENT", "{}")
     monkeypatch.setenv("XLA_FLAGS", f"--xla_dump_to=x {YNN.flag} --xla_other=1")
-    children.tell(1, None, None)
+    child_interpreters.tell(1, None, None)
     sitecustomize.leave_flags(json.loads(os.environ["TOWERSTRAT_PARENT"]))
     assert os.environ["XLA_FLAGS"].split() == ["--xla_dump_to=x", "--xla_other=1"]
 

@@ -15,11 +15,11 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat.estimator.package import ESTIMATOR
-from towerstrat.compat.keras.package import KERAS, NAME
-from towerstrat.compat.names import keras, known, name_file, slim
+from towerstrat.compat.estimator.package_loader import ESTIMATOR
+from towerstrat.compat.keras.package_loader import KERAS, NAME
+from towerstrat.compat.names import keras_modules, missing_names, name_file, tf_slim
+from towerstrat.compat.names.lazy_names import named
 from towerstrat.compat.names.name_file import Row
-from towerstrat.compat.names.named import named
 from towerstrat.compat.names.namespace import Mixture, Namespace, build, serve, set_version, tree
 
 ROOT = "tensorflow"
@@ -72,9 +72,9 @@ class Finder(MetaPathFinder):
         self.say: Callable[[str], None] = nothing
         for path, rows in sorted(name_file.inside().items()):  # a module before those below it
             served = [row for row in rows if row.is_of(api)]
-            if served and not keras.serves(path, api):
+            if served and not keras_modules.serves(path, api):
                 self._add_internal(f"{ROOT}.{path}", served)
-        if keras.available():
+        if keras_modules.available():
             serve(self._modules[ROOT], "python.keras", api, later)
 
     @property
@@ -97,13 +97,13 @@ class Finder(MetaPathFinder):
             above.setdefault(last, self._modules[path])
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if fullname in slim.OURS:
-            return spec(fullname, slim.OURS[fullname])
+        if fullname in tf_slim.OURS:
+            return spec(fullname, tf_slim.OURS[fullname])
         if ESTIMATOR.has(fullname):
             return spec(fullname, ESTIMATOR.module(fullname, nullcontext))
-        if fullname == NAME and keras.available() and KERAS.has_name():
+        if fullname == NAME and keras_modules.available() and KERAS.has_name():
             self.say(f"import keras is the package keras 2.15 with the names of {self.api}.x, as tf.keras is")
-            return keras.spec(fullname, later)
+            return keras_modules.spec(fullname, later)
         if fullname != ROOT and not fullname.startswith(ROOT + "."):
             return None
         return spec(fullname, self.module(fullname))
@@ -123,21 +123,21 @@ class Finder(MetaPathFinder):
         other = f"{ROOT}.compat.v{3 - self.api}."
         api = 3 - self.api if place.startswith(other) else self.api
         path = place.removeprefix(other).removeprefix(f"{ROOT}.")
-        if keras.serves(path, api):
-            return keras.Served(path, api, later, self._module(place)).value()
-        return slim.module_at(path) if api == 1 else None
+        if keras_modules.serves(path, api):
+            return keras_modules.Served(path, api, later, self._module(place)).value()
+        return tf_slim.module_at(path) if api == 1 else None
 
     def _module(self, place: str) -> Namespace | None:
         """The module, here or only in an original."""
         if place in self._modules:
             return self._modules[place]
         parent, _, last = place.rpartition(".")
-        if parent == ROOT and known.is_module(place, self.api):
+        if parent == ROOT and missing_names.is_module(place, self.api):
             # The originals' root has `compiler` and its kin as an attribute only after an import.
             found: object = Namespace(place, place, self.api)
         else:
             found = getattr(self._module(parent), last, None) if parent else None
-        if isinstance(found, keras.View):
+        if isinstance(found, keras_modules.View):
             found = found.otherwise
         if isinstance(found, Namespace):
             self._modules[place] = found
@@ -146,12 +146,12 @@ class Finder(MetaPathFinder):
 
     def _described(self, place: str) -> str:
         if place.startswith((f"{ROOT}.python", f"{ROOT}.core")) or ".python." in place:
-            return known.describe(place, self.api)
+            return missing_names.describe(place, self.api)
         other = 3 - self.api
         mount = f"{ROOT}.compat.v{other}"
         if place.startswith(f"{mount}."):
-            return known.describe("tf" + place.removeprefix(mount), other, f"tf.compat.v{other}")
-        return known.describe("tf" + place.removeprefix(ROOT), self.api)
+            return missing_names.describe("tf" + place.removeprefix(mount), other, f"tf.compat.v{other}")
+        return missing_names.describe("tf" + place.removeprefix(ROOT), self.api)
 
 
 def installed() -> Finder | None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.compat.keras.release import RELEASE
+from towerstrat.compat.keras.program_release import RELEASE
 
 pytestmark = [pytest.mark.filterwarnings("ignore::UserWarning")]
 

@@ -10,17 +10,17 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from tests.compat.running import towerstrat
 from towerstrat import errors
-from towerstrat.compat.estimator.package import ESTIMATOR, INSIDE, NAME
-from towerstrat.compat.names import known, name_file
+from towerstrat.compat.estimator.package_loader import ESTIMATOR, INSIDE, NAME
+from towerstrat.compat.names import missing_names, name_file
 
 
 @pytest.mark.parametrize("api", [1, 2])
 def test_names_are_of_the_originals(api):
     """Those that 1.13 to 1.15 added are listed for 2.x, below ``tf.compat.v1``."""
-    later = {name.replace("tf.compat.v1.", "tf.") for name in known.original_names(2)}
+    later = {name.replace("tf.compat.v1.", "tf.") for name in missing_names.original_names(2)}
     served = {row.name for row in name_file.public(NAME, api)}
     assert served
-    assert not served - set(known.original_names(api)) - later
+    assert not served - set(missing_names.original_names(api)) - later
 
 
 def test_the_library_leaves_no_module_behind():
@@ -34,7 +34,7 @@ def test_nothing_is_loaded_before_the_first_use():
     program = """
 import sys
 import towerstrat.compat.v1 as tf
-from towerstrat.compat.estimator.package import ESTIMATOR
+from towerstrat.compat.estimator.package_loader import ESTIMATOR
 before = set(ESTIMATOR._modules) - set(ESTIMATOR._ours)
 tf.estimator.Estimator, tf.estimator.train_and_evaluate, tf.contrib.estimator.add_metrics
 print(before, [name for name in sys.modules if name.partition(".")[0] in ("tensorflow", "tensorflow_estimator")])

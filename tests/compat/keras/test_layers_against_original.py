@@ -13,7 +13,7 @@ import pytest
 import towerstrat.compat.v2 as tf
 from tests.golden import keras_layers_cases as cases
 from tests.spread import spread
-from towerstrat.compat.names.keras import available
+from towerstrat.compat.names.keras_modules import available
 
 pytestmark = [
     pytest.mark.skipif(not available(), reason="keras 2.15 is not installed"), pytest.mark.usefixtures("eagerly")

@@ -11,9 +11,10 @@ import pytest
 
 from towerstrat import errors
 from towerstrat.compat import importer
-from towerstrat.compat.keras.package import KERAS
-from towerstrat.compat.names import keras, known, table
-from towerstrat.compat.program.resolution import Resolver, Status
+from towerstrat.compat.keras.package_loader import KERAS
+from towerstrat.compat.names import keras_modules as keras
+from towerstrat.compat.names import missing_names, public_names
+from towerstrat.compat.program.name_resolution import Resolver, Status
 from towerstrat.compat.utilities import exports
 
 from ..running import names_without_keras
@@ -33,7 +34,7 @@ def test_canonical_names_are_those_of_the_original():
     wrong = {}
     wanted = json.loads((GOLDEN / "keras_names.json").read_text())
     for api, mount in ((1, "compat.v1."), (2, "")):
-        for name, value in table.names(api).items():
+        for name, value in public_names.names(api).items():
             place = f"{mount}{name.removeprefix('tf.')}"
             if inspect.isfunction(value) and hasattr(value, "_tf_api_names") and place in wanted:
                 found = exports.get_canonical_name_for_symbol(value, add_prefix_to_v1_names=True)
@@ -47,18 +48,18 @@ def test_canonical_names_are_those_of_the_original():
 def test_modules_in_which_names_went_are_known():
     missing = {
         (1, f"keras{name.removeprefix('tf.keras').rpartition('.')[0]}")
-        for name in known.original_names(1)
+        for name in missing_names.original_names(1)
         if name.startswith("tf.keras.") and not keras.Served("keras", 1, importer.later).has(name.split(".")[2:])
     }
     assert {place for place in missing if KERAS.has(f"{keras.PUBLIC[1]}{place[1].removeprefix('keras')}")} | {
         (1, "keras")} == keras.CHANGED  # fmt: skip
     assert all(keras.Served("keras", 2, importer.later).has(name.split(".")[2:])
-               for name in known.original_names(2) if name.startswith("tf.keras."))  # fmt: skip
+               for name in missing_names.original_names(2) if name.startswith("tf.keras."))  # fmt: skip
 
 
 def test_check_knows_the_names_without_loading_the_package():
     code = (
-        "import sys\nfrom towerstrat.compat.program.resolution import Resolver\n"
+        "import sys\nfrom towerstrat.compat.program.name_resolution import Resolver\n"
         "for api in (1, 2):\n    resolver = Resolver(api)\n"
         "    for name in ('keras.layers.Dense', 'python.keras.backend.get_uid', 'keras.layers.Densely'):\n"
         "        print(resolver.verdict('tf.' + name).status.value)\n"

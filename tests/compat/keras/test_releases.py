@@ -9,7 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden import keras_releases_cases as cases
 from tests.spread import spread
-from towerstrat.compat.keras.release import RELEASE
+from towerstrat.compat.keras.program_release import RELEASE
 
 pytestmark = [pytest.mark.filterwarnings("ignore::UserWarning")]
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "keras_releases.json").read_text())

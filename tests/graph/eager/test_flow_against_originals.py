@@ -9,7 +9,7 @@ import pytest
 
 from tests.golden.eager_flow_cases import BOTH, LATER
 from tests.graph.control_flow_namespace import namespace
-from towerstrat.compat.v2names import assertions, flow
+from towerstrat.compat.v2_functions import assertions, control_flow
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions import polymorphic
 from towerstrat.graph.tapes import custom_gradients, gradient_tape, vectorized
@@ -20,7 +20,7 @@ NAMESPACES = {"1.12": TF1, "2.15": TF2}
 for tf in (TF1, TF2):
     tf.GradientTape = gradient_tape.GradientTape
 TF2.__dict__.update(
-    {n: getattr(flow, n) for n in ("cond", "map_fn", "while_loop", "hessians")},
+    {n: getattr(control_flow, n) for n in ("cond", "map_fn", "while_loop", "hessians")},
     function=polymorphic.function, vectorized_map=vectorized.vectorized_map,
     recompute_grad=custom_gradients.recompute_grad, debugging=SimpleNamespace(**{**vars(TF1), **vars(assertions)}),
     linalg=TF1, math=TF1,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.compat.v1names import contrib_eager
+from towerstrat.compat.v1_functions import contrib_eager
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.graph import Graph

@@ -10,7 +10,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden import hooks_cases
 from towerstrat.compat.names import name_file
-from towerstrat.compat.names.named import named
+from towerstrat.compat.names.lazy_names import named
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "hooks.json").read_text())
 OWN_LINES = re.compile(

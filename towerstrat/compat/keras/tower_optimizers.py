@@ -6,7 +6,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from towerstrat.compat.keras.release import LAST_OF_TOWERS, RELEASE
+from towerstrat.compat.keras.program_release import LAST_OF_TOWERS, RELEASE
 from towerstrat.towers.distribute.current_strategy import has_strategy
 from towerstrat.towers.engine.tower_contexts import current_engine, note_loss_reduction
 from towerstrat.towers.engine.tower_threads import LockstepEngine

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 
-from towerstrat.compat.names import inside
-from towerstrat.compat.names.named import Named
+from towerstrat.compat.names import original_modules
+from towerstrat.compat.names.lazy_names import Named
 
 _ROWS = (
-    ("compat.v2names.initializers", {
+    ("compat.v2_functions.initializers", {
         "tf.keras.initializers": """
             GlorotNormal GlorotUniform HeNormal HeUniform LecunNormal LecunUniform RandomNormal RandomUniform
             TruncatedNormal he_normal=HeNormal he_uniform=HeUniform lecun_normal=LecunNormal lecun_uniform=LecunUniform
@@ -69,6 +69,6 @@ def derived(name: str, api: int) -> tuple[type, ...]:
       name: such as ``tf.keras.layers.Layer``; ``tensorflow.python...`` for one of the inside. api: 1 or 2.
     """
     module, _, last = name.partition(".")[2].rpartition(".")
-    exported = inside.names(module, api).get(last, ()) if name.startswith("tensorflow.") else ()
+    exported = original_modules.names(module, api).get(last, ()) if name.startswith("tensorflow.") else ()
     public = [f"tf.{place.removeprefix('compat.v1.')}" for place in exported] or [name]
     return tuple(own.value() for place in public for own in _derived().get(place, ()))

@@ -8,11 +8,11 @@ from contextlib import nullcontext
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from towerstrat.compat.estimator import package
-from towerstrat.compat.estimator.package import Binding
-from towerstrat.compat.keras.package import Names
-from towerstrat.compat.names import corners, keras, known, name_file, slim, table
-from towerstrat.compat.names.named import Joined, Named, Packaged, named
+from towerstrat.compat.estimator import package_loader as package
+from towerstrat.compat.estimator.package_loader import Binding
+from towerstrat.compat.keras.package_loader import Names
+from towerstrat.compat.names import keras_modules, missing_names, name_file, public_names, stubs, tf_slim
+from towerstrat.compat.names.lazy_names import Joined, Named, Packaged, named
 from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (registers what graphs are made of)
 
 
@@ -36,25 +36,25 @@ class Namespace(ModuleType):
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
         if name == "__all__":
-            return sorted({*dir(self), *known.members(own["_public"], own["_api"])})
+            return sorted({*dir(self), *missing_names.members(own["_public"], own["_api"])})
         if name.startswith("__"):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         found, value = look_up(self, name)
         if found:
             return value
         place = (f"{own['_public']}.{name}", own["_api"], own["_mount"])
-        if place[1] == 1 and place[0] in slim.NAMES and slim.available():
-            own[name] = slim.load(place[0], own["_bound"])
+        if place[1] == 1 and place[0] in tf_slim.NAMES and tf_slim.available():
+            own[name] = tf_slim.load(place[0], own["_bound"])
             return own[name]
-        if known.is_module(*place[:2]):
+        if missing_names.is_module(*place[:2]):
             return _only_listed(self, name)
-        if known.origin(*place[:2]):
-            return corners.corner(*place)
-        raise known.missing(*place)
+        if missing_names.origin(*place[:2]):
+            return stubs.corner(*place)
+        raise missing_names.missing(*place)
 
     def __dir__(self) -> list[str]:
         own = self.__dict__
-        served = slim.members(own["_public"]) if own["_api"] == 1 else ()
+        served = tf_slim.members(own["_public"]) if own["_api"] == 1 else ()
         return sorted(name for name in {*own, *own["_deferred"], *served} if not name.startswith("_"))
 
 
@@ -106,12 +106,12 @@ def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
     sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
     source = next((each for each in sources if _has(each, name)), None)
     # Sources are modules of 1.x: under 2.x they serve what is not of 2.x.
-    value = known.exported(full, api) if source is None or api == 2 else None
+    value = missing_names.exported(full, api) if source is None or api == 2 else None
     if value is not None:
         return True, value
     if source is not None:
         return True, _value(source, name)
-    if (public.startswith("tensorflow.") or name == "python") and known.is_module(full, api):
+    if (public.startswith("tensorflow.") or name == "python") and missing_names.is_module(full, api):
         return True, _only_listed(module, name)
     return False, None
 
@@ -156,18 +156,18 @@ def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Name
     # A tree that hangs below the other one is called by its place there.
     mount = f"tf{root.removeprefix(other)}" if root.startswith(f"{other}.") else "tf"
     top = Namespace(root, "tf", api, mount, bound)
-    for name in slim.NAMES if api == 1 else ():
+    for name in tf_slim.NAMES if api == 1 else ():
         _above(top, name)
-    for name, value in table.entries(api).items():
+    for name, value in public_names.entries(api).items():
         module, last = _above(top, name)
         if isinstance(value, Named):
-            module.__dict__["_deferred"][last] = table.Symbol(value)
+            module.__dict__["_deferred"][last] = public_names.Symbol(value)
         else:
             module.__dict__[last] = value
     for row in name_file.public(package.NAME, api):
         module, last = _above(top, row.name)
         module.__dict__["_deferred"][last] = named(row, bound)
-    for path in keras.PLACES[api] if keras.available() else ():
+    for path in keras_modules.PLACES[api] if keras_modules.available() else ():
         if not path.startswith("python."):
             serve(top, path, api, later)
     return top
@@ -179,7 +179,7 @@ def serve(top: Namespace, path: str, api: int, later: Names) -> None:
     otherwise = module.__dict__.pop(last, None) or _only_listed(module, last)
     if path == "contrib.keras":
         otherwise = deferred(top, "keras").otherwise
-    module.__dict__["_deferred"][last] = keras.Served(path, api, later, otherwise)
+    module.__dict__["_deferred"][last] = keras_modules.Served(path, api, later, otherwise)
 
 
 def _above(top: Namespace, name: str) -> tuple[Namespace, str]:

@@ -15,9 +15,18 @@ from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
 from towerstrat import errors
-from towerstrat.compat.names import table
-from towerstrat.compat.program import children, environment, evidence, files, python2, resolution, since, versions
-from towerstrat.compat.program.versions import Api
+from towerstrat.compat.names import public_names
+from towerstrat.compat.program import (
+    child_interpreters,
+    environment_hints,
+    legacy_python,
+    name_resolution,
+    program_files,
+    python2_hints,
+    version_choice,
+    version_evidence,
+)
+from towerstrat.compat.program.version_choice import Api
 from towerstrat.graph.ir.user_lines import is_packaged
 from towerstrat.graph.runtime.programs.limits import LIMITS, STEPS_PER_RETURN
 from towerstrat.platform import accounts, compilation_cache, devices
@@ -86,7 +95,7 @@ def run_script(path: str, arguments: Sequence[str] = (), towers: int | None = No
             raise CannotStart(f"can't find '__main__' module in {path!r}")
         code = _code_of(spec)
         start = [Path(path, "__main__.py")]
-    chosen = _choose(files.Files().program(start, files.roots_of(start[0])), api)
+    chosen = _choose(program_files.Files().program(start, program_files.roots_of(start[0])), api)
     _execute(code, path, spec, chosen, towers)
 
 
@@ -114,33 +123,35 @@ def run_module(name: str, arguments: Sequence[str] = (), towers: int | None = No
     _execute(code, spec.origin or name, spec, chosen, towers)
 
 
-def _choose(program: files.Program, asked: Api | None) -> Api:
+def _choose(program: program_files.Program, asked: Api | None) -> Api:
     """Binds ``tensorflow`` for a program and says to what."""
     if asked is not None:
-        decision = evidence.Decision(asked[0], f"--api {asked[1] or asked[0]}")
+        decision = version_evidence.Decision(asked[0], f"--api {asked[1] or asked[0]}")
     else:
         try:
-            decision = evidence.decide(program)
-        except evidence.Conflict as conflict:
+            decision = version_evidence.decide(program)
+        except version_evidence.Conflict as conflict:
             raise CannotStart(str(conflict)) from None
     api = decision.api
-    version = (asked and asked[1]) or versions.choose(program, api)
+    version = (asked and asked[1]) or version_choice.choose(program, api)
     if program.imports or asked is not None:
         reason = decision.reason or "nothing in the program tells; --api 2 takes those of 2.x"
-        other = f", tf.__version__ {version}" if version != table.VERSIONS[api] else ""
+        other = f", tf.__version__ {version}" if version != public_names.VERSIONS[api] else ""
         print(f"towerstrat: {api}.x names{other} ({reason})", file=sys.stderr)
-    children.bind(api, version, lambda line: print(f"towerstrat: {line}", file=sys.stderr))
-    _say_missing(program, resolution.Resolver(api), version, asked)
+    child_interpreters.bind(api, version, lambda line: print(f"towerstrat: {line}", file=sys.stderr))
+    _say_missing(program, name_resolution.Resolver(api), version, asked)
     return api, version
 
 
-def _say_missing(program: files.Program, resolver: resolution.Resolver, version: str, asked: Api | None) -> None:
+def _say_missing(
+    program: program_files.Program, resolver: name_resolution.Resolver, version: str, asked: Api | None
+) -> None:
     """Says how many names of the program's are not here: it starts, and stops where it uses one."""
     mentioned = dict.fromkeys(
         mention.name
         for source in (*program.own, *program.helpers)
-        for mention in versions.reached(source, version)
-        if not mention.optional and resolver.verdict(mention.name).status is resolution.Status.MISSING
+        for mention in version_choice.reached(source, version)
+        if not mention.optional and resolver.verdict(mention.name).status is name_resolution.Status.MISSING
     )
     names = [name for name in mentioned if not any(other.startswith(f"{name}.") for other in mentioned)]
     if names:
@@ -150,14 +161,14 @@ def _say_missing(program: files.Program, resolver: resolution.Resolver, version:
         print(f"towerstrat: {what} missing ({', '.join(names[:3])}); `{command}` lists all", file=sys.stderr)
 
 
-def _program_of(module: str, arguments: Sequence[str]) -> files.Program:
+def _program_of(module: str, arguments: Sequence[str]) -> program_files.Program:
     """What ``python -m`` runs. Of an installed module, such as pytest, the Python files that it is told to work on."""
     folder = _folder_of(module)
-    start = [*files.files_of(module, [folder]), *files.files_of(f"{module}.__main__", [folder])]
+    start = [*program_files.files_of(module, [folder]), *program_files.files_of(f"{module}.__main__", [folder])]
     told = [path for text in arguments if (path := Path(text.partition("::")[0])).suffix == ".py" and path.is_file()]
-    if told and all(map(files.is_installed, start)):
-        return files.Files().program(told, files.roots_of(told[0]))
-    return files.Files().program(start, [folder])
+    if told and all(map(program_files.is_installed, start)):
+        return program_files.Files().program(told, program_files.roots_of(told[0]))
+    return program_files.Files().program(start, [folder])
 
 
 def _folder_of(module: str) -> Path:
@@ -189,7 +200,7 @@ def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
 
 def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None) -> None:
     try:
-        children.start(towers)
+        child_interpreters.start(towers)
     except OSError as error:
         raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
     if towers is not None and devices.may_be_accelerated():
@@ -197,7 +208,7 @@ def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None)
             devices.devices()
         except ValueError as error:
             raise CannotStart(f"--towers: {error}") from None
-    children.tell(*api, towers)
+    child_interpreters.tell(*api, towers)
     main = ModuleType("__main__")
     main.__dict__.update(
         __file__=os.path.abspath(path),
@@ -208,13 +219,13 @@ def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None)
         __cached__=None,
     )
     sys.modules["__main__"] = main
-    since.install()
+    legacy_python.install()
     exec(code, main.__dict__)
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error as Python does, without the frames that are not the program's."""
-    hint = python2.hint(error) or environment.hint(error)
+    hint = python2_hints.hint(error) or environment_hints.hint(error)
     if hint is not None:
         error.add_note(hint)
     if os.environ.get(FULL_TRACEBACK) != "full":

@@ -6,7 +6,7 @@ imported by their own names too.
 
 import sys
 
-from towerstrat.compat import library
+from towerstrat.compat import namespace_packages as library
 from towerstrat.compat.names.namespace import publish
 
 # What is left of this module's own names would be names of the original's to a program.

@@ -7,9 +7,9 @@ eagerly, with ``==`` of tensors as a comparison of values.
 
 import sys
 
-from towerstrat.compat import library
+from towerstrat.compat import namespace_packages as library
 from towerstrat.compat.names.namespace import publish
-from towerstrat.compat.v1names import behavior
+from towerstrat.compat.v1_functions import behavior_switches as behavior
 
 # What is left of this module's own names would be names of the original's to a program.
 publish(library.v2, sys.modules[__name__])

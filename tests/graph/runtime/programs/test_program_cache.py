@@ -74,7 +74,7 @@ def test_a_session_alone_runs_every_operation_below_it():
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.ir import op_registry as registry
 alone = set(registry.types())
-from towerstrat.compat.names import table
+from towerstrat.compat.names import public_names as table
 table.names(1), table.names(2)
 rooms = ("ops", "scopes", "variables", "runtime")
 for name in sorted(set(registry.types()) - alone):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.compat.v1names import cloud
+from towerstrat.compat.v1_functions import cloud_storage
 from towerstrat.graph.runtime.sessions.timeline import Timeline
 
 
@@ -79,6 +79,8 @@ def test_times_that_are_not_in_order_are_refused():
 def test_configure_gcs_says_once_that_it_has_no_effect(caplog):
     with tf.Session() as sess, caplog.at_level("WARNING", logger="tensorflow"):
         for _ in range(2):
-            cloud.configure_gcs(sess, credentials={"refresh_token": ""}, block_cache=cloud.BlockCacheParams())
+            cloud_storage.configure_gcs(
+                sess, credentials={"refresh_token": ""}, block_cache=cloud_storage.BlockCacheParams()
+            )
     assert sum("no effect" in record.message for record in caplog.records) == 1
-    assert cloud.BlockCacheParams(block_size=3).max_bytes == 6
+    assert cloud_storage.BlockCacheParams(block_size=3).max_bytes == 6

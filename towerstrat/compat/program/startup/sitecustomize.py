@@ -30,7 +30,7 @@ class _OnDemand:
         sys.meta_path.remove(cls)
         if importlib.util.find_spec("towerstrat") is None:
             sys.path.append(str(_FOLDER.parents[3]))
-        importlib.import_module("towerstrat.compat.program.children").bind_as_parent()
+        importlib.import_module("towerstrat.compat.program.child_interpreters").bind_as_parent()
         return importlib.util.find_spec(name)
 
 

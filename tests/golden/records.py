@@ -1,7 +1,8 @@
 """Writes records.json: what the original makes of the files of records_cases.py, and files that it wrote.
 
 Run with 1.12's Python. With a folder, ``python tests/golden/records.py FOLDER``, it reads instead what
-``tests/data/files/test_record_files.py`` wrote there, files of every kind of compression, and says whether all is right.
+``tests/data/files/test_record_files.py`` wrote there, files of every kind of compression, and says whether all is
+right.
 """
 
 import binascii

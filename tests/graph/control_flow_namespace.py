@@ -16,7 +16,8 @@ from towerstrat.graph.tapes import custom_gradients
 from towerstrat.graph.variables import variables
 
 _MODULES = (
-    tensor_conversion, graph, arrays, arithmetic, reductions, products, gather_scatter, slicing, branches, while_loop, functional, tensor_array,
+    tensor_conversion, graph, arrays, arithmetic, reductions, products, gather_scatter, slicing, branches, while_loop,
+        functional, tensor_array,
     runtime_checks, assertions, python_calls, gradients, custom_gradients, variables,
 )  # fmt: skip
 

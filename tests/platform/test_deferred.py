@@ -10,7 +10,7 @@ from towerstrat.platform.deferred import Deferred, without_collections
 
 LATE = ("google.protobuf", "jax.extend", "malt", "unittest")
 """Needed by some programs only, and slow to import."""
-FLOORS = ("towerstrat.data", "towerstrat.towers", "towerstrat.training")
+FLOORS = ("towerstrat.data", "towerstrat.towers", "towerstrat.models", "towerstrat.training")
 """Imported with the first of their names that a program uses."""
 
 
@@ -32,7 +32,7 @@ print(config.allow_soft_placement, "ConfigProto" in dir(tf), "ConfigProto" in tf
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     expected = [
         "[]",
-        "['towerstrat.towers', 'towerstrat.training']",
+        "['towerstrat.towers', 'towerstrat.models', 'towerstrat.training']",
         "['google.protobuf', 'malt', 'unittest']",
         "True True True Converted",
     ]

@@ -37,10 +37,8 @@ from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import as_dtype, int64, variant
 
 AUTOTUNE = -1
-INFINITE_CARDINALITY = INFINITE
-UNKNOWN_CARDINALITY = UNKNOWN
-_CYCLE = 16
-_ALL_WORKERS = -1
+INFINITE_CARDINALITY, UNKNOWN_CARDINALITY = INFINITE, UNKNOWN
+_CYCLE, _ALL_WORKERS = 16, -1
 """The arguments of ``shard`` for as many shards as there are workers: one, here."""
 
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from towerstrat.data.elements.structure import Structure, flatten, in_parts, map_leaves
+from towerstrat.data.elements.types import Array
 from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.dataset_variants import opening_of
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.nodes import Array, Node
+from towerstrat.data.pipeline.nodes import Node
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation

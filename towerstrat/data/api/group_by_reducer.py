@@ -13,9 +13,10 @@ import numpy as np
 from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.api.transforms_v1 import Transformation
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.mapping import Bound
-from towerstrat.data.pipeline.nodes import Element, Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.types import int64
 

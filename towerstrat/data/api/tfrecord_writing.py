@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from towerstrat.data.api.dataset import Dataset, checked_dataset
+from towerstrat.data.elements.types import Array
 from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.dataset_variants import opening_of
-from towerstrat.data.pipeline.nodes import Array
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.op_registry import define, nothing

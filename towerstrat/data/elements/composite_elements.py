@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.elements.structure import RaggedParts, SparseParts, Structure
-from towerstrat.data.pipeline.nodes import Array, Element
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import int64

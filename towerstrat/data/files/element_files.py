@@ -14,9 +14,10 @@ from typing import Any
 from towerstrat.checkpoints.varint import read_varint, write_varint
 from towerstrat.data.elements.structure import RaggedParts, SparseParts, Structure, is_unit, ragged_parts
 from towerstrat.data.elements.tensor_protos import tensor_of, tensor_text
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.fingerprint import whole_checksum
 from towerstrat.data.pipeline.iterator_state import Stateless
-from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull
 from towerstrat.errors import InvalidArgumentError, NotFoundError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph_elements import Tensor

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
-from towerstrat.data.pipeline.nodes import Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.elements.types import Element
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull, tensors_among
 from towerstrat.data.pipeline.sources import RowPull
 from towerstrat.data.pipeline.table_rows import InOrder, Rows
 from towerstrat.errors import InvalidArgumentError

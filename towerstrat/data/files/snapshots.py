@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.elements.structure import Nested, Structure
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.files.element_files import ElementFile, ElementWriter, Shards, described, described_in, restored
 from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.arguments import structure_of_specs
 from towerstrat.data.pipeline.dataset_variants import Bound, boxed, opening_of
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening
+from towerstrat.data.pipeline.nodes import Node, Opening
 from towerstrat.data.pipeline.sources import Listed
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph

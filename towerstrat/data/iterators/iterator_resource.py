@@ -10,10 +10,11 @@ import numpy as np
 
 from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.dataset_variants import VariantNode, reachable_nodes
 from towerstrat.data.pipeline.fingerprint import check_fingerprint, fingerprint
 from towerstrat.data.pipeline.iterator_state import TAKEN_AGAIN, Stateless, at_one_moment, resumed, state_of
-from towerstrat.data.pipeline.nodes import UNKNOWN, Array, Element, Opening, Pull, write_next
+from towerstrat.data.pipeline.nodes import UNKNOWN, Opening, Pull, write_next
 from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError
 from towerstrat.graph.runtime.plans.runner import WaitingStates

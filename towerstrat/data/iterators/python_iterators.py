@@ -9,12 +9,13 @@ import numpy as np
 
 from towerstrat.data.elements.optional import Optional
 from towerstrat.data.elements.structure import RaggedParts, Structure, flatten, in_parts, map_leaves, over_units
+from towerstrat.data.elements.types import Array
 from towerstrat.data.iterators.collective_reads import next_of
 from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.arguments import structure_of_specs
 from towerstrat.data.pipeline.dataset_variants import boxed, opening_of, reachable_nodes
-from towerstrat.data.pipeline.nodes import Array, Node
+from towerstrat.data.pipeline.nodes import Node
 from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
 from towerstrat.graph.autograph.iteration import StagedIterable, Test

@@ -10,10 +10,11 @@ import numpy as np
 
 from towerstrat.data.elements.optional import Optional
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Array
 from towerstrat.data.iterators.collective_reads import next_of
 from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.data.pipeline.iterator_state import taken_again
-from towerstrat.data.pipeline.nodes import Array, Node, Opening, ordinal
+from towerstrat.data.pipeline.nodes import Node, Opening, ordinal
 from towerstrat.data.pipeline.sources import host_array
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.eager.context import EagerSession

@@ -10,17 +10,8 @@ import numpy as np
 
 from towerstrat.data.elements import composite_elements
 from towerstrat.data.elements.structure import Structure
-from towerstrat.data.pipeline.nodes import (
-    UNKNOWN,
-    Array,
-    Element,
-    Node,
-    Opening,
-    Pull,
-    copied_into,
-    known,
-    tensors_among,
-)
+from towerstrat.data.elements.types import Array, Element
+from towerstrat.data.pipeline.nodes import UNKNOWN, Node, Opening, Pull, copied_into, known, tensors_among
 from towerstrat.data.pipeline.table_rows import Rows
 from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Tensor

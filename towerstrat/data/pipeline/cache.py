@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from itertools import islice
 
+from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.iterator_state import TAKEN_AGAIN, Stateful, Stateless, resumed, state_of
-from towerstrat.data.pipeline.nodes import Element, Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull
 from towerstrat.platform.plain import State
 
 

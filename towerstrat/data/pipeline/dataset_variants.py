@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
-from towerstrat.data.pipeline.nodes import Array, EagerOpening, Element, Node, Opening
+from towerstrat.data.elements.types import Array, Element
+from towerstrat.data.pipeline.nodes import EagerOpening, Node, Opening
 from towerstrat.data.pipeline.table_rows import Rows
 from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.graph import get_default_graph

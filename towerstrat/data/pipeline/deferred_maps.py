@@ -17,11 +17,12 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.batching import stack
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.hoisted_parsing import Leading
 from towerstrat.data.pipeline.mapping import AUTO, Interleave, Map, OfFunction
-from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening, Part, Pull, tensors_among
+from towerstrat.data.pipeline.nodes import Node, Opening, Part, Pull, tensors_among
 from towerstrat.data.pipeline.ordering import Repeat, Shard, Shuffle, Skip, Take, WithOptions, Zip
 from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.data.pipeline.table_rows import Placed, RowFunction, Rows

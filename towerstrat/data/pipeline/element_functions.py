@@ -15,6 +15,7 @@ import jax
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure, flatten, in_parts, map_leaves
+from towerstrat.data.elements.types import Array
 from towerstrat.data.pipeline.function_steps import (
     Arrays,
     CellValues,
@@ -29,7 +30,7 @@ from towerstrat.data.pipeline.function_steps import (
 )
 from towerstrat.data.pipeline.hoisted_parsing import Leading, leading
 from towerstrat.data.pipeline.iterator_state import Stateful
-from towerstrat.data.pipeline.nodes import Array, Opening, Part, ordinal
+from towerstrat.data.pipeline.nodes import Opening, Part, ordinal
 from towerstrat.errors import FailedPreconditionError, UnsupportedError
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.functions.graph import FunctionGraph

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Array
 from towerstrat.data.pipeline.dataset_variants import Bound
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.graph_input import Computed
-from towerstrat.data.pipeline.nodes import Array, Opening, Part, Seeds
+from towerstrat.data.pipeline.nodes import Opening, Part, Seeds
 from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, dependencies

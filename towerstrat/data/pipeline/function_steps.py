@@ -16,7 +16,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from towerstrat.data.pipeline.nodes import Array
+from towerstrat.data.elements.types import Array
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies, numpy_alone, of_strings
 from towerstrat.graph.ir.state import FAULT, Cell

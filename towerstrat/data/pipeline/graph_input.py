@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure, flatten
-from towerstrat.data.pipeline.nodes import Element, Node, Opening, Pull
+from towerstrat.data.elements.types import Element
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull
 from towerstrat.errors import OutOfRangeError
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Tensor

@@ -11,9 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from towerstrat.data.elements.types import Array
 from towerstrat.data.parsing.csv_fields import decode
 from towerstrat.data.parsing.examples import of_one_shape, single_examples
-from towerstrat.data.pipeline.nodes import Array, Opening
+from towerstrat.data.pipeline.nodes import Opening
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Operation, Tensor

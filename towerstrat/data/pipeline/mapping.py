@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.batching import stack
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.hoisted_parsing import Leading
-from towerstrat.data.pipeline.nodes import UNKNOWN, Array, Element, InnerPull, Node, Opening, Pull, tensors_among
+from towerstrat.data.pipeline.nodes import UNKNOWN, InnerPull, Node, Opening, Pull, tensors_among
 from towerstrat.data.pipeline.sources import Listed, RowPull
 from towerstrat.data.pipeline.table_rows import Draws, Placed, RowFunction, Rows
 from towerstrat.errors import InvalidArgumentError, OpError

@@ -5,11 +5,12 @@ from __future__ import annotations
 import itertools
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar
 
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.iterator_state import Stateful, at_one_moment, resumed, state_of
 from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.data.pipeline.table_rows import Rows
@@ -19,10 +20,6 @@ from towerstrat.graph.ir.state import Cell
 from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.hosts.process_index import PEERS
 from towerstrat.platform.plain import State
-
-Array: TypeAlias = "np.ndarray[Any, Any]"
-Element: TypeAlias = "Sequence[Array]"
-"""The components of one element, flattened. They are never written to."""
 
 _ORDINALS: weakref.WeakKeyDictionary[Graph, Iterator[int]] = weakref.WeakKeyDictionary()
 _DEFAULT_GRAPH_SEED = 87654321

@@ -8,12 +8,12 @@ from typing import Any
 from towerstrat.data.elements import structure as nest
 from towerstrat.data.elements.options import Options
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.cache import CachedPull, Memory
 from towerstrat.data.pipeline.iterator_state import resumed
 from towerstrat.data.pipeline.nodes import (
     INFINITE,
     UNKNOWN,
-    Element,
     Node,
     Opening,
     Pull,

@@ -9,8 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any
 
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.iterator_state import at_one_moment, resumed, state_of
-from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening, Pull, tensors_among
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull, tensors_among
 from towerstrat.data.pipeline.table_rows import Rows
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.platform.plain import State

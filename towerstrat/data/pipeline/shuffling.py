@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 import numpy as np
 
+from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.iterator_state import state_of
-from towerstrat.data.pipeline.nodes import Element, Pull
+from towerstrat.data.pipeline.nodes import Pull
 from towerstrat.data.pipeline.table_rows import Draws, drained, exchanged
 from towerstrat.platform.plain import State
 

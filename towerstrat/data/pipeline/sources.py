@@ -12,12 +12,11 @@ import numpy as np
 
 from towerstrat.data.elements import composite_elements
 from towerstrat.data.elements.structure import Structure, flatten, flatten_like, in_parts, is_nest, map_leaves
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.iterator_state import TAKEN_AGAIN
 from towerstrat.data.pipeline.nodes import (
     INFINITE,
     UNKNOWN,
-    Array,
-    Element,
     Node,
     Opening,
     Pull,

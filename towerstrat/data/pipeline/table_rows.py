@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from towerstrat.data.elements.types import Array
 from towerstrat.data.pipeline.iterator_state import Stateful, resumed
 from towerstrat.platform.plain import State
 
-Array: TypeAlias = "np.ndarray[Any, Any]"
 _EMPTY = np.zeros(0, np.int64)
 _BLOCK = 1024
 

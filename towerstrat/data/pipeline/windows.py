@@ -12,9 +12,10 @@ from typing import Any
 
 from towerstrat.data.elements.composite_elements import batched_structure
 from towerstrat.data.elements.structure import Nested, Structure
+from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.batching import Batches
 from towerstrat.data.pipeline.dataset_variants import Bound, boxed
-from towerstrat.data.pipeline.nodes import UNKNOWN, Element, Node, Opening, Pull, known, tensors_among
+from towerstrat.data.pipeline.nodes import UNKNOWN, Node, Opening, Pull, known, tensors_among
 from towerstrat.data.pipeline.sources import Listed
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import variant

@@ -196,7 +196,8 @@ class StudentT(ScalarDistribution):
     def _log_prob(self, x: Tensor) -> Tensor:
         y = (x - self.loc) / self.scale
         normalization = (
-            arithmetic.log(arithmetic.abs(self.scale)) + 0.5 * arithmetic.log(self.df) + 0.5 * python_math.log(python_math.pi)
+            arithmetic.log(arithmetic.abs(self.scale)) + 0.5 * arithmetic.log(self.df)
+            + 0.5 * python_math.log(python_math.pi)
             + arithmetic.lgamma(0.5 * self.df) - arithmetic.lgamma(0.5 * (self.df + 1.0))
         )  # fmt: skip
         return -0.5 * (self.df + 1.0) * arithmetic.log1p(arithmetic.square(y) / self.df) - normalization

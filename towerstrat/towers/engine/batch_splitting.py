@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.elements.structure import RaggedParts
-from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, Array, Element, Node, Opening, Pull, smallest, write_next
+from towerstrat.data.elements.types import Array, Element
+from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, Node, Opening, Pull, smallest, write_next
 from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis

@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline import mapping
 from towerstrat.data.pipeline.batching import Batch
 from towerstrat.data.pipeline.deferred_maps import Column, Columns, Recipe, stacked, without_maps
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.iterator_state import Stateful
 from towerstrat.data.pipeline.mapping import Map
-from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening, Pull, known, tensors_among
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull, known, tensors_among
 from towerstrat.data.pipeline.ordering import WithOptions
 from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.data.pipeline.process_shards import Share

@@ -254,7 +254,8 @@ def stargan_loss(
     generating = generator_loss_fn(model, add_summaries=add_summaries)
     judging = discriminator_loss_fn(model, add_summaries=add_summaries)
     if _counts(gradient_penalty_weight):
-        judging += gradient_penalty_weight * stargan_gradient_penalty_wrapper(tensor_losses.wasserstein_gradient_penalty)(
+        penalty = stargan_gradient_penalty_wrapper(tensor_losses.wasserstein_gradient_penalty)
+        judging += gradient_penalty_weight * penalty(
             model, epsilon=gradient_penalty_epsilon, target=gradient_penalty_target,
             one_sided=gradient_penalty_one_sided, add_summaries=add_summaries,
         )  # fmt: skip

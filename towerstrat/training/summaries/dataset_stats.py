@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.api.transforms_v1 import Transformation
+from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.iterators.session_iterators import with_operation
-from towerstrat.data.pipeline.nodes import Array, Element, Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import define, scalar

@@ -129,10 +129,12 @@ def test_empty_batches():
     three = np.ones(3, np.float32)
     normal, mean, _ = misc.fused_batch_norm(image, three, three)
     labels = placeholder("int32", [None])
-    outputs = [misc.softmax(x), misc.log_softmax(x), misc.relu(x), misc.crelu(x), misc.bias_add(x, three), misc.lrn(image), normal,
+    outputs = [misc.softmax(x), misc.log_softmax(x), misc.relu(x), misc.crelu(x), misc.bias_add(x, three),
+        misc.lrn(image), normal,
                misc.sparse_softmax_cross_entropy_with_logits(labels=labels, logits=x),
                misc.softmax_cross_entropy_with_logits_v2(labels=x, logits=x), misc.in_top_k(x, labels, 2),
-               misc.sigmoid_cross_entropy_with_logits(labels=x, logits=x), misc.top_k(x, 2).values, misc.l2_normalize(x, 1),
+               misc.sigmoid_cross_entropy_with_logits(labels=x, logits=x), misc.top_k(x, 2).values,
+               misc.l2_normalize(x, 1),
                misc.embedding_lookup(np.ones((4, 2), np.float32), labels)]  # fmt: skip
     feeds = {x: np.zeros((0, 3)), image: np.zeros((0, 2, 2, 3)), labels: np.zeros(0)}
     *values, mean, loss, grad = Session().run(
@@ -197,10 +199,12 @@ def test_refused_while_building(build, kind, words):
 
 
 @pytest.mark.parametrize(("build", "wanted"), [
-    (lambda x: misc.relu(x), "Relu"), (lambda x: misc.leaky_relu(x), "LeakyRelu"), (lambda x: misc.crelu(x), "CRelu/Relu"),
+    (lambda x: misc.relu(x), "Relu"), (lambda x: misc.leaky_relu(x), "LeakyRelu"), (lambda x: misc.crelu(x),
+        "CRelu/Relu"),
     (lambda x: misc.moments(x, [0])[0], "moments"), (lambda x: misc.l2_normalize(x, 1), "l2_normalize"),
     (lambda x: misc.batch_normalization(x, x, x, x, x, 1e-3), "batchnorm/add_1"),
-    (lambda x: misc.xw_plus_b(x, x, [1.0, 2.0]), "xw_plus_b"), (lambda x: misc.relu_layer(x, x, [1.0, 2.0]), "relu_layer"),
+    (lambda x: misc.xw_plus_b(x, x, [1.0, 2.0]), "xw_plus_b"), (lambda x: misc.relu_layer(x, x, [1.0, 2.0]),
+        "relu_layer"),
     (lambda x: misc.sigmoid_cross_entropy_with_logits(labels=x, logits=x), "logistic_loss"),
     (lambda x: misc.softmax_cross_entropy_with_logits(labels=x, logits=x),
      "softmax_cross_entropy_with_logits_sg/Reshape_2"),

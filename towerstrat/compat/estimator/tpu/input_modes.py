@@ -9,8 +9,9 @@ import numpy as np
 
 from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.elements.structure import Structure
+from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.graph_input import Computed
-from towerstrat.data.pipeline.nodes import Element, Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import Node, Opening, Pull
 from towerstrat.data.pipeline.process_shards import Share
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import int32

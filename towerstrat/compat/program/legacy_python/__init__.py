@@ -23,19 +23,24 @@ _ABC = """
     Reversible Sequence Set Sized ValuesView"""
 _NUMPY = """
     bool=bool complex=complex float=float int=int long=int object=object str=str unicode=str
-    Inf=numpy.inf Infinity=numpy.inf NAN=numpy.nan NINF=.arrays.NINF NZERO=.arrays.NZERO NaN=numpy.nan PINF=numpy.inf
-    PZERO=.arrays.PZERO infty=numpy.inf
+    Inf=numpy.inf Infinity=numpy.inf NAN=numpy.nan NINF=.numpy_names.NINF NZERO=.numpy_names.NZERO NaN=numpy.nan
+    PINF=numpy.inf
+    PZERO=.numpy_names.PZERO infty=numpy.inf
     bool8=numpy.bool_ bytes0=numpy.bytes_ cfloat=numpy.complex128 clongfloat=numpy.clongdouble complex_=numpy.complex128
     float_=numpy.float64 int0=numpy.intp longcomplex=numpy.clongdouble longfloat=numpy.longdouble object0=numpy.object_
     singlecomplex=numpy.complex64 str0=numpy.str_ string_=numpy.bytes_ uint0=numpy.uintp unicode_=numpy.str_
     void0=numpy.void
     alltrue=numpy.all cumproduct=numpy.cumprod mat=numpy.asmatrix product=numpy.prod rank=numpy.ndim
     round_=numpy.round row_stack=numpy.vstack sometrue=numpy.any trapz=numpy.trapezoid
-    alen=.arrays.alen asfarray=.arrays.asfarray asscalar=.arrays.asscalar cast=.arrays.cast disp=.arrays.disp
-    fastCopyAndTranspose=.arrays.fastCopyAndTranspose find_common_type=.arrays.find_common_type in1d=.arrays.in1d
-    issctype=.arrays.issctype issubclass_=.arrays.issubclass_ issubsctype=.arrays.issubsctype
-    maximum_sctype=.arrays.maximum_sctype msort=.arrays.msort nbytes=.arrays.nbytes obj2sctype=.arrays.obj2sctype
-    recfromcsv=.arrays.recfromcsv recfromtxt=.arrays.recfromtxt sctype2char=.arrays.sctype2char sctypes=.arrays.sctypes
+    alen=.numpy_names.alen asfarray=.numpy_names.asfarray asscalar=.numpy_names.asscalar cast=.numpy_names.cast
+    disp=.numpy_names.disp
+    fastCopyAndTranspose=.numpy_names.fastCopyAndTranspose find_common_type=.numpy_names.find_common_type
+    in1d=.numpy_names.in1d
+    issctype=.numpy_names.issctype issubclass_=.numpy_names.issubclass_ issubsctype=.numpy_names.issubsctype
+    maximum_sctype=.numpy_names.maximum_sctype msort=.numpy_names.msort nbytes=.numpy_names.nbytes
+    obj2sctype=.numpy_names.obj2sctype
+    recfromcsv=.numpy_names.recfromcsv recfromtxt=.numpy_names.recfromtxt sctype2char=.numpy_names.sctype2char
+    sctypes=.numpy_names.sctypes
     safe_eval=ast.literal_eval source=inspect.getsource typeDict=numpy.sctypeDict
     AxisError=numpy.exceptions.AxisError ComplexWarning=numpy.exceptions.ComplexWarning
     ModuleDeprecationWarning=numpy.exceptions.ModuleDeprecationWarning RankWarning=numpy.exceptions.RankWarning
@@ -47,12 +52,13 @@ _NUMPY = """
 _STANDARD = {
     "asyncio": "coroutine=types.coroutine",
     "base64": "decodestring=base64.decodebytes encodestring=base64.encodebytes",
-    "cgi": "escape=.python.escape parse_qs=urllib.parse.parse_qs parse_qsl=urllib.parse.parse_qsl",
+    "cgi": "escape=.stdlib_functions.escape parse_qs=urllib.parse.parse_qs parse_qsl=urllib.parse.parse_qsl",
     "collections": " ".join(f"{name}=collections.abc.{name}" for name in _ABC.split()),
     "fractions": "gcd=math.gcd",
-    "inspect": "ArgSpec=.python.ArgSpec formatargspec=.python.formatargspec getargspec=.python.getargspec",
+    "inspect": "ArgSpec=.stdlib_functions.ArgSpec formatargspec=.stdlib_functions.formatargspec "
+    "getargspec=.stdlib_functions.getargspec",
     "os": "errno=errno",
-    "platform": "dist=.python.linux_distribution linux_distribution=.python.linux_distribution",
+    "platform": "dist=.stdlib_functions.linux_distribution linux_distribution=.stdlib_functions.linux_distribution",
     "time": "clock=time.process_time",
     "numpy": _NUMPY,
 }
@@ -67,7 +73,7 @@ MODULES = {
     "xml.etree.cElementTree": _FOLDER / "cElementTree.py",
 }
 """Modules that are gone, and the files that stand in for them where no other module of that name is found."""
-COMPLETED = {"h5py._hl.attrs": ".hdf5.decodable"}
+COMPLETED = {"h5py._hl.attrs": ".h5py_attributes.decodable"}
 """Modules whose values were other ones, and what completes them, as in ``NAMES``."""
 
 _said: set[str] = set()

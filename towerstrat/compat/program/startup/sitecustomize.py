@@ -16,7 +16,7 @@ from typing import Any
 
 _NAME = "sitecustomize"
 _BOUND = ("tensorflow", "keras")
-_SINCE = "_towerstrat_since"
+_LEGACY = "_towerstrat_legacy_python"
 _FOLDER = Path(__file__).resolve().parent
 
 
@@ -42,11 +42,11 @@ def _start() -> None:
         leave_flags(parent)
     else:
         sys.meta_path.insert(0, _OnDemand)
-        spec = importlib.util.spec_from_file_location(_SINCE, _FOLDER.parent / "since" / "__init__.py")
+        spec = importlib.util.spec_from_file_location(_LEGACY, _FOLDER.parent / "legacy_python" / "__init__.py")
         if spec is not None and spec.loader is not None:
-            sys.modules[_SINCE] = since = importlib.util.module_from_spec(spec)
-            spec.loader.exec_module(since)
-            since.install()
+            sys.modules[_LEGACY] = legacy = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(legacy)
+            legacy.install()
     hidden = PathFinder.find_spec(_NAME)
     if hidden is not None and hidden.loader is not None:
         sys.modules[_NAME] = importlib.util.module_from_spec(hidden)

@@ -24,7 +24,7 @@ import towerstrat.compat.v2 as tf
 from tests.hosts import several
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.saving.collective_save import FOLDERS
 
 MODULE = "benchmarks.host_checkpoints"
@@ -57,7 +57,7 @@ def measured(folder: str, megabytes: int, rounds: int) -> dict[str, list[list[fl
 
     def save(options: tf.train.CheckpointOptions | None) -> list[float]:
         """Seconds until training goes on, and until the checkpoint is there; those of processors."""
-        if PEERS.index == 0:
+        if PROCESSES.index == 0:
             shutil.rmtree(folder, ignore_errors=True)
         AGREEMENT.all_of("")
         start, worked = time.perf_counter(), time.process_time()
@@ -84,7 +84,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", default=tempfile.gettempdir())
     given = parser.parse_args()
-    if PEERS.count == 1:
+    if PROCESSES.count == 1:
         command = ["-m", "tests.hosts.several", str(given.processes), "1", MODULE, *sys.argv[1:]]
         done = subprocess.run(
             [sys.executable, *command], env=several.environment(), check=True, capture_output=True, text=True
@@ -102,7 +102,7 @@ def main() -> None:
                     f"{statistics.median(column):.3f} ({min(column):.3f})" for column in zip(*rounds, strict=True)
                 )
                 print(f"| {megabytes} | {side} | {middle} |", flush=True)
-    if PEERS.index == 0:
+    if PROCESSES.index == 0:
         shutil.rmtree(folder)
 
 

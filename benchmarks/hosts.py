@@ -31,11 +31,11 @@ from benchmarks.harness import Devices, Ours, Twin, Workload
 from tests.hosts import several
 from towerstrat.graph.runtime.programs import program_cache, program_consensus
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 MODULE = "benchmarks.hosts"
 FIRST_CALLS = 20
-CLUSTER = {"worker": [f"localhost:{2222 + i}" for i in range(PEERS.count)]}
+CLUSTER = {"worker": [f"localhost:{2222 + i}" for i in range(PROCESSES.count)]}
 
 
 class HostsTwin(Twin):
@@ -43,8 +43,8 @@ class HostsTwin(Twin):
 
     def _assemble(self) -> tuple[Any, Any]:
         examples = self.workload.examples()
-        own = self.towers // PEERS.count
-        towers = np.arange(PEERS.index * own, (PEERS.index + 1) * own)
+        own = self.towers // PROCESSES.count
+        towers = np.arange(PROCESSES.index * own, (PROCESSES.index + 1) * own)
         steps, batch = np.arange(self.chunk), self.workload.batch
         first = self.position + (steps[:, None] * self.towers + towers[None, :]) * batch
         rows = (first.reshape(-1, 1) + np.arange(batch)).ravel() % len(examples[0])
@@ -101,7 +101,7 @@ class Single:
 
 @cache
 def _server() -> Any:
-    return tf.train.Server(CLUSTER, "worker", PEERS.index)
+    return tf.train.Server(CLUSTER, "worker", PROCESSES.index)
 
 
 class Worker(Single):
@@ -112,7 +112,7 @@ class Worker(Single):
         server = _server()
         with tf.Graph().as_default(), tf.device(tf.train.replica_device_setter(cluster=CLUSTER)):
             dataset = tf.data.Dataset.from_tensor_slices(workload.examples()).repeat()
-            dataset = dataset.batch(workload.batch, drop_remainder=True).shard(PEERS.count, PEERS.index)
+            dataset = dataset.batch(workload.batch, drop_remainder=True).shard(PROCESSES.count, PROCESSES.index)
             with tf.variable_scope(workload.name.replace(" ", "_")):  # a server has one variable of a name
                 loss = workload.loss(*dataset.make_one_shot_iterator().get_next(), workload.initial)
                 self.fetches = [workload.optimizer().minimize(loss), loss]
@@ -146,9 +146,10 @@ def steps(kind: str, rounds: int, steps_per_run: int) -> None:
                 times[name].append((time.perf_counter() - start) / steps_per_run)
         medians = {name: statistics.median(values) * 1e3 for name, values in times.items()}
         fastest = min(times["ours"]) / min(times["twin"])
-        if PEERS.index == 0:
+        if PROCESSES.index == 0:
             print(
-                f"| {workload.name}, {kind} | {PEERS.count} x {len(devices) // PEERS.count} | {medians['ours']:.3f} | "
+                f"| {workload.name}, {kind} | {PROCESSES.count} x {len(devices) // PROCESSES.count} | "
+                f"{medians['ours']:.3f} | "
                 f"{medians['twin']:.3f} | {medians['ours'] / medians['twin']:.3f} | {fastest:.3f} |",
                 flush=True,
             )
@@ -185,7 +186,7 @@ def agreement(programs: int) -> None:
                 start = time.perf_counter()
                 session.run(total, {given: np.ones([rows, 64], np.float32)})
                 first[compared].append(time.perf_counter() - start)
-    if PEERS.index == 0:
+    if PROCESSES.index == 0:
         with_it, without = (statistics.median(first[compared]) * 1e3 for compared in (True, False))
         print(
             f"An exchange takes {statistics.median(taken) * 1e3:.2f} ms (fastest {min(taken) * 1e3:.2f}), describing a "
@@ -202,13 +203,13 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=50, help="of a run; in a loop it is one program")
     parser.add_argument("--kinds", nargs="+", choices=SIDES, default=list(SIDES))
     arguments = parser.parse_args()
-    if PEERS.count == 1:
+    if PROCESSES.count == 1:
         done = several.run(arguments.processes, arguments.devices, MODULE, sys.argv[1:], seconds=1200)
         print(done[0][1], end="")
         if any(status for status, *_ in done):
             raise subprocess.SubprocessError("\n".join(errors[-2000:] for *_, errors in done))
         return
-    if PEERS.index == 0:
+    if PROCESSES.index == 0:
         print("| model | processes x towers | ours, ms a step | twin, ms a step | ratio | of the fastest |")
         print("|---|---|---|---|---|---|")
     for kind in arguments.kinds:

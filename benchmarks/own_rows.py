@@ -14,10 +14,10 @@ import time
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from towerstrat.data.pipeline.nodes import Opening
+from towerstrat.data.pipeline.nodes import IteratorContext
 from towerstrat.data.pipeline.prefetch import Prefetch
-from towerstrat.data.pipeline.process_shards import Share
-from towerstrat.towers.engine.batch_splitting import Split
+from towerstrat.data.pipeline.process_shards import LocalIndices
+from towerstrat.towers.engine.batch_splitting import BatchSplit
 from towerstrat.towers.engine.local_batches import split_rows
 
 COUNT, IMAGES = 8000, 1500
@@ -115,7 +115,7 @@ def seconds(node, session):
     """CPU time of a pass."""
     tensors = node.inputs()
     values = dict(zip(tensors, session.run(tensors) if tensors else [], strict=True))
-    opening = Opening(session, node, values, (1, 2))
+    opening = IteratorContext(session, node, values, (1, 2))
     start = time.process_time()
     for _ in node.open(opening):
         pass
@@ -133,12 +133,12 @@ def main():
         for name, make in pipelines(folder, random).items():
             with tf.Graph().as_default(), tf.Session() as session:
                 tf.set_random_seed(1)
-                node, half = make().node, Share(4, (0, 1))
+                node, half = make().node, LocalIndices(4, (0, 1))
                 forms = [
-                    Split(Prefetch(node, 1), Share(4)),
-                    Split(Prefetch(node, 1), half),
+                    BatchSplit(Prefetch(node, 1), LocalIndices(4)),
+                    BatchSplit(Prefetch(node, 1), half),
                     split_rows(node, half),
-                    split_rows(node, Share(8, (0, 1))),
+                    split_rows(node, LocalIndices(8, (0, 1))),
                 ]
                 found = [[seconds(form, session) for form in forms] for _ in range(rounds + 1)][1:]
             one, before, two, four = (1e3 * min(each) for each in zip(*found, strict=True))

@@ -27,7 +27,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.collectives import sharding
 from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 from towerstrat.towers.contrib.contrib_api import CONTRIB
-from towerstrat.towers.engine.spmd_engine import Towers
+from towerstrat.towers.engine.spmd_engine import SpmdEngine
 
 LAYOUTS = ((2, 1), (2, 2), (1, 2), (1, 4))
 """Towers, and logical devices of each."""
@@ -38,7 +38,7 @@ def ours(towers: int, each: int) -> jax.stages.Lowered:
     """The step loop of the tower surface."""
     with tf.Graph().as_default():
         strategy = tf.contrib.distribute.TPUStrategy(Devices(devices("v5e:2x2")[: towers * each]))
-        strategy._stand_on(Towers(Axis("tower", devices("v5e:2x2")[: towers * each], each), CONTRIB))
+        strategy._stand_on(SpmdEngine(Axis("tower", devices("v5e:2x2")[: towers * each], each), CONTRIB))
 
         def tower_fn(x: Any) -> Any:
             y = tf.matmul(x, sharding.split_over(w, strategy.engine.axis, [1, each]))

@@ -16,7 +16,7 @@ from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 from benchmarks.tpu_compile import devices, figures, report
 from towerstrat.compat import v1 as tf
 from towerstrat.graph.runtime.plans.plan import DeviceStage
-from towerstrat.graph.runtime.programs.program_cache import Given
+from towerstrat.graph.runtime.programs.program_cache import ProgramInputs
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 
 WIDTH, LAYERS, ROWS, STEPS, RATE, MOMENTUM = 1024, 4, 512, 10, 0.01, 0.9
@@ -52,7 +52,9 @@ def ours(topology: str) -> jax.stages.Lowered:
         (stage,) = [s for s in plan_of(graph, [losses], [rows]).stages if isinstance(s, DeviceStage)]
         value = jax.ShapeDtypeStruct((ROWS, WIDTH), np.float32)
         with jax.enable_x64(True):
-            program = stage.program(Given({rows: value}, [rows], (), ()), dict.fromkeys(stage.compiled.cells), {})
+            program = stage.program(
+                ProgramInputs({rows: value}, [rows], (), ()), dict.fromkeys(stage.compiled.cells), {}
+            )
             state = [
                 [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells] for cells in (program.donated, program.kept)
             ]

@@ -15,10 +15,10 @@ import numpy as np
 from benchmarks.harness import Devices
 from benchmarks.tpu_compile import devices, figures, report
 from towerstrat.compat import v1 as tf
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.runtime.plans.plan import DeviceStage
-from towerstrat.graph.runtime.programs.program_cache import Given
+from towerstrat.graph.runtime.programs.program_cache import ProgramInputs
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 
 WIDTH = 1024
@@ -42,9 +42,9 @@ def lowered(sizes: Sequence[int], topology: str) -> jax.stages.Lowered:
             train = strategy.group(strategy.call_for_each_tower(tower))
         (stage,) = [s for s in plan_of(graph, [train], [rows]).stages if isinstance(s, DeviceStage)]
         padded = jax.ShapeDtypeStruct((len(sizes), max(sizes), WIDTH), np.float32)
-        value = Uneven(padded, [(n, WIDTH) for n in sizes]) if len(set(sizes)) > 1 else padded
+        value = UnevenShards(padded, [(n, WIDTH) for n in sizes]) if len(set(sizes)) > 1 else padded
         with jax.enable_x64(True):
-            given = Given({rows: value}, [rows], (), ())
+            given = ProgramInputs({rows: value}, [rows], (), ())
             program = stage.program(given, dict.fromkeys(stage.compiled.cells), {})
             state = [
                 [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells] for cells in (program.donated, program.kept)

@@ -6,7 +6,7 @@ import pathlib
 import re
 
 from towerstrat.compat.names import ignored_arguments, name_file, public_names
-from towerstrat.compat.names.lazy_names import Named
+from towerstrat.compat.names.lazy_names import LazyName
 
 DOCS = pathlib.Path(__file__).parent.parent / "docs"
 LIST = re.compile(r"(<!-- made by scripts/list_names.py -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -58,7 +58,7 @@ def page() -> str:
     """The page's text."""
     tables = {api: [n for n in public_names.names(api) if "__" not in n] for api in (1, 2)}
     later = sum(row.first != "1.12" for row in name_file.public(name_file.OURS, 1))
-    objects = {found for found in public_names.entries(1).values() if isinstance(found, Named)}
+    objects = {found for found in public_names.entries(1).values() if isinstance(found, LazyName)}
     kept = sum(public_names.entries(2)[name] in objects for name in tables[2])
     lines = [HEAD.format(first=len(tables[1]), second=len(tables[2]), kept=kept, later=later)]
     for api, found in tables.items():

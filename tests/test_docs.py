@@ -12,7 +12,7 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.spread import spread
 from towerstrat.compat.names.namespace import Namespace
-from towerstrat.compat.names.stubs import Corner
+from towerstrat.compat.names.stubs import MissingName
 
 ROOT = pathlib.Path(__file__).parent.parent
 
@@ -81,7 +81,7 @@ def there(api, name):
         value = operator.attrgetter(name.removeprefix("tf."))(api)
     except AttributeError:
         return False
-    return not isinstance(value, Corner) and (not isinstance(value, Namespace) or bool(dir(value)))
+    return not isinstance(value, MissingName) and (not isinstance(value, Namespace) or bool(dir(value)))
 
 
 def test_links_in_the_documentation_lead_somewhere():

@@ -25,8 +25,8 @@ from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.hosts import command_line as hosts
 from towerstrat.hosts import environment_variables, launcher_environments, process_group
 from towerstrat.hosts.launcher_environments import Aside
-from towerstrat.hosts.process_index import PEERS
-from towerstrat.hosts.process_spec import Place, Work
+from towerstrat.hosts.process_index import PROCESSES
+from towerstrat.hosts.process_spec import Place, ProgramSpec
 from towerstrat.platform import logs
 
 
@@ -224,14 +224,15 @@ def _run(arguments: argparse.Namespace) -> int:
 
 def _run_here(arguments: argparse.Namespace) -> int:
     start = runner.run_module if arguments.module else runner.run_script
-    towers, left = divmod(arguments.towers or PEERS.count, PEERS.count)
+    towers, left = divmod(arguments.towers or PROCESSES.count, PROCESSES.count)
     if left or not towers:
         print(
-            f"towerstrat: --towers {arguments.towers}: expected a multiple of the number of processes, {PEERS.count}.",
+            f"towerstrat: --towers {arguments.towers}: expected a multiple of the number of processes, "
+            f"{PROCESSES.count}.",
             file=sys.stderr,
         )
         return 2
-    if PEERS.count > 1 and arguments.steps_per_return not in (None, 1):
+    if PROCESSES.count > 1 and arguments.steps_per_return not in (None, 1):
         print(
             f"towerstrat: --steps-per-return {arguments.steps_per_return}: sessions of several processes do one step "
             "per return. Use run_steps_on_dataset or steps_per_execution for several.",
@@ -278,7 +279,7 @@ def _launch(arguments: argparse.Namespace) -> NoReturn:
     _become(hosts.launch(arguments.number, arguments.restarts, arguments.devices, bounds, work))
 
 
-def _work(arguments: argparse.Namespace) -> Work:
+def _work(arguments: argparse.Namespace) -> ProgramSpec:
     """The command that runs the program in a process that is supervised."""
     said: list[object] = []
     for option in ("towers", "steps_per_return"):
@@ -290,7 +291,7 @@ def _work(arguments: argparse.Namespace) -> Work:
     said += ["-m"] if arguments.module else []
     python = [sys.executable, *_flags(), "-m", "towerstrat", "run"]
     argv = (*python, *map(str, said), arguments.program, *arguments.arguments)
-    return Work(argv, arguments.program, arguments.module)
+    return ProgramSpec(argv, arguments.program, arguments.module)
 
 
 def _flags() -> list[str]:

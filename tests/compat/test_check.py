@@ -16,7 +16,7 @@ from towerstrat import cli, errors
 from towerstrat.compat import importer
 from towerstrat.compat.names import ignored_arguments, missing_names, public_names
 from towerstrat.compat.names.namespace import Namespace
-from towerstrat.compat.names.stubs import Corner
+from towerstrat.compat.names.stubs import MissingName
 from towerstrat.compat.program import usage_check
 from towerstrat.compat.program.name_resolution import Resolver, Status
 from towerstrat.graph.runtime.sessions import session_config
@@ -209,7 +209,7 @@ def stands_for_nothing(value):
     """Whether a value is of a name that is missing: a corner, or a module of nothing else."""
     if isinstance(value, Namespace):
         return all(stands_for_nothing(getattr(value, name)) for name in dir(value))
-    return isinstance(value, Corner | type) and getattr(value, "__module__", "").partition(".")[0] == "tensorflow"
+    return isinstance(value, MissingName | type) and getattr(value, "__module__", "").partition(".")[0] == "tensorflow"
 
 
 @pytest.mark.parametrize("api", [1, 2])

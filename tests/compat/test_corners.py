@@ -19,7 +19,7 @@ from tests.spread import spread
 from towerstrat import errors
 from towerstrat.compat import importer
 from towerstrat.compat.names.namespace import Namespace
-from towerstrat.compat.names.stubs import Corner
+from towerstrat.compat.names.stubs import MissingName
 from towerstrat.compat.program.name_resolution import Resolver, Status
 
 from .running import names_without_keras, said, towerstrat
@@ -247,7 +247,7 @@ def test_those_who_look_at_objects():
     assert (MODEL.__name__, MODEL.__module__) == ("Estimator", "tensorflow.contrib.learn")
     assert repr(MODEL) == "<tf.contrib.learn.Estimator, which towerstrat does not have>"
     assert str(inspect.signature(MODEL)).startswith("(*args")
-    assert not [name for name, value in inspect.getmembers(tf1) if isinstance(value, Corner)]
+    assert not [name for name, value in inspect.getmembers(tf1) if isinstance(value, MissingName)]
 
 
 def test_errors_can_be_caught():
@@ -302,7 +302,7 @@ def test_all_names_of_a_module_can_be_imported():
     scope = {}
     with importer.names_installed():
         exec("from tensorflow.contrib.learn import *\nfrom tensorflow.nn import *", scope)
-    assert isinstance(scope["Estimator"], Corner)
+    assert isinstance(scope["Estimator"], MissingName)
     assert scope["relu"] is tf1.nn.relu
     assert isinstance(scope["rnn_cell"], Namespace)
 
@@ -317,7 +317,7 @@ def test_modules_of_the_inside_have_what_is_here_in_public(api, path, name, publ
     with importer.names_installed(api):
         tf = importlib.import_module("tensorflow")
         found = getattr(importlib.import_module(f"tensorflow.python.{path}"), name)
-        assert isinstance(found, Corner) if public is None else found is getattr(tf, public)
+        assert isinstance(found, MissingName) if public is None else found is getattr(tf, public)
 
 
 def test_check_knows_the_names_of_the_inside():

@@ -11,7 +11,7 @@ import towerstrat
 from towerstrat import cli
 from towerstrat.compat import importer
 from towerstrat.compat.names import missing_names, name_file, tf_slim
-from towerstrat.compat.names.lazy_names import Named, named
+from towerstrat.compat.names.lazy_names import LazyName, named
 from towerstrat.compat.names.name_file import OURS
 from towerstrat.graph.ir.dispatch import dispatching
 
@@ -66,7 +66,7 @@ def test_a_function_of_tensors_has_one_place():
     places = {}
     for row in name_file.below("tf"):
         if row.package == OURS and row.module.startswith(("towerstrat.graph.ops", "towerstrat.compat.v2_functions")):
-            value = Named(row.module, row.attribute).value()
+            value = LazyName(row.module, row.attribute).value()
             if callable(value) and not isinstance(value, type):
                 places.setdefault(dispatching(value), set()).add(row[1:3])
     assert len(places) > 700

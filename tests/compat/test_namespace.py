@@ -12,7 +12,7 @@ import towerstrat.compat.v2 as tf2
 from towerstrat import errors
 from towerstrat.compat.names import missing_names, name_file
 from towerstrat.compat.names import public_names as table
-from towerstrat.compat.names.stubs import Corner
+from towerstrat.compat.names.stubs import MissingName
 
 TREES = {1: tf1, 2: tf2}
 TABLES = {api: table.names(api) for api in TREES}
@@ -210,7 +210,7 @@ def test_hints_are_about_names_of_the_original_and_send_to_names_that_are_here(a
     for name, hint in missing_names.HINTS[api].items():
         assert name not in TABLES[api], name
         for mentioned in re.findall(r"tf\.[A-Za-z_.0-9]*[A-Za-z_0-9]", hint):
-            assert not isinstance(resolve(mentioned, api), Corner), mentioned
+            assert not isinstance(resolve(mentioned, api), MissingName), mentioned
 
 
 def test_internal_paths_offer_public_modules():

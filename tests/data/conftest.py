@@ -3,7 +3,7 @@
 import pytest
 
 from towerstrat.graph.runtime.loops import data_loop_stage as fed_loop
-from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 from towerstrat.graph.runtime.plans import host_control_flow_stage as hosted
 from towerstrat.graph.runtime.programs.device_program import Program
 
@@ -38,5 +38,5 @@ def turns(monkeypatch):
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(Pace, "fitting", lambda pace, step_bytes: 3)
+    monkeypatch.setattr(ChunkScheduler, "fitting", lambda pace, step_bytes: 3)
     monkeypatch.setattr(fed_loop, "_TESTED_STEPS", 3)

@@ -6,7 +6,7 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from towerstrat.graph.eager import mode
-from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 from towerstrat.graph.runtime.loops.data_loop_stage import _DataLoopProgram
 
 pytestmark = pytest.mark.usefixtures("later_behavior")
@@ -102,7 +102,7 @@ def test_an_interrupt_of_a_late_call_loses_neither_the_error_before_nor_input(mo
 
     with fails() as found, sums.function.late():
         sums()
-        monkeypatch.setattr(Pace, "make_room", interrupted)  # the program has begun
+        monkeypatch.setattr(ChunkScheduler, "make_room", interrupted)  # the program has begun
         sums()
     assert isinstance(found.value.__context__, KeyboardInterrupt)
     monkeypatch.undo()

@@ -13,9 +13,9 @@ from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.data.pipeline import mapping
 from towerstrat.data.pipeline.iterator_state import taken_again
-from towerstrat.data.pipeline.nodes import Opening
-from towerstrat.data.pipeline.process_shards import Share
-from towerstrat.towers.engine.batch_splitting import Split
+from towerstrat.data.pipeline.nodes import IteratorContext
+from towerstrat.data.pipeline.process_shards import LocalIndices
+from towerstrat.towers.engine.batch_splitting import BatchSplit
 from towerstrat.towers.engine.local_batches import split_rows
 
 
@@ -68,8 +68,8 @@ def test_own_rows_are_those_of_the_whole(rows, length, chain, batch, drop, many,
     with pytest.MonkeyPatch.context() as patch:
         if many:
             patch.setattr(mapping, "MANY_ROWS", 1)
-        whole = elements(Split(node, Share(4)))
-        assert elements(split_rows(node, Share(4, own))) == [rows_of(element, own) for element in whole]
+        whole = elements(BatchSplit(node, LocalIndices(4)))
+        assert elements(split_rows(node, LocalIndices(4, own))) == [rows_of(element, own) for element in whole]
 
 
 @pytest.mark.parametrize("rows", [True, False])
@@ -79,9 +79,9 @@ def test_draws_are_those_of_the_places_in_the_whole(rows):
     again = drawn.shuffle(4).repeat(2).map(lambda x: x * 100 + tf.random_uniform([], 0, 50, tf.int64))
     other = source(list(range(20)), not rows).shuffle(4).map(lambda x: x + tf.random_uniform([], 0, 50, tf.int64))
     node = tf.data.Dataset.zip((again, other)).shuffle(3).batch(4).node
-    found = split_rows(node, Share(4, (1, 2)))
+    found = split_rows(node, LocalIndices(4, (1, 2)))
     assert found.meaning is not None
-    assert elements(found) == [rows_of(element, (1, 2)) for element in elements(Split(node, Share(4)))]
+    assert elements(found) == [rows_of(element, (1, 2)) for element in elements(BatchSplit(node, LocalIndices(4)))]
 
 
 def batched():
@@ -120,8 +120,8 @@ def test_own_rows_of_batches_that_are_mapped(length, maps, batch, drop, own, cha
     dataset = dataset.map(lambda x: tf.stack([x, x + 1])).batch(batch, drop_remainder=drop)
     for function in maps:
         dataset = dataset.map(function)
-    whole = elements(Split(dataset.node, Share(4)))
-    assert elements(split_rows(dataset.node, Share(4, own))) == [rows_of(element, own) for element in whole]
+    whole = elements(BatchSplit(dataset.node, LocalIndices(4)))
+    assert elements(split_rows(dataset.node, LocalIndices(4, own))) == [rows_of(element, own) for element in whole]
 
 
 def test_what_works_on_each_row_by_itself():
@@ -145,9 +145,9 @@ def test_what_works_on_each_row_by_itself():
         (parsed.map(lambda found: tf.matmul(found["x"], found["x"], transpose_b=True)), False),
         (named, False),
     ):
-        found = split_rows(dataset.node, Share(4, (1, 2)))
+        found = split_rows(dataset.node, LocalIndices(4, (1, 2)))
         assert (found.meaning is not None) == waits
-        whole = elements(Split(dataset.node, Share(4)))
+        whole = elements(BatchSplit(dataset.node, LocalIndices(4)))
         assert elements(found) == [rows_of(element, (1, 2)) for element in whole]
 
 
@@ -155,7 +155,7 @@ def resource_of(session, node):
     found = IteratorResource(node.structure, session.waiting)
     tensors = node.inputs()
     values = dict(zip(tensors, session.run(tensors) if tensors else [], strict=True))
-    found.initialize(Opening(session, node, values, (1, 2)))
+    found.initialize(IteratorContext(session, node, values, (1, 2)))
     return found
 
 
@@ -175,7 +175,7 @@ def rest(resource, count=10_000):
     chains(),
     st.integers(0, 4),
     st.integers(0, 2),
-    *[st.sampled_from([Share(4, own) for own in ((2, 3), (1,), None)])] * 2,
+    *[st.sampled_from([LocalIndices(4, own) for own in ((2, 3), (1,), None)])] * 2,
 )
 def test_any_number_of_processes_goes_on(rows, length, chain, taken, returned, before, after):
     """From a place of the same share, of another one, and of one process; and one process from that of a share."""
@@ -195,6 +195,6 @@ def test_any_number_of_processes_goes_on(rows, length, chain, taken, returned, b
 def test_a_process_goes_on_from_its_own_place_at_once():
     node = made(14, True, [lambda d: d.filter(lambda x: x > 1).map(written).shuffle(5, 1)], 4, True)
     with tf.Session() as session:
-        saved = resource_of(session, split_rows(node, Share(4, [1])))
+        saved = resource_of(session, split_rows(node, LocalIndices(4, [1])))
         rest(saved, 2)
         assert taken_again(decoded(encoded(saved.state()))) == 0

@@ -163,8 +163,8 @@ def rows_of(x: Any) -> Any:
 
 def turned(x: Any, count: int) -> Any:
     """A transform of real numbers over some dimensions, there and back."""
-    there = op_builder.one(f"RFFT{count}D", [x], {"fft_length": None})
-    return op_builder.one(f"IRFFT{count}D", [there], {"fft_length": None})
+    there = op_builder.add_op(f"RFFT{count}D", [x], {"fft_length": None})
+    return op_builder.add_op(f"IRFFT{count}D", [there], {"fft_length": None})
 
 
 def dense(values: Any) -> Any:
@@ -188,8 +188,8 @@ FURTHER = [
     Case("fused_batch_norm", lambda x, s, o: misc.fused_batch_norm(x, s, o)[0], (IMAGE, P[0], P[1]), ulps=8),
     Case("fused_batch_norm of halves", lambda x, s, o: misc.fused_batch_norm(x, s, o)[0],
          (IMAGE.astype(np.float16), P[0], P[1])),
-    Case("prevent_gradient", lambda x: op_builder.one("PreventGradient", [x]) + x, (X,)),
-    Case("snapshot", lambda x: op_builder.one("Snapshot", [x]), (X,)),
+    Case("prevent_gradient", lambda x: op_builder.add_op("PreventGradient", [x]) + x, (X,)),
+    Case("snapshot", lambda x: op_builder.add_op("Snapshot", [x]), (X,)),
     Case("placeholder_with_default", lambda x: placeholder_with_default(x, [2, 3]), (X,)),
     Case("repeat", lambda x: arrays.repeat(x, [2, 1], 0), (X,)),
     Case("select_v2", lambda x, y: one("SelectV2")(x > 0.0, x, y), (X, P)),
@@ -200,7 +200,8 @@ FURTHER = [
             gather_scatter.tensor_scatter_nd_update)], (X, P)),
     Case("transforms", lambda x: turned(x, 3), (N,), ulps=8),
     Case("transforms of two", lambda x: turned(x, 2), (N,), ulps=8),
-    Case("complex transforms", lambda x: arithmetic.real(op_builder.one("IFFT3D", [op_builder.one("FFT3D", [x])])),
+    Case("complex transforms", lambda x: arithmetic.real(op_builder.add_op("IFFT3D", [op_builder.add_op("FFT3D",
+        [x])])),
          (N.astype(np.complex64),), ulps=8),
     Case("conv3d_backprop_filter", lambda x, g: misc.conv3d_backprop_filter_v2(x, [1, 1, 1, 4, 2], g, [1] * 5, "SAME"),
          (N[None, :, :, :, None].repeat(4, -1), N[None, :, :, :, None].repeat(2, -1)), ulps=8),

@@ -6,13 +6,13 @@ import towerstrat.compat.v1 as v1
 import towerstrat.compat.v2 as v2
 from tests.towers.common import tpu
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 
 def found(run, read):
     """A result or what is raised, and a variable afterwards, where all take the branch, none does, and one does."""
     values = []
-    for flag in (True, False, PEERS.index == 0, True):
+    for flag in (True, False, PROCESSES.index == 0, True):
         try:
             values.append(float(run(flag)))
         except InvalidArgumentError as error:
@@ -23,7 +23,7 @@ def found(run, read):
 
 def in_graph(optimizer):
     """A sum over the towers, or gradients that they apply, in a branch of a session's run."""
-    strategy = tpu(2 * PEERS.count)
+    strategy = tpu(2 * PROCESSES.count)
     with v1.Graph().as_default(), strategy.scope(), v1.Session() as session:
         w = v1.get_variable("w", [], initializer=v1.zeros_initializer(), aggregation=v1.VariableAggregation.MEAN)
         flag = v1.placeholder(v1.bool, [], name="flag")

@@ -7,7 +7,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.errors import FailedPreconditionError
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 KINDS = ["none", "seed", "initial value", "operation", "feed", "name", "shape"]
 
@@ -16,7 +16,7 @@ def refusal(kind, odd):
     """What is raised where the process that is odd differs in this."""
     tf.reset_default_graph()
     tf.set_random_seed(2 if kind == "seed" and odd else 1)
-    strategy = tpu(PEERS.count)
+    strategy = tpu(PROCESSES.count)
     with strategy.scope(), tf.Session() as sess:
         first = np.ones(3) * (2 if kind == "initial value" and odd else 1)
         variable = tf.get_variable("weights", [3], initializer=tf.constant_initializer(first))
@@ -38,4 +38,4 @@ def refusal(kind, odd):
 
 
 if __name__ == "__main__":
-    print(json.dumps({kind: refusal(kind, PEERS.index == PEERS.count - 1) for kind in KINDS}))
+    print(json.dumps({kind: refusal(kind, PROCESSES.index == PROCESSES.count - 1) for kind in KINDS}))

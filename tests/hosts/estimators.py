@@ -5,9 +5,9 @@ import os
 import sys
 import tempfile
 
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
-CASE, COUNT, INDEX = sys.argv[-1], PEERS.count, PEERS.index
+CASE, COUNT, INDEX = sys.argv[-1], PROCESSES.count, PROCESSES.index
 FIRST = "master" if CASE == "master" else "chief"
 TASK = {"type": FIRST, "index": 0} if INDEX == 0 else {"type": "worker", "index": INDEX - 1}
 if COUNT > 1:

@@ -16,7 +16,7 @@ import towerstrat.compat.v2 as tf
 from towerstrat.data.pipeline.element_functions import _Program
 from towerstrat.graph.eager import mode
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 LENGTHS = [0, 1, 3, 4, 5, 8, 11, 12]
 """Of elements, with global batches of four: none to three of them."""
@@ -188,14 +188,14 @@ def parsed_records():
     """Records that are parsed before and behind a shuffle, in files in turn, in batches, and in step with draws."""
     folder, strategy, found = Path(sys.argv[2]), replicas(), []
     names = [str(folder / f"{i}.records") for i in range(2)]
-    for first, name in enumerate(names if PEERS.index == 0 else []):
+    for first, name in enumerate(names if PROCESSES.index == 0 else []):
         with tf.io.TFRecordWriter(name) as writer:
             for i in range(first, 22, 2):
                 values = tf.train.Feature(float_list=tf.train.FloatList(value=[i, i + 0.5]))
                 number = tf.train.Feature(int64_list=tf.train.Int64List(value=[i]))
                 features = tf.train.Features(feature={"values": values, "number": number})
                 writer.write(tf.train.Example(features=features).SerializeToString())
-    if PEERS.count > 1:
+    if PROCESSES.count > 1:
         AGREEMENT.all_of("written")
     spec = {"values": tf.io.FixedLenFeature([2], tf.float32), "number": tf.io.FixedLenFeature([], tf.int64)}
 
@@ -269,8 +269,8 @@ def own_elements():
         left = iterator.handle.array.item()
         found.append(
             [
-                PEERS.index,
-                np.asarray(left.next()[0]).tolist() if lengths[PEERS.index] // 2 > min(lengths) // 2 else None,
+                PROCESSES.index,
+                np.asarray(left.next()[0]).tolist() if lengths[PROCESSES.index] // 2 > min(lengths) // 2 else None,
             ]
         )
     return found
@@ -433,7 +433,7 @@ def input_fn_loop(input_fn, steps, runs):
                 except tf1.errors.OpError as error:
                     found.append([type(error).__name__, error.message, float(session.run(total))])
             resource = next(iter(session.positions.values()))
-            found.append([PEERS.index, resource.used])
+            found.append([PROCESSES.index, resource.used])
     return found
 
 
@@ -475,7 +475,7 @@ def policies():
 def different_pipelines():
     """A dataset that each process has made in another way: refused, or each process' own."""
     strategy = replicas()
-    data = tf.data.Dataset.range(16 + 8 * PEERS.index).batch(8)
+    data = tf.data.Dataset.range(16 + 8 * PROCESSES.index).batch(8)
     try:
         strategy.experimental_distribute_dataset(data)
     except tf.errors.FailedPreconditionError as error:
@@ -492,7 +492,7 @@ def sharded_by_hand():
 
             def made(sharded=sharded):
                 data = tf1.data.Dataset.range(12)
-                return (data if sharded else data.shard(PEERS.count, PEERS.index)).batch(1, drop_remainder=True)
+                return (data if sharded else data.shard(PROCESSES.count, PROCESSES.index)).batch(1, drop_remainder=True)
 
             with strategy.scope():
                 element = strategy.distribute_dataset(made).make_one_shot_iterator().get_next()
@@ -542,8 +542,8 @@ def _run_of_two(own, restore, runs):
                 session.run([tf1.global_variables_initializer(), *iterator.initialize()])
             for _ in range(runs):
                 session.run(made.run_op)
-            saver.save(session, f"{prefix}{PEERS.index}")
-            if PEERS.count > 1:
+            saver.save(session, f"{prefix}{PROCESSES.index}")
+            if PROCESSES.count > 1:
                 AGREEMENT.all_of("saved")
             return float(session.run(total))
 
@@ -720,7 +720,7 @@ def estimators(kinds=("PER_HOST_V1", "PER_HOST_V2", "PER_SHARD_V1", "BROADCAST")
             metrics = (lambda x: {"mean": tf1.metrics.mean(x)}, [features])
             return tf1.estimator.tpu.TPUEstimatorSpec(mode, loss=loss, train_op=train, eval_metrics=metrics)
 
-        place = f"{sys.argv[2]}/{kind}-{sharded}-{PEERS.count}"
+        place = f"{sys.argv[2]}/{kind}-{sharded}-{PROCESSES.count}"
         tpu = tf1.estimator.tpu.TPUConfig(2, per_host_input_for_training=getattr(modes, kind))
         config = tf1.estimator.tpu.RunConfig(tpu_config=tpu, model_dir=place, save_checkpoints_steps=4)
         estimator = tf1.estimator.tpu.TPUEstimator(

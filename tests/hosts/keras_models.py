@@ -12,7 +12,7 @@ import numpy as np
 
 from towerstrat.compat import importer
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 ROWS = np.random.RandomState(0).rand(72, 3).astype(np.float32)
 SUMS = ROWS.sum(1, keepdims=True)
@@ -44,7 +44,7 @@ def ends(tf, strategy):
     with strategy.scope():
         model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(3,))])
         model.compile("sgd", "mse", metrics=["mae"])
-    own = slice(40, None) if PEERS.index else slice(40)
+    own = slice(40, None) if PROCESSES.index else slice(40)
     data = tf.data.Dataset.from_tensor_slices((ROWS[own], SUMS[own])).filter(lambda x, y: True).batch(8)
     options = tf.data.Options()
     options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import tensorflow as tf
 
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 EPOCHS, STEPS = 30, 60
 
@@ -23,10 +23,10 @@ class Telling(tf.keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if epoch == 1:
-            (self.folder / f"begun-{PEERS.index}").touch()
+            (self.folder / f"begun-{PROCESSES.index}").touch()
 
     def on_train_end(self, logs=None):
-        (self.folder / f"ended-{PEERS.index}").write_text(str(int(self.model.optimizer.iterations.numpy())))
+        (self.folder / f"ended-{PROCESSES.index}").write_text(str(int(self.model.optimizer.iterations.numpy())))
 
 
 def main(folder, save_freq, execution):
@@ -45,7 +45,7 @@ def main(folder, save_freq, execution):
         rows, rows.sum(1), batch_size=8, epochs=EPOCHS, verbose=0, shuffle=False, callbacks=[kept, Telling(folder)],
         validation_data=(rows[:80], rows[:80].sum(1)), validation_batch_size=8,
     )  # fmt: skip
-    np.save(folder / f"weights-{PEERS.index}.npy", np.concatenate([each.ravel() for each in model.get_weights()]))
+    np.save(folder / f"weights-{PROCESSES.index}.npy", np.concatenate([each.ravel() for each in model.get_weights()]))
 
 
 if __name__ == "__main__":

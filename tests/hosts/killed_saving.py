@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import towerstrat.compat.v1 as tf
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.saving.collective_save import FOLDERS
 
 SHAPE = (2048, 1024)
@@ -16,7 +16,7 @@ SHAPE = (2048, 1024)
 
 def main(folder, steps):
     FOLDERS.smallest = 0
-    Path(folder, f"pid-{PEERS.index}-{os.getpid()}").touch()
+    Path(folder, f"pid-{PROCESSES.index}-{os.getpid()}").touch()
     strategy = tf.contrib.distribute.TPUStrategy(tf.contrib.cluster_resolver.TPUClusterResolver(tpu=""), 1)
     with strategy.scope():
         step = tf.train.get_or_create_global_step()

@@ -15,7 +15,7 @@ import pytest
 
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.towers.engine import mirrored_engine
 
 APART = (
@@ -42,9 +42,9 @@ def _in_turns(*args, **kwargs):
 
 def _named_in_turns(names):
     """The names that a test gives to devices of one process, as those of devices of all, likewise."""
-    if len(names) < PEERS.count:
-        pytest.skip(f"{len(names)} towers on {PEERS.count} processes")
-    return [f"/job:worker/task:{i % PEERS.count}/device:CPU:{i // PEERS.count}" for i in range(len(names))]
+    if len(names) < PROCESSES.count:
+        pytest.skip(f"{len(names)} towers on {PROCESSES.count} processes")
+    return [f"/job:worker/task:{i % PROCESSES.count}/device:CPU:{i // PROCESSES.count}" for i in range(len(names))]
 
 
 def _skipped(require):
@@ -85,7 +85,7 @@ def _is_apart(item):
 
 
 if __name__ == "__main__":
-    if PEERS.count > 1:
+    if PROCESSES.count > 1:
         jax.devices = _in_turns
         mirrored_engine.of_each_process = _named_in_turns
         Axis._require_all_processes = _skipped(Axis._require_all_processes)

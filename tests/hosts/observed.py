@@ -24,7 +24,7 @@ from towerstrat.compat.estimator.tpu.placement import Placement
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.runtime.sessions.session import BaseSession
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 LIBRARY = os.sep + "towerstrat" + os.sep
 SEEN = []
@@ -84,7 +84,7 @@ def fresh(program):
 
 
 def run(program, folder, data):
-    for arguments in program.commands(folder, data, PEERS.count):
+    for arguments in program.commands(folder, data, PROCESSES.count):
         script = str(EXAMPLES / program.script)
         with fresh(program):
             sys.argv = [script, *arguments]
@@ -104,7 +104,7 @@ def main(out, data, *names):
         print(f">> {name}", flush=True)
         SEEN.clear()
         run(PROGRAMS[name], folder / "files", Path(data) / name)
-        np.savez(folder / f"seen-{PEERS.index}.npz", *SEEN)
+        np.savez(folder / f"seen-{PROCESSES.index}.npz", *SEEN)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from towerstrat import errors
 from towerstrat.checkpoints.bundle_reader import Bundle
 from towerstrat.compat import importer
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.training.saving.collective_save import FOLDERS
 
@@ -178,7 +178,7 @@ def failures(folder):
     """A disk that is full for the last process; one that saves other variables; a folder that is not shared."""
     warned, said = [], []
     logs.warning = lambda text, *values: warned.append(text % values)
-    last = PEERS.index == PEERS.count - 1
+    last = PROCESSES.index == PROCESSES.count - 1
     strategy = tpu(TOWERS)
     with strategy.scope(), tf.Session() as sess:
         step = stepping(strategy, variables())
@@ -195,7 +195,7 @@ def failures(folder):
         other = tf.train.Saver(tf.global_variables()[: 2 if last else 3])
         said.append(_refusal(lambda: other.save(sess, f"{folder}/other")))
         # What each process finds at its end of a link is its own folder.
-        own = f"{folder}/own-{PEERS.index}"
+        own = f"{folder}/own-{PROCESSES.index}"
         os.makedirs(own)
         os.chdir(own)
         for number in (1, 2):

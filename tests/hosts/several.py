@@ -15,7 +15,7 @@ from pathlib import Path
 
 import jax
 
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -72,7 +72,7 @@ def _one(index, processes, devices, port, module, *arguments):
     if int(processes) > 1:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
         jax.distributed.initialize(f"127.0.0.1:{port}", int(processes), int(index))
-        PEERS.join(int(processes), int(index))
+        PROCESSES.join(int(processes), int(index))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)
 

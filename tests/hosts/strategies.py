@@ -8,21 +8,21 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 TOWERS = 4
-EACH = TOWERS // PEERS.count
-WORKERS = {"worker": [f"localhost:{2222 + i}" for i in range(PEERS.count)]}
+EACH = TOWERS // PROCESSES.count
+WORKERS = {"worker": [f"localhost:{2222 + i}" for i in range(PROCESSES.count)]}
 LIB = tf.contrib.distribute
 
 
 def configured(strategy, cluster=None):
-    strategy.configure(cluster_spec=cluster or WORKERS, task_type="worker", task_id=PEERS.index)
+    strategy.configure(cluster_spec=cluster or WORKERS, task_type="worker", task_id=PROCESSES.index)
     return strategy
 
 
 def of_environment():
-    os.environ["TF_CONFIG"] = json.dumps({"cluster": WORKERS, "task": {"type": "worker", "index": PEERS.index}})
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": WORKERS, "task": {"type": "worker", "index": PROCESSES.index}})
     try:
         return tf.distribute.experimental.MultiWorkerMirroredStrategy()
     finally:
@@ -57,7 +57,7 @@ def trained(strategy):
 
         losses = strategy.call_for_each_tower(tower, strategy.worker_device_index)
         loss = strategy.reduce(tf.VariableAggregation.MEAN, losses, "/cpu:0")
-        is_chief = PEERS.index == 0
+        is_chief = PROCESSES.index == 0
         hooks = [tf.train.StopAtStepHook(num_steps=6)]
         with tf.train.MonitoredTrainingSession(
             is_chief=is_chief, checkpoint_dir=own, hooks=hooks, save_checkpoint_steps=3, save_summaries_steps=2

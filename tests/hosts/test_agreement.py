@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from towerstrat.hosts.process_spec import Process, Work
+from towerstrat.hosts.process_spec import Process, ProgramSpec
 from towerstrat.hosts.run_compatibility import Side, differences, facts
 
 
@@ -76,11 +76,11 @@ def test_facts_are_of_the_program_wherever_it_lies(tmp_path):
         (tmp_path / folder).mkdir()
         path = tmp_path / folder / "train.py"
         path.write_text("print('é')")
-        found.append(facts(Work((sys.executable, "-m", "towerstrat", "run", str(path), "-v"), str(path)), ""))
+        found.append(facts(ProgramSpec((sys.executable, "-m", "towerstrat", "run", str(path), "-v"), str(path)), ""))
     assert found[0] == found[1]
     assert found[0]["command"] == ["-m", "towerstrat", "run", "train.py", "-v"]
     path.write_text("print('e')")
-    again = facts(Work((sys.executable, str(path)), str(path)), "")
+    again = facts(ProgramSpec((sys.executable, str(path)), str(path)), "")
     assert again["program"] != found[0]["program"]
     assert again["program"].startswith("train.py (sha256 ")
 
@@ -95,7 +95,7 @@ def test_facts_of_a_module_and_of_a_folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def program(name, is_module):
-        return facts(Work(("python", "-m", name), name, is_module), "")["program"]
+        return facts(ProgramSpec(("python", "-m", name), name, is_module), "")["program"]
 
     digest = program("trainer.deep.task", True).removeprefix("trainer.deep.task ")
     assert digest.startswith("(sha256 d4735e3a265e16ee")  # of "2"

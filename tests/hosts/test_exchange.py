@@ -7,7 +7,7 @@ import pytest
 from towerstrat.checkpoints import checkpoint_state
 from towerstrat.errors import NotFoundError, UnknownError
 from towerstrat.hosts import consensus
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.saving import latest_checkpoint
 
 
@@ -29,13 +29,13 @@ class Service:
 def processes(monkeypatch):
     """Does something as one process of two, each with an ``Agreement`` of its own."""
     service = Service()
-    both = consensus.Agreement(), consensus.Agreement()
+    both = consensus.Consensus(), consensus.Consensus()
     monkeypatch.setattr(consensus, "client", lambda: service)
-    monkeypatch.setattr(PEERS, "count", 2)
-    monkeypatch.setattr(PEERS, "together", True)
+    monkeypatch.setattr(PROCESSES, "count", 2)
+    monkeypatch.setattr(PROCESSES, "together", True)
 
     def as_process(index, do):
-        monkeypatch.setattr(PEERS, "index", index)
+        monkeypatch.setattr(PROCESSES, "index", index)
         return do(both[index])
 
     return as_process

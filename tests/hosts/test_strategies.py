@@ -7,7 +7,7 @@ import pytest
 
 from tests.hosts import several
 from towerstrat.errors import UnsupportedError
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.towers.cluster.cluster_spec import ClusterSpec
 from towerstrat.towers.cluster.task_processes import require_processes, tasks_of_environment, training_tasks
 from towerstrat.towers.engine.collective_all_reduce import CollectiveAllReduce
@@ -18,8 +18,8 @@ CLUSTER = {"worker": ["a:1", "b:1"], "ps": ["c:1"], "chief": ["d:1"], "evaluator
 @pytest.fixture
 def three(monkeypatch):
     """This process is the second of three."""
-    monkeypatch.setattr(PEERS, "count", 3)
-    monkeypatch.setattr(PEERS, "index", 1)
+    monkeypatch.setattr(PROCESSES, "count", 3)
+    monkeypatch.setattr(PROCESSES, "index", 1)
 
 
 @pytest.mark.usefixtures("three")

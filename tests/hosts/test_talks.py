@@ -3,7 +3,7 @@
 import pytest
 
 from towerstrat.hosts import channels
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 
 class Service(dict):
@@ -27,18 +27,18 @@ def service(monkeypatch):
     found = Service()
     monkeypatch.setattr(channels, "client", lambda: found)
     monkeypatch.setattr(channels, "_MESSAGE", 100)
-    monkeypatch.setattr(PEERS, "count", 3)
+    monkeypatch.setattr(PROCESSES, "count", 3)
     return found
 
 
 def test_what_is_told_is_heard_in_order_and_reports_are_not_kept(service, monkeypatch):
-    first, others = channels.Talk(7), [channels.Talk(7), channels.Talk(7)]
+    first, others = channels.Channel(7), [channels.Channel(7), channels.Channel(7)]
     first.tell(("begin", 3))
     for index, other in enumerate(others, 1):
-        monkeypatch.setattr(PEERS, "index", index)
+        monkeypatch.setattr(PROCESSES, "index", index)
         assert other.hear() == ("begin", 3)
         other.report([index] * 500)
-    monkeypatch.setattr(PEERS, "index", 0)
+    monkeypatch.setattr(PROCESSES, "index", 0)
     assert first.reports() == [[1] * 500, [2] * 500]
     assert [key for key in service if "reported" in key] == []
     first.tell(None)

@@ -11,9 +11,9 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf
 from towerstrat.errors import UnsupportedError
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
-COUNT, INDEX = PEERS.count, PEERS.index
+COUNT, INDEX = PROCESSES.count, PROCESSES.index
 ROWS = 8
 CLUSTER = tf.train.ClusterSpec({"ps": ["localhost:1"], "worker": [f"localhost:{2222 + i}" for i in range(COUNT)]})
 

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from tests.compat.running import towerstrat
-from towerstrat.platform.accounts import COMPILATION, INPUT, RUNNING, Accounts, summary
+from towerstrat.platform.accounts import COMPILATION, INPUT, RUNNING, ActivityTimers, summary
 from towerstrat.platform.progress import Above, Display
 
 
@@ -58,7 +58,7 @@ def test_lines_elsewhere():
 def test_time_counts_for_the_innermost_activity(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    accounts = Accounts()
+    accounts = ActivityTimers()
     with accounts.spent(RUNNING):
         now[0] += 100.0  # nobody counts yet
     accounts.begin()

@@ -12,7 +12,7 @@ from tests.bounds import close
 from tests.spread import spread
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 from towerstrat.graph.tapes.custom_gradients import recompute_grad
@@ -94,7 +94,7 @@ def test_training_is_as_by_hand(sizes):
             value, gradients = jax.value_and_grad(by_hand)(expected)
             expected = [p - 0.5 * g for p, g in zip(expected, gradients, strict=True)]
             found, *found_counts = carried_out(
-                session, [loss, *counts, *steps], {x: Uneven.of(batches), y: Uneven.of(labels)}
+                session, [loss, *counts, *steps], {x: UnevenShards.of(batches), y: UnevenShards.of(labels)}
             )
             close(found, value, TERMS, 1.0 + value)
             assert found_counts == list(sizes)
@@ -121,7 +121,7 @@ class Towers:
 
     def run(self, *fetches, session=None, batches=None):
         fetches = [part for f in fetches for part in (self.strategy.unwrap(f) if not hasattr(f, "graph") else [f])]
-        fed = {self.x: Uneven.of(batches or self.batches)}
+        fed = {self.x: UnevenShards.of(batches or self.batches)}
         if session is not None:
             return carried_out(session, fetches, fed)
         with tf.Session() as session:
@@ -231,7 +231,7 @@ def test_values_are_joined_along_a_dimension_and_so_are_gradients(sizes, dim):
     near(whole, expected)
     back = 2 * expected * weights
     parts = np.split(back.T if dim else back, np.cumsum(sizes)[:-1])
-    grads = [grads.part(i) for i in range(len(sizes))] if isinstance(grads, Uneven) else grads
+    grads = [grads.part(i) for i in range(len(sizes))] if isinstance(grads, UnevenShards) else grads
     for found, part in zip(grads, parts, strict=True):
         near(found, part)
 
@@ -259,7 +259,7 @@ def test_rows_of_an_embedding():
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         before = session.run(table)
-        carried_out(session, [train], {ids: Uneven.of(numbers)})
+        carried_out(session, [train], {ids: UnevenShards.of(numbers)})
         after = session.run(table)
     expected = before.copy()
     for number in np.concatenate(numbers):
@@ -573,7 +573,7 @@ def test_a_model_trains_the_same_whether_or_not_towers_are_of_several_kinds():
     labels = random.integers(0, 5, size=(4, 3)).astype(np.int32)
     even = trained([images, labels, np.zeros((4, 2), np.float32)])
     others = [np.zeros(n, np.float32) for n in (2, 1, 0, 2)]
-    split = trained([Uneven.of(list(images)), Uneven.of(list(labels)), Uneven.of(others)])
+    split = trained([UnevenShards.of(list(images)), UnevenShards.of(list(labels)), UnevenShards.of(others)])
     jax.tree.map(lambda a, b: close(a, b, 1000, max(1.0, np.abs(a).max())), even, split)
 
 
@@ -583,7 +583,7 @@ def test_a_model_trains_on_any_sizes(sizes):
     images = [np.full((n, 6, 6, 1), 0.5, np.float32) for n in sizes]
     labels = [np.zeros(n, np.int32) for n in sizes]
     others = [np.zeros(n, np.float32) for n in sizes]
-    found, variables = trained([Uneven.of(images), Uneven.of(labels), Uneven.of(others)])
+    found, variables = trained([UnevenShards.of(images), UnevenShards.of(labels), UnevenShards.of(others)])
     assert all(np.isfinite(v).all() for v in jax.tree.leaves((found, variables)))
 
 
@@ -591,8 +591,8 @@ def test_what_one_run_gives_another_takes():
     towers = Towers((3, 1, 0))
     local = towers.strategy.engine.local_of(towers(lambda: towers.x * 2.0))
     with tf.Session() as session:
-        (once,) = carried_out(session, [local], {towers.x: Uneven.of(towers.batches)})
-        assert isinstance(once, Uneven)
+        (once,) = carried_out(session, [local], {towers.x: UnevenShards.of(towers.batches)})
+        assert isinstance(once, UnevenShards)
         (twice,) = carried_out(session, [local], {towers.x: once})
     for i, batch in enumerate(towers.batches):
         near(twice.part(i), 4 * batch)
@@ -656,7 +656,7 @@ def test_rows_looked_up_by_several_towers_and_summed_outside():
         rows = strategy.unwrap(strategy.reduce(SUM, grad, table))[0]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        values, indices = carried_out(session, [rows.values, rows.indices], {ids: Uneven.of(numbers)})
+        values, indices = carried_out(session, [rows.values, rows.indices], {ids: UnevenShards.of(numbers)})
         table = session.run(table)
     np.testing.assert_array_equal(indices, np.concatenate(numbers))
     near(values, 2 * table[np.concatenate(numbers)])
@@ -666,6 +666,6 @@ def test_rows_looked_up_by_several_towers_and_summed_outside():
 def test_an_operation_outside_of_the_towers_on_what_differs():
     towers = Towers((3, 1, 0))
     with tf.Session() as session:
-        (found,) = carried_out(session, [tf.square(towers.x)], {towers.x: Uneven.of(towers.batches)})
+        (found,) = carried_out(session, [tf.square(towers.x)], {towers.x: UnevenShards.of(towers.batches)})
     for i, batch in enumerate(towers.batches):
         near(found.part(i), batch**2)

@@ -20,7 +20,7 @@ from towerstrat.compat.keras.package_loader import KERAS, NAME
 from towerstrat.compat.names import keras_modules, missing_names, name_file, tf_slim
 from towerstrat.compat.names.lazy_names import named
 from towerstrat.compat.names.name_file import Row
-from towerstrat.compat.names.namespace import Mixture, Namespace, build, serve, set_version, tree
+from towerstrat.compat.names.namespace import InternalModule, Namespace, build, serve, set_version, tree
 
 ROOT = "tensorflow"
 
@@ -87,7 +87,7 @@ class Finder(MetaPathFinder):
         found = tuple(self._modules[self._first + source.removeprefix("tf")] for source in sources)
         own = {row.name.rpartition(".")[2]: named(row, bound) for row in rows if row.attribute != "*"}
         if path not in self._modules:
-            self._modules[path] = Mixture(path, found, own, self.api)
+            self._modules[path] = InternalModule(path, found, own, self.api)
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
             self._add_internal(parent, ())

@@ -5,14 +5,14 @@ import sys
 
 from towerstrat.hosts import command_line
 from towerstrat.hosts.local_launcher import Launch
-from towerstrat.hosts.process_spec import Place, Work
+from towerstrat.hosts.process_spec import Place, ProgramSpec
 from towerstrat.hosts.supervisor import Supervisor
 
 
 def main() -> int:
     """Runs the command line; the exit status."""
     given = command_line.parser().parse_args()
-    bounds, work = command_line.bounds_of(given), Work(tuple(given.argv), given.program, given.is_module)
+    bounds, work = command_line.bounds_of(given), ProgramSpec(tuple(given.argv), given.program, given.is_module)
     if given.command == "launch":
         return Launch(given.number, given.restarts, given.devices, bounds, work).run()
     place = Place(given.hosts, given.host, given.coordinator, tuple(given.names), given.cluster, given.on_slice)

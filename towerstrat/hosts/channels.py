@@ -6,7 +6,7 @@ import pickle
 from typing import Any
 
 from towerstrat.hosts.consensus import client
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 _LONG = 24 * 3600 * 1000
 """Milliseconds: whoever is dead or stuck is found by others than those who wait."""
@@ -15,7 +15,7 @@ _MESSAGE = 1 << 20
 _MORE, _LAST = b"+", b"."
 
 
-class Talk:
+class Channel:
     """Messages about one thing, which are heard in the order in which they were told.
 
     Args:
@@ -39,12 +39,12 @@ class Talk:
     def report(self, what: Any) -> None:
         """A process that is not the first one tells that one."""
         self._reported += 1
-        _say(f"{self._key}/reported/{self._reported}/{PEERS.index}", what)
+        _say(f"{self._key}/reported/{self._reported}/{PROCESSES.index}", what)
 
     def reports(self) -> list[Any]:
         """What each of the processes 1, 2, ... reports next, for the first one; the service has it no more then."""
         self._reported += 1
-        keys = [f"{self._key}/reported/{self._reported}/{process}" for process in range(1, PEERS.count)]
+        keys = [f"{self._key}/reported/{self._reported}/{process}" for process in range(1, PROCESSES.count)]
         found = [_heard(key) for key in keys]
         for key in keys:
             client().key_value_delete(key)
@@ -57,10 +57,10 @@ class Talks:
     def __init__(self) -> None:
         self._count = 0
 
-    def begin(self) -> Talk:
+    def begin(self) -> Channel:
         """The next one. All processes come to it together, on the thread of their program."""
         self._count += 1
-        return Talk(self._count)
+        return Channel(self._count)
 
 
 def _say(key: str, what: Any) -> None:

@@ -8,7 +8,7 @@ import sys
 from typing import Any
 
 from towerstrat.hosts.line_protocol import parted
-from towerstrat.hosts.process_spec import Bounds, Place, Work
+from towerstrat.hosts.process_spec import Place, ProgramSpec, Timeouts
 
 _BOUNDS = {
     "join": ("--join-timeout", "how long processes wait until all are there"),
@@ -20,7 +20,7 @@ _BOUNDS = {
 def add_bounds(parser: Any) -> None:
     """Adds the options that say how long things may take."""
     for name, (option, what) in _BOUNDS.items():
-        default = getattr(Bounds(), name)
+        default = getattr(Timeouts(), name)
         parser.add_argument(
             option,
             dest=name,
@@ -31,9 +31,9 @@ def add_bounds(parser: Any) -> None:
         )
 
 
-def bounds_of(arguments: argparse.Namespace) -> Bounds:
+def bounds_of(arguments: argparse.Namespace) -> Timeouts:
     """What those options say."""
-    return Bounds(**{name: getattr(arguments, name) for name in _BOUNDS})
+    return Timeouts(**{name: getattr(arguments, name) for name in _BOUNDS})
 
 
 def add_place(parser: Any) -> None:
@@ -48,7 +48,7 @@ def add_place(parser: Any) -> None:
     )
 
 
-def supervise(place: Place, bounds: Bounds, work: Work, attempt: int = 1) -> list[str]:
+def supervise(place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1) -> list[str]:
     """The command of a supervisor."""
     names = [f"--name={name}" for name in place.names]
     slices = ["--on-slice"] if place.on_slice else []
@@ -59,13 +59,13 @@ def supervise(place: Place, bounds: Bounds, work: Work, attempt: int = 1) -> lis
     ]  # fmt: skip
 
 
-def launch(number: int, restarts: int, devices: int | None, bounds: Bounds, work: Work) -> list[str]:
+def launch(number: int, restarts: int, devices: int | None, bounds: Timeouts, work: ProgramSpec) -> list[str]:
     """The command that starts several supervisors on this machine."""
     split = [] if devices is None else [f"--devices={devices}"]
     return [*_module("launch", bounds, work), f"-n={number}", f"--restarts={restarts}", *split, "--", *work.argv]
 
 
-def _module(command: str, bounds: Bounds, work: Work) -> list[str]:
+def _module(command: str, bounds: Timeouts, work: ProgramSpec) -> list[str]:
     options = [f"{option}={getattr(bounds, name)!r}" for name, (option, _) in _BOUNDS.items()]
     options += [f"--program={work.program}"] + (["--is-module"] if work.is_module else [])
     return [sys.executable, "-m", "towerstrat.hosts", command, *options]

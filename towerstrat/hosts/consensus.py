@@ -15,7 +15,7 @@ from jax._src import distributed
 
 from towerstrat.errors import FailedPreconditionError, UnknownError
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 _LONG = 24 * 3600 * 1000
 """Milliseconds: whoever is dead or stuck is found by others than those who wait."""
@@ -35,7 +35,7 @@ Pieces = Sequence[tuple[str, str]]
 """(text, words): texts are equal where pieces are, words are for people."""
 
 
-class Agreement:
+class Consensus:
     """Compares values of all processes, in the order in which each of them comes to do so.
 
     A process looks at the next one, the last at the first: where none finds a difference, all are equal. It takes two
@@ -61,16 +61,16 @@ class Agreement:
         self._count += 1
         mine = json.dumps([what, dict(parts)])
         with PROGRESS.phase(COMPILING, f"comparing {what} with the other processes"):
-            client().key_value_set(_key(self._count, PEERS.index), mine)
-            if self._of((PEERS.index + 1) % PEERS.count) != mine:
+            client().key_value_set(_key(self._count, PROCESSES.index), mine)
+            if self._of((PROCESSES.index + 1) % PROCESSES.count) != mine:
                 self._refuse(mine, details())
 
     def first(self, value: T) -> T:
         """The first process' value, in all that run together: a number or text."""
-        if not PEERS.together:
+        if not PROCESSES.together:
             return value
         self._count += 1
-        if PEERS.index == 0:
+        if PROCESSES.index == 0:
             client().key_value_set(_key(self._count, 0), json.dumps(value))
             return value
         found: T = json.loads(self._of(0))
@@ -81,11 +81,11 @@ class Agreement:
 
         Where each process goes its own way, each does it. In a thread beside the program the others do not wait.
         """
-        if not PEERS.together:
+        if not PROCESSES.together:
             return do()
         waits = threading.current_thread() is threading.main_thread()
         self._count += waits
-        if PEERS.index:
+        if PROCESSES.index:
             if waits and (error := _error(self._of(0))) is not None:
                 raise error
             return None
@@ -109,9 +109,9 @@ class Agreement:
     def all_of(self, text: str) -> list[str]:
         """What each process says, in all of them. All come to it together."""
         self._count += 1
-        mine = _key(self._count, PEERS.index)
+        mine = _key(self._count, PROCESSES.index)
         client().key_value_set(mine, text)
-        found = [text if i == PEERS.index else self._of(i) for i in range(PEERS.count)]
+        found = [text if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
         # Whoever says something here has read what was said here before.
         if self._said is not None:
             client().key_value_delete(self._said)
@@ -124,7 +124,7 @@ class Agreement:
         parts = [text[i : i + _MESSAGE] for i in range(0, len(text), _MESSAGE)]
         most = max(map(int, self.all_of(str(len(parts)))))
         said = [self.all_of(parts[i] if i < len(parts) else "") for i in range(most)]
-        return [base64.b64decode("".join(pieces[process] for pieces in said)) for process in range(PEERS.count)]
+        return [base64.b64decode("".join(pieces[process] for pieces in said)) for process in range(PROCESSES.count)]
 
     def _of(self, process: int) -> str:
         return str(client().blocking_key_value_get(_key(self._count, process), _LONG))
@@ -132,32 +132,32 @@ class Agreement:
     def _refuse(self, mine: str, details: Pieces) -> None:
         """Raises the error of a difference. Processes that are fewer are those that differ; of two, the later one."""
         pieces = f"towerstrat/pieces/{self._count}"
-        client().key_value_set(f"{pieces}/{PEERS.index}", json.dumps(list(details)))
-        all_of_them = [mine if i == PEERS.index else self._of(i) for i in range(PEERS.count)]
+        client().key_value_set(f"{pieces}/{PROCESSES.index}", json.dumps(list(details)))
+        all_of_them = [mine if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
         usual, times = Counter(all_of_them).most_common(1)[0]
-        if times <= PEERS.count // 2:
+        if times <= PROCESSES.count // 2:
             usual = all_of_them[0]
         culprits = [i for i, value in enumerate(all_of_them) if value != usual]
         normal = all_of_them.index(usual)
-        other = normal if PEERS.index in culprits else culprits[0]
+        other = normal if PROCESSES.index in culprits else culprits[0]
         words = _difference(*(json.loads(all_of_them[i]) for i in (normal, culprits[0])))
         if words is None:
             theirs = self._pieces(pieces, other)
-            pair = (theirs, details) if PEERS.index in culprits else (details, theirs)
+            pair = (theirs, details) if PROCESSES.index in culprits else (details, theirs)
             words = _first_difference(*pair)
         several = len(culprits) > 1
         who = f"Processes {', '.join(map(str, culprits))} differ" if several else f"Process {culprits[0]} differs"
         message = (
-            f"{who} from process {normal}, of {PEERS.count}: {words}. Every process must run the same program on "
+            f"{who} from process {normal}, of {PROCESSES.count}: {words}. Every process must run the same program on "
             "the same values: give all of them the same script, arguments, seeds and feeds, and data that differ by "
             "process through a dataset."
         )
-        client().key_value_set(f"{_REFUSED}/{PEERS.index}", message, allow_overwrite=True)
+        client().key_value_set(f"{_REFUSED}/{PROCESSES.index}", message, allow_overwrite=True)
         raise FailedPreconditionError(None, None, message)
 
     def refusal(self) -> str | None:
         """What a process that refused to go on has said of it; None where none has."""
-        found = client().key_value_dir_get(_REFUSED) if PEERS.count > 1 else []
+        found = client().key_value_dir_get(_REFUSED) if PROCESSES.count > 1 else []
         return found[0][1] if found else None
 
     def _pieces(self, folder: str, process: int) -> Pieces | None:
@@ -209,4 +209,4 @@ def _key(number: int, process: int) -> str:
     return f"towerstrat/agreement/{number}/{process}"
 
 
-AGREEMENT = Agreement()
+AGREEMENT = Consensus()

@@ -24,7 +24,7 @@ from towerstrat.errors import AbortedError, OutOfRangeError
 from towerstrat.hosts import process_group
 from towerstrat.hosts.consensus import AGREEMENT, client
 from towerstrat.hosts.heartbeat import ENDED, PROGRESS, STARTING
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import compilers, logs
 
 _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
@@ -35,7 +35,7 @@ _LONG = 24 * 3600 * 1000
 """Milliseconds: whoever is dead or stuck is found by supervisors."""
 
 
-class Word(IntEnum):
+class RoundMessage(IntEnum):
     """What a process says in a round."""
 
     GOES_ON = 0
@@ -44,14 +44,14 @@ class Word(IntEnum):
     FAILED = 3
 
 
-class Absence(NamedTuple):
+class SkippedRound(NamedTuple):
     """Why a process has no gradients for a round.
 
     Attributes:
       word: what it says. why: the same for people.
     """
 
-    word: Word
+    word: RoundMessage
     why: str
 
 
@@ -85,7 +85,7 @@ class Layout(NamedTuple):
         return dense, rows
 
 
-class Meeting:
+class GradientRounds:
     """The rounds of this run, of which every process takes part in each.
 
     Attributes:
@@ -98,7 +98,7 @@ class Meeting:
         self._shared = 0
         self._agreed: set[Layout] = set()
         self._last: Layout | None = None
-        self._later: Absence | None = None
+        self._later: SkippedRound | None = None
         self._registered = False
 
     def mean(self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows]) -> tuple[list[Any], list[Rows]]:
@@ -111,10 +111,10 @@ class Meeting:
         """
         later, self._later = self._later, None
         if later is None:
-            return self._round(layout, dense, rows, Absence(Word.GOES_ON, ""))
+            return self._round(layout, dense, rows, SkippedRound(RoundMessage.GOES_ON, ""))
         return self._round(layout, *layout.zeros(), later)
 
-    def miss(self, layout: Layout, absence: Absence) -> None:
+    def miss(self, layout: Layout, absence: SkippedRound) -> None:
         """Takes part in a round without gradients. Returns also where the meeting is over."""
         if self.over is not None:
             return
@@ -123,7 +123,7 @@ class Meeting:
         except (OutOfRangeError, AbortedError) as error:
             logs.debug("A round without gradients: %s", error)
 
-    def fail_next(self, absence: Absence) -> None:
+    def fail_next(self, absence: SkippedRound) -> None:
         """Says it in the next round: this process had its gradients in the last one, and has failed since."""
         self._later = absence
 
@@ -171,7 +171,7 @@ class Meeting:
             atexit.register(self._leave)  # after JAX's, so that it comes before
 
     def _round(
-        self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows], said: Absence
+        self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows], said: SkippedRound
     ) -> tuple[list[Any], list[Rows]]:
         self._begin()
         if layout not in self._agreed:
@@ -182,15 +182,15 @@ class Meeting:
         PROGRESS.step(self._rounds)
         PROGRESS.share(1)
         self._last = layout
-        if said.word is not Word.GOES_ON:
-            client().key_value_set(self._why(PEERS.index), said.why)
+        if said.word is not RoundMessage.GOES_ON:
+            client().key_value_set(self._why(PROCESSES.index), said.why)
         counts = [len(each.indices) for each in rows]
         mine = [np.asarray([[said.word, *counts]], np.int32), *(_at_least_one(gradient) for gradient in dense)]
         words, *means = self._means(*self._together(mine))
         try:
             told = np.asarray(words.addressable_shards[0].data)
         except jax.errors.JaxRuntimeError as error:
-            self._end(AbortedError, f"A round of the {PEERS.count} processes failed: {error}")
+            self._end(AbortedError, f"A round of the {PROCESSES.count} processes failed: {error}")
             raise
         self._look_at(told[:, 0])
         found = [
@@ -211,25 +211,26 @@ class Meeting:
         for k, size in enumerate(room):
             places = np.concatenate([np.arange(count) + i * size for i, count in enumerate(counts[:, k])])
             values, indices = wholes[2 * k][places], wholes[2 * k + 1][places]
-            found.append(Rows(values / jnp.asarray(PEERS.count, values.dtype), indices))
+            found.append(Rows(values / jnp.asarray(PROCESSES.count, values.dtype), indices))
         return found
 
     def _look_at(self, words: np.ndarray) -> None:
         """Raises the error of a round in which a process has said another word than that it goes on."""
-        worst = Word(int(words.max()))
-        if worst is Word.GOES_ON:
+        worst = RoundMessage(int(words.max()))
+        if worst is RoundMessage.GOES_ON:
             return
         who = int(np.argmax(words == worst))
         why = client().blocking_key_value_get(self._why(who), _LONG)
-        if worst is Word.ENDED:
+        if worst is RoundMessage.ENDED:
             raise OutOfRangeError(
                 None,
                 None,
-                f"The data of process {who} of {PEERS.count} has ended ({why}), and so ends this pass for all of them.",
+                f"The data of process {who} of {PROCESSES.count} has ended ({why}), and so ends this pass for "
+                f"all of them.",
             )
-        if worst is Word.LEFT:
+        if worst is RoundMessage.LEFT:
             raise self._end(OutOfRangeError, why)
-        raise self._end(AbortedError, f"Process {who} of {PEERS.count} failed: {why}")
+        raise self._end(AbortedError, f"Process {who} of {PROCESSES.count} failed: {why}")
 
     def _end(self, kind: type[_Over], message: str) -> _Over:
         self.over = error = kind(None, None, message)
@@ -246,13 +247,13 @@ class Meeting:
             return
         failure = process_group.failure()
         words = "the program has ended" if failure is None else failure
-        word = Word.LEFT if failure is None else Word.FAILED
-        why = f"Process {PEERS.index} of {PEERS.count} trains no more: {words}."
-        if PEERS.index == 0:
+        word = RoundMessage.LEFT if failure is None else RoundMessage.FAILED
+        why = f"Process {PROCESSES.index} of {PROCESSES.count} trains no more: {words}."
+        if PROCESSES.index == 0:
             client().key_value_set(f"towerstrat/meeting/share/{self._shared + 1}", json.dumps(why))
         if self._last is None:
             return
-        absence = Absence(word, why if failure is None else words)
+        absence = SkippedRound(word, why if failure is None else words)
         if failure is None:
             PROGRESS.enter(ENDED)
             self.miss(self._last, absence)
@@ -277,7 +278,7 @@ class Meeting:
         device = jax.local_devices()[0]
         return [
             jax.make_array_from_single_device_arrays(
-                (PEERS.count * part.shape[0], *part.shape[1:]), self._split, [jax.device_put(part, device)]
+                (PROCESSES.count * part.shape[0], *part.shape[1:]), self._split, [jax.device_put(part, device)]
             )
             for part in parts
         ]
@@ -292,7 +293,7 @@ class Meeting:
         summed = _sums_in_one if jax.devices()[0].platform == "cpu" else _sums
 
         def means(words: jax.Array, *gradients: jax.Array) -> Any:
-            return _gather(words), *(total / jnp.asarray(PEERS.count, total.dtype) for total in summed(gradients))
+            return _gather(words), *(total / jnp.asarray(PROCESSES.count, total.dtype) for total in summed(gradients))
 
         return self._program(means)
 
@@ -348,4 +349,4 @@ def _padded(part: Any, size: int) -> Any:
     return jnp.pad(part, [(0, left), *((0, 0) for _ in part.shape[1:])]) if left else part
 
 
-MEETING = Meeting()
+MEETING = GradientRounds()

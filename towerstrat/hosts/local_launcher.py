@@ -14,7 +14,7 @@ from typing import IO, BinaryIO
 from towerstrat.hosts import command_line
 from towerstrat.hosts.child_process import ends_with_parent
 from towerstrat.hosts.line_protocol import Loop, free_port
-from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, Bounds, Place, Work
+from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, Place, ProgramSpec, Timeouts
 
 _TICK = 0.25
 _TIDYING = 1.5
@@ -32,7 +32,7 @@ class Launch:
       bounds: how long things may take. work: the program.
     """
 
-    def __init__(self, number: int, restarts: int, devices: int | None, bounds: Bounds, work: Work):
+    def __init__(self, number: int, restarts: int, devices: int | None, bounds: Timeouts, work: ProgramSpec):
         self._number = number
         self._restarts = restarts
         self._devices = devices
@@ -70,7 +70,7 @@ class _Attempt:
       told: whether this process was told to end, and has told them.
     """
 
-    def __init__(self, bounds: Bounds):
+    def __init__(self, bounds: Timeouts):
         self.told = False
         self._bounds = bounds
         self._processes: list[subprocess.Popen[bytes]] = []

@@ -19,7 +19,7 @@ from jaxlib import _jax
 from towerstrat.hosts import environment_variables
 from towerstrat.hosts.consensus import client
 from towerstrat.hosts.heartbeat import ENDED, FAILING, PROGRESS, STARTING
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.process_spec import WHERE
 from towerstrat.hosts.shared_seeds import SHARED
 from towerstrat.platform.deferred import jax_extend
@@ -45,7 +45,7 @@ _END = _End()
 
 
 def join() -> None:
-    """Joins the other processes of the run, where there are any; ``PEERS`` says which this one is.
+    """Joins the other processes of the run, where there are any; ``PROCESSES`` says which this one is.
 
     Nothing of JAX may have run. On the CPU collectives go by gloo, unless ``JAX_CPU_COLLECTIVES_IMPLEMENTATION`` says
     otherwise. JAX's preemption service is off: SIGTERM is the program's.
@@ -82,7 +82,7 @@ def join() -> None:
     faulthandler.register(WHERE)
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _told_to_end)
-    PEERS.join(count, index)
+    PROCESSES.join(count, index)
     SHARED.begin()
     atexit.register(_leave)  # after JAX's, so that it comes before
 
@@ -117,7 +117,7 @@ def run_joined(program: Callable[[], int]) -> int:
 
 def _failed(status: int, what: str) -> None:
     # Where all stop together, they leave together.
-    if status and PEERS.count > 1 and not PROGRESS.reached_stop():
+    if status and PROCESSES.count > 1 and not PROGRESS.reached_stop():
         PROGRESS.enter(FAILING, what)
         _END.status, _END.words = status, what
 

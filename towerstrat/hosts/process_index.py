@@ -5,7 +5,7 @@ from __future__ import annotations
 from towerstrat.platform.duty import DUTY
 
 
-class Peers:
+class ProcessGroup:
     """The processes of this run.
 
     Attributes:
@@ -46,4 +46,4 @@ class Peers:
         self.join(count, index)
 
 
-PEERS = Peers()
+PROCESSES = ProcessGroup()

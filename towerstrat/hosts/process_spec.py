@@ -34,7 +34,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class Timeouts:
     """How long things may take, in seconds.
 
     Attributes:
@@ -51,7 +51,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Work:
+class ProgramSpec:
     """What a process runs.
 
     Attributes:

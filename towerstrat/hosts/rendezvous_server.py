@@ -17,7 +17,7 @@ from typing import Any
 from towerstrat.hosts import run_compatibility
 from towerstrat.hosts.heartbeat import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
 from towerstrat.hosts.line_protocol import Connection, Loop, Message, free_port, parted
-from towerstrat.hosts.process_spec import GRACE, LONGER, Bounds, Place, Process
+from towerstrat.hosts.process_spec import GRACE, LONGER, Place, Process, Timeouts
 
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _TICK = 0.2
@@ -68,7 +68,7 @@ class Member:
         return (self.seen.age or 0.0) + now - self.at
 
 
-class Hub:
+class RendezvousServer:
     """Process 0's side of the connections to all supervisors, its own among them.
 
     Args:
@@ -76,7 +76,7 @@ class Hub:
       say: shows a line on this process's standard error.
     """
 
-    def __init__(self, place: Place, bounds: Bounds, loop: Loop, say: Callable[[str], None]):
+    def __init__(self, place: Place, bounds: Timeouts, loop: Loop, say: Callable[[str], None]):
         self._place = place
         self._bounds = bounds
         self._loop = loop
@@ -456,7 +456,7 @@ def _may_be_waited_for(going: Member, still: Member) -> bool:
     return going.seen.shared < still.seen.shared or (going.seen.phase in _LONG and going.seen.step <= still.seen.step)
 
 
-def silent(seconds: float, bounds: Bounds) -> str:
+def silent(seconds: float, bounds: Timeouts) -> str:
     """What messages say of a supervisor that cannot be heard."""
     return (
         f"has said nothing for {seconds:.1f} s (--heartbeat {bounds.heartbeat:g}): it is stopped, or its host is down "
@@ -469,7 +469,7 @@ def did(program: Process, seen: Seen) -> str:
     return f"Its program (pid {program.pid}) was {seen.described()}." if seen.pid else "Its program had not begun."
 
 
-def beat(bounds: Bounds) -> float:
+def beat(bounds: Timeouts) -> float:
     """Seconds between two signs of life."""
     return min(1.0, bounds.heartbeat / 5)
 

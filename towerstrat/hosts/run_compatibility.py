@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import towerstrat
-from towerstrat.hosts.process_spec import Process, Work
+from towerstrat.hosts.process_spec import Process, ProgramSpec
 
 _PACKAGES = ("jax", "jaxlib", "numpy")
 _COMMAND = "command"
@@ -38,7 +38,7 @@ class Side(NamedTuple):
     names: Sequence[str]
 
 
-def facts(work: Work, cluster: str) -> dict[str, Any]:
+def facts(work: ProgramSpec, cluster: str) -> dict[str, Any]:
     """What this process brings, as JSON can say it.
 
     Args:

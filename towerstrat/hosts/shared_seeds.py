@@ -12,7 +12,7 @@ import secrets
 import numpy as np
 
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 
 class Shared:
@@ -49,6 +49,6 @@ SHARED = Shared()
 
 def part() -> None:
     """From now on each process goes its own way, with random numbers of its own; see ``PEERS.part``."""
-    PEERS.part()
-    if not PEERS.together:
+    PROCESSES.part()
+    if not PROCESSES.together:
         SHARED.end()

@@ -15,8 +15,8 @@ from towerstrat.hosts import environment_variables, run_compatibility
 from towerstrat.hosts.child_process import Child, said
 from towerstrat.hosts.heartbeat import FAILING, Seen
 from towerstrat.hosts.line_protocol import Connection, Loop, Message, parted
-from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, WHERE, Bounds, Place, Process, Work
-from towerstrat.hosts.rendezvous_server import Hub, beat, did, in_use, silent
+from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, WHERE, Place, Process, ProgramSpec, Timeouts
+from towerstrat.hosts.rendezvous_server import RendezvousServer, beat, did, in_use, silent
 
 _TICK = 0.25
 """Seconds between two looks at the program."""
@@ -55,7 +55,7 @@ class Supervisor:
       attempt: how often the run was started, from 1.
     """
 
-    def __init__(self, place: Place, bounds: Bounds, work: Work, attempt: int = 1):
+    def __init__(self, place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1):
         self._place = place
         self._bounds = bounds
         self._argv = work.argv
@@ -65,7 +65,7 @@ class Supervisor:
         self._zero = self._zero_program = Process(0, "unknown", 0)
         self._zero_seen = Seen()
         self._loop = Loop()
-        self._hub: Hub | None = None
+        self._hub: RendezvousServer | None = None
         self._connection: Connection | None = None
         self._came: list[int] = []  # signals
         self._child: Child | None = None
@@ -118,7 +118,7 @@ class Supervisor:
         """
         seconds = self._bounds.join
         if self._place.index == 0:
-            hub = Hub(self._place, self._bounds, self._loop, self._say)
+            hub = RendezvousServer(self._place, self._bounds, self._loop, self._say)
             try:
                 hub.listen()
                 self._hub = hub

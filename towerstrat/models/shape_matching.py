@@ -10,7 +10,7 @@ import numpy as np
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.array import arrays
@@ -56,7 +56,7 @@ def _checked(weights: Any, values: Any) -> Any:
     return weights
 
 
-define("BroadcastableWeights", _rule, _checked)
+define_op("BroadcastableWeights", _rule, _checked)
 
 
 def broadcastable(weights: Any, values: Tensor) -> Tensor:
@@ -94,7 +94,7 @@ def _fitted(x: Any, other: Any, *, excess: int, expands: bool) -> Any:
     return x.reshape((*x.shape, 1)) if expands and difference == -1 and x.ndim else x
 
 
-define("FittedRank", _fitted_rule, _fitted, numpy=_fitted)
+define_op("FittedRank", _fitted_rule, _fitted, numpy=_fitted)
 
 
 def fitted(x: Tensor, other: Tensor, excess: int = 0, expands: bool = False) -> Tensor:

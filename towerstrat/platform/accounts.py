@@ -23,7 +23,7 @@ class _Nothing:
         pass
 
 
-class Accounts:
+class ActivityTimers:
     """Seconds by activity, and steps. What is nested counts for the innermost activity alone, on the thread that began.
 
     Attributes:
@@ -84,7 +84,7 @@ class Accounts:
 class _Spent:
     __slots__ = ("accounts", "activity")
 
-    def __init__(self, accounts: Accounts, activity: str):
+    def __init__(self, accounts: ActivityTimers, activity: str):
         self.accounts = accounts
         self.activity = activity
 
@@ -98,11 +98,11 @@ class _Spent:
 
 
 _NOTHING = _Nothing()
-ACCOUNTS = Accounts()
+ACCOUNTS = ActivityTimers()
 """Those of this process."""
 
 
-def summary(accounts: Accounts) -> str | None:
+def summary(accounts: ActivityTimers) -> str | None:
     """What was run, in a line; None where no step was."""
     if not accounts.steps:
         return None

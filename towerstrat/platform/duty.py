@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Duty:
+class WriterRole:
     """What this process does for all.
 
     Attributes:
@@ -14,4 +14,4 @@ class Duty:
         self.writes = True
 
 
-DUTY = Duty()
+DUTY = WriterRole()

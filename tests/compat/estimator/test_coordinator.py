@@ -11,7 +11,7 @@ from towerstrat.compat.estimator.distribute_coordinator import (
     get_current_worker_context,
     run_distribute_coordinator,
 )
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 CLUSTER = {"worker": ["localhost:40071"], "ps": ["localhost:40072"], "evaluator": ["localhost:40073"]}
 
@@ -62,7 +62,7 @@ def test_each_task_does_its_part(monkeypatch):
     with pytest.raises(SystemExit) as ended:
         run_distribute_coordinator(worker_fn, None, mode=CoordinatorMode.INDEPENDENT_WORKER)
     assert ended.value.code == 0
-    monkeypatch.setattr(PEERS, "count", 2)
+    monkeypatch.setattr(PROCESSES, "count", 2)
     with pytest.raises(errors.UnsupportedError, match="of a cluster of 1 task that trains .* in a run of 2 processes"):
         run_distribute_coordinator(worker_fn, None, cluster_spec=CLUSTER)
 

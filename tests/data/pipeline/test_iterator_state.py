@@ -13,12 +13,12 @@ from tests.data.test_properties import source
 from tests.spread import spread
 from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.api.dataset_v1 import DatasetV1
-from towerstrat.data.pipeline.iterator_state import Stateful, taken_again
-from towerstrat.data.pipeline.nodes import Part, Pull
-from towerstrat.data.pipeline.process_shards import Share
+from towerstrat.data.pipeline.iterator_state import Resumable, taken_again
+from towerstrat.data.pipeline.nodes import ElementIterator, Part
+from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.data.pipeline.table_rows import Order
 from towerstrat.platform.checksums import masked_crc
-from towerstrat.towers.engine.batch_splitting import Dealt, Split
+from towerstrat.towers.engine.batch_splitting import BatchSplit, ElementPerReplica
 
 MANY = 3000
 """Enough rows that functions are compiled for many of them at once."""
@@ -186,8 +186,10 @@ PIPELINES = {
     "lists": lambda f: tf.data.Dataset.from_generator(lambda: iter([[1, 2], [3]] * 6), tf.int32, [None]).shuffle(3),
     "threads of a map": lambda f: tf.data.Dataset.range(20).map(grid, 3).prefetch(2),
     "threads": lambda f: tf.data.Dataset.range(50).shuffle(9).prefetch(3).map(lambda x: x + 1).prefetch(2).repeat(2),
-    "rows of replicas": lambda f: DatasetV1(Split(tf.data.Dataset.range(24).shuffle(5).batch(4).node, Share(2))),
-    "batches dealt": lambda f: DatasetV1(Dealt([tf.data.Dataset.range(24).shuffle(5).batch(2).node], Share(3))),
+    "rows of replicas": lambda f: DatasetV1(BatchSplit(tf.data.Dataset.range(24).shuffle(5).batch(4).node,
+        LocalIndices(2))),
+    "batches dealt": lambda f: DatasetV1(ElementPerReplica([tf.data.Dataset.range(24).shuffle(5).batch(2).node],
+        LocalIndices(3))),
 }  # fmt: skip
 
 
@@ -212,13 +214,13 @@ def test_a_state_does_not_grow_with_the_position(tmp_path_factory, name):
 
 
 def test_every_part_of_a_pipeline_has_a_state():
-    kinds, found = [Pull, Order], []
+    kinds, found = [ElementIterator, Order], []
     while kinds:
         kinds += (below := kinds.pop().__subclasses__())
         found += below
     assert len(found) > 30
     for kind in found:
-        assert kind.changing is not None or kind.state is not Stateful.state, kind
+        assert kind.changing is not None or kind.state is not Resumable.state, kind
 
 
 def test_every_part_has_a_name_in_states_that_is_its_own():

@@ -5,27 +5,27 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from towerstrat.data.files.file_sharding import of_files
-from towerstrat.data.pipeline.nodes import Opening
-from towerstrat.data.pipeline.process_shards import Share
-from towerstrat.graph.ir.uneven_shards import Uneven
-from towerstrat.hosts.process_index import PEERS
-from towerstrat.towers.engine.batch_splitting import Dealt, Shares, Split
+from towerstrat.data.pipeline.nodes import IteratorContext
+from towerstrat.data.pipeline.process_shards import LocalIndices
+from towerstrat.graph.ir.uneven_shards import UnevenShards
+from towerstrat.hosts.process_index import PROCESSES
+from towerstrat.towers.engine.batch_splitting import BatchSplit, ElementPerReplica, Shares
 from towerstrat.training.saving import resume_state
 
 OWN = [(0, 1), (2, 3), (1,), (0, 3), ()]
 
 
 def elements(node):
-    """The elements of a pipeline, components as lists; of an ``Uneven`` value its shapes besides."""
+    """The elements of a pipeline, components as lists; of an ``UnevenShards`` value its shapes besides."""
     with tf.Session() as session:
         tensors = node.inputs()
         values = session.run(tensors) if tensors else []
-        opening = Opening(session, node, dict(zip(tensors, values, strict=True)), (1, 2))
+        opening = IteratorContext(session, node, dict(zip(tensors, values, strict=True)), (1, 2))
         return [[listed(part) for part in element] for element in node.open(opening)]
 
 
 def listed(part):
-    return (part.padded.tolist(), part.shapes) if isinstance(part, Uneven) else part.tolist()
+    return (part.padded.tolist(), part.shapes) if isinstance(part, UnevenShards) else part.tolist()
 
 
 def rows_of(element, own):
@@ -45,22 +45,22 @@ def numbers(length, batch):
 @pytest.mark.parametrize("length", [0, 3, 4, 8, 11, 12])
 def test_a_share_is_the_rows_of_its_positions(own, length):
     for make in (
-        lambda share: Split(numbers(length, 4), share),
-        lambda share: Dealt([numbers(length, 2)], share),
-        lambda share: Dealt([numbers(length, 2)] * 4, share, drops=False),
+        lambda share: BatchSplit(numbers(length, 4), share),
+        lambda share: ElementPerReplica([numbers(length, 2)], share),
+        lambda share: ElementPerReplica([numbers(length, 2)] * 4, share, drops=False),
     ):
-        whole = elements(make(Share(4)))
-        assert elements(make(Share(4, own))) == [rows_of(element, own) for element in whole]
+        whole = elements(make(LocalIndices(4)))
+        assert elements(make(LocalIndices(4, own))) == [rows_of(element, own) for element in whole]
 
 
 def test_texts_are_whole_in_each_process():
     node = tf.data.Dataset.from_tensor_slices(([b"a", b"b"], [1, 2])).batch(2).node
-    assert elements(Split(node, Share(2, [1]))) == [[[[b"a"], [b"b"]], [[2]]]]
+    assert elements(BatchSplit(node, LocalIndices(2, [1]))) == [[[[b"a"], [b"b"]], [[2]]]]
 
 
 def test_shares_are_the_parts_of_a_batch_one_after_the_other():
     node = tf.data.Dataset.range(11).batch(4).node
-    parts = [part for (element,) in elements(Split(node, Share(2))) for part in unpadded(element)]
+    parts = [part for (element,) in elements(BatchSplit(node, LocalIndices(2))) for part in unpadded(element)]
     assert [x for (x,) in elements(Shares(node, 2))] == parts
     assert Shares(node, 2).cardinality() == 6
 
@@ -90,8 +90,8 @@ def test_files_are_divided_where_they_are_read(tmp_path):
 def test_states_of_another_number_of_processes_are_not_taken(monkeypatch, caplog):
     states = {"one": {"initializations": 1}, "own of process 0": {"a": 1}, "own of process 1": {"a": 2}}
     assert resume_state.of_this_process(states) == {"one": {"initializations": 1}}
-    monkeypatch.setattr(PEERS, "count", 2)
-    monkeypatch.setattr(PEERS, "index", 1)
+    monkeypatch.setattr(PROCESSES, "count", 2)
+    monkeypatch.setattr(PROCESSES, "index", 1)
     assert resume_state.of_this_process(states) == {"one": {"initializations": 1}, "own": {"a": 2}}
     plain = {"one": {"initializations": 1}}
     assert resume_state.of_this_process(plain) == plain

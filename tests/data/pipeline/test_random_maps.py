@@ -93,7 +93,7 @@ def test_no_draw_is_used_twice(monkeypatch):
 def test_every_element_is_drawn_at_once(monkeypatch):
     """The function of one element is not called where batches of rows are made."""
     monkeypatch.setattr(mapping, "MANY_ROWS", 1)
-    monkeypatch.setattr(mapping.MappedPull, "__next__", None)
+    monkeypatch.setattr(mapping.MapIterator, "__next__", None)
     assert len(elements(lambda d: d.map(noise).map(crop).shuffle(9).repeat(2).batch(100), None)) == 12
 
 

@@ -9,9 +9,9 @@ from tests.data.common import pulled
 from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.api.dataset_v1 import DatasetV1
 from towerstrat.data.elements.structure import Structure
-from towerstrat.data.pipeline.nodes import Node, Pull
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator
 from towerstrat.data.pipeline.shuffling import ShuffledPull
-from towerstrat.data.pipeline.table_rows import Draws
+from towerstrat.data.pipeline.table_rows import UniformStream
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.types import int64, string
 
@@ -19,7 +19,7 @@ WRONG = 3
 """The number of values of an element that raises."""
 
 
-class Blocks(Pull):
+class Blocks(ElementIterator):
     """Elements of so many values each, and their numbers; ``at_once`` of one size and more may come together."""
 
     changing = {"place": "place"}
@@ -48,9 +48,10 @@ class Blocks(Pull):
         return [np.stack([e[0] for e in elements]), np.array([e[1][()] for e in elements], object)]
 
 
-class Numbered(Node):
+class Numbered(DatasetNode):
     """``Blocks`` as a pipeline."""
 
+    kind = "Numbered"
     kind = "Numbered"
     structure = Structure((None, None), [int64, string], [(None,), ()])
 
@@ -63,7 +64,7 @@ class Numbered(Node):
 
 
 def shuffled(sizes, at_once, size, seed=5):
-    return ShuffledPull(Blocks(sizes, at_once), size, Draws(np.random.Generator(np.random.PCG64(seed))))
+    return ShuffledPull(Blocks(sizes, at_once), size, UniformStream(np.random.Generator(np.random.PCG64(seed))))
 
 
 def plain(element):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.ir.trace_comparison import Alike
+from towerstrat.graph.ir.trace_comparison import TraceComparison
 
 
 class Thing:
@@ -18,8 +18,8 @@ class Thing:
 
 
 def alike(mine, other):
-    assert Alike()(mine, other) is Alike()(other, mine)
-    return Alike()(mine, other)
+    assert TraceComparison()(mine, other) is TraceComparison()(other, mine)
+    return TraceComparison()(mine, other)
 
 
 SAME, THING = object(), Thing(1)
@@ -115,7 +115,7 @@ def test_regions_are_their_operations_one_by_one():
     one = branches(lambda v: tf.tanh(v) + 1.0)
 
     def same(other):
-        return Alike().attributes(one.attrs, other.attrs)
+        return TraceComparison().attributes(one.attrs, other.attrs)
 
     assert same(one)
     assert same(branches(lambda v: tf.tanh(v) + 1.0))
@@ -135,5 +135,5 @@ def test_regions_in_regions():
         tf.while_loop(lambda i, _: i < 3, body, [zero, x])
         return last_with_bodies()
 
-    assert Alike().attributes(loop(2.0).attrs, loop(2.0).attrs)
-    assert not Alike().attributes(loop(2.0).attrs, loop(3.0).attrs)
+    assert TraceComparison().attributes(loop(2.0).attrs, loop(2.0).attrs)
+    assert not TraceComparison().attributes(loop(2.0).attrs, loop(3.0).attrs)

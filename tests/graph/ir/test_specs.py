@@ -8,7 +8,7 @@ from tests.graph.later import cases, module, printed
 from towerstrat.graph.ir import type_specs, types
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.ir.type_specs import IndexedSlicesSpec, Specified, TensorSpec, type_spec_from_value
+from towerstrat.graph.ir.type_specs import HasTypeSpec, IndexedSlicesSpec, TensorSpec, type_spec_from_value
 from towerstrat.graph.ops.array.arrays import zeros
 
 TF = module(
@@ -51,7 +51,7 @@ def test_pickles(spec):
 
 
 def test_types_that_describe_themselves():
-    class Rows(Specified):
+    class Rows(HasTypeSpec):
         @property
         def _type_spec(self):
             return TensorSpec([2])

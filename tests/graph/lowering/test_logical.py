@@ -11,11 +11,11 @@ from tests.towers.common import batches, tpu
 from tests.towers.test_uneven import carried_out
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.ops.collectives import sharding
 from towerstrat.graph.ops.collectives.all_reduce import all_reduce, position, position_input, select
 from towerstrat.towers.contrib.contrib_api import CONTRIB
-from towerstrat.towers.engine.spmd_engine import Towers
+from towerstrat.towers.engine.spmd_engine import SpmdEngine
 
 LAYOUTS = [(1, 2), (2, 2), (1, 4), (2, 4)]
 """Towers, and logical devices of each."""
@@ -30,7 +30,7 @@ def axis_of(towers, each):
 
 def strategy_of(towers, each):
     strategy = tpu(1)
-    strategy._stand_on(Towers(axis_of(towers, each), CONTRIB))
+    strategy._stand_on(SpmdEngine(axis_of(towers, each), CONTRIB))
     return strategy
 
 
@@ -393,7 +393,7 @@ def test_batches_of_different_sizes(sizes):
     with tf.Session() as sess:
         sess.run(w.initializer)
         for _ in range(2):
-            found = carried_out(sess, [total, step], {x: Uneven.of(rows)})[0]
+            found = carried_out(sess, [total, step], {x: UnevenShards.of(rows)})[0]
             close(found, np.sum((all_rows @ wanted) ** 2), terms)
             wanted = wanted - 0.02 * all_rows.T @ (all_rows @ wanted)
         close(sess.run(w), wanted, terms)

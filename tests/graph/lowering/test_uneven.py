@@ -11,23 +11,23 @@ from jax.sharding import PartitionSpec
 from tests.bounds import close
 from tests.spread import spread
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.uneven_shards import Uneven
-from towerstrat.graph.lowering.class_switch import switched
-from towerstrat.graph.lowering.shard_classes import ByKind, Kinds, same
+from towerstrat.graph.ir.uneven_shards import UnevenShards
+from towerstrat.graph.lowering.class_switch import switch_by_class
+from towerstrat.graph.lowering.shard_classes import ByClass, ShardClasses, mark_equal
 
 
 def test_a_value_gives_back_its_parts():
     parts = [np.ones((2, 3)), np.zeros((0, 3)), np.full((1, 2), 7.0)]
-    value = Uneven.of(parts)
+    value = UnevenShards.of(parts)
     assert value.padded.shape == (3, 2, 3)
     for i, part in enumerate(parts):
         np.testing.assert_array_equal(value.part(i), part)
-    assert Uneven.of([np.float32(1), np.float32(2)]).part(1) == 2
+    assert UnevenShards.of([np.float32(1), np.float32(2)]).part(1) == 2
 
 
 def test_parts_have_one_rank():
     with pytest.raises(ValueError, match="one rank"):
-        Uneven.of([np.ones(2), np.ones((2, 2))])
+        UnevenShards.of([np.ones(2), np.ones((2, 2))])
 
 
 def arranged(sizes, width=2):
@@ -35,15 +35,15 @@ def arranged(sizes, width=2):
     axis = Axis("tower", jax.devices()[: len(sizes)])
     random = np.random.default_rng(0)
     parts = [random.normal(size=(n, width)).astype(np.float32) for n in sizes]
-    value = Uneven.of(parts)
-    return axis, parts, value, Kinds(axis, [value])
+    value = UnevenShards.of(parts)
+    return axis, parts, value, ShardClasses(axis, [value])
 
 
 def mapped(axis, kinds, function, outputs):
     """``function(weight, value by kind)`` over the positions, and its jaxpr."""
 
     def local(weight, padded):
-        return switched(kinds, lambda given, uneven: function(given, uneven[0]), weight, [padded[0]])
+        return switch_by_class(kinds, lambda given, uneven: function(given, uneven[0]), weight, [padded[0]])
 
     specs = [PartitionSpec("tower") if split else PartitionSpec() for split in outputs]
     return jax.jit(axis.map(local, (PartitionSpec(), PartitionSpec("tower")), specs))
@@ -68,7 +68,7 @@ def test_positions_are_sorted_by_shape():
 
 def test_shapes_of_several_inputs_count_together():
     axis = Axis("tower", jax.devices()[:3])
-    kinds = Kinds(axis, [Uneven(None, [(1,), (1,), (2,)]), Uneven(None, [(5,), (6,), (5,)])])
+    kinds = ShardClasses(axis, [UnevenShards(None, [(1,), (1,), (2,)]), UnevenShards(None, [(5,), (6,), (5,)])])
     assert kinds.table == (0, 1, 2)
 
 
@@ -76,8 +76,8 @@ def test_one_switch_computes_what_is_between_collectives():
     axis, parts, value, kinds = arranged((4, 4, 4, 4, 2, 0))
 
     def function(weight, x):
-        losses = ByKind([jnp.sum(jnp.tanh(v * weight)) for v in x.values])
-        grads = ByKind([jax.grad(lambda w, v=v: jnp.sum(jnp.tanh(v * w)))(vary(weight, axis)) for v in x.values])
+        losses = ByClass([jnp.sum(jnp.tanh(v * weight)) for v in x.values])
+        grads = ByClass([jax.grad(lambda w, v=v: jnp.sum(jnp.tanh(v * w)))(vary(weight, axis)) for v in x.values])
         return [lax.psum(kinds.joined(losses), "tower"), lax.psum(kinds.joined(grads), "tower")]
 
     run = mapped(axis, kinds, function, [False, False])
@@ -94,8 +94,8 @@ def test_what_a_later_switch_needs_is_computed_there_or_handed_on():
 
     def function(weight, x):
         kept = [jnp.sin(v * weight) for v in x.values]
-        total = lax.psum(kinds.joined(ByKind([jnp.sum(k) for k in kept])), "tower")
-        later = ByKind([jnp.cos(v) * total + k for v, k in zip(x.values, kept, strict=True)])
+        total = lax.psum(kinds.joined(ByClass([jnp.sum(k) for k in kept])), "tower")
+        later = ByClass([jnp.cos(v) * total + k for v, k in zip(x.values, kept, strict=True)])
         return [total, kinds.joined(later)[None]]
 
     run = mapped(axis, kinds, function, [False, True])
@@ -117,7 +117,7 @@ def test_what_one_kind_needs_is_computed_by_it_alone():
 
     def function(weight, x):
         noise = [jax.random.normal(key, v.shape) * weight for v in x.values]
-        return [kinds.joined(ByKind([jnp.sum(n * v) for n, v in zip(noise, x.values, strict=True)]))[None]]
+        return [kinds.joined(ByClass([jnp.sum(n * v) for n, v in zip(noise, x.values, strict=True)]))[None]]
 
     run = mapped(axis, kinds, function, [True])
     (found,) = run(np.float32(1.0), value.padded)
@@ -135,7 +135,10 @@ def test_what_is_the_same_in_all_kinds_stays_equal_everywhere():
     def function(weight, x):
         moved = [weight + 1.0 for _ in x.values]
         branches = [lax.cond(weight > 0, lambda m=m: m, lambda m=m: -m) for m in moved]
-        return [same(branches[0]), kinds.joined(ByKind([jnp.sum(v) * same(branches[0]) for v in x.values]))[None]]
+        return [
+            mark_equal(branches[0]),
+            kinds.joined(ByClass([jnp.sum(v) * mark_equal(branches[0]) for v in x.values]))[None],
+        ]
 
     moved, sums = mapped(axis, kinds, function, [False, True])(np.float32(1.0), value.padded)
     assert moved == 2.0
@@ -144,7 +147,7 @@ def test_what_is_the_same_in_all_kinds_stays_equal_everywhere():
 
 def test_positions_of_one_kind_need_no_switch():
     axis, parts, value, kinds = arranged((2, 2))
-    run = mapped(axis, kinds, lambda w, x: [kinds.joined(ByKind([jnp.sum(x.at(0)) * w]))[None]], [True])
+    run = mapped(axis, kinds, lambda w, x: [kinds.joined(ByClass([jnp.sum(x.at(0)) * w]))[None]], [True])
     close(run(np.float32(3.0), value.padded)[0], [3 * p.sum() for p in parts], 2 * 2, 3 * np.abs(value.padded).sum())
     assert not equations(jax.make_jaxpr(run)(np.float32(3.0), value.padded).jaxpr, "cond")
 
@@ -155,7 +158,7 @@ def test_each_position_works_for_its_own_shape_only():
     weight = np.ones((32, 32), np.float32)
 
     def function(weight, x):
-        return [lax.psum(kinds.joined(ByKind([jnp.sum((v @ weight) ** 2) for v in x.values])), "tower")]
+        return [lax.psum(kinds.joined(ByClass([jnp.sum((v @ weight) ** 2) for v in x.values])), "tower")]
 
     run = mapped(axis, kinds, function, [False])
     jaxpr = jax.make_jaxpr(run)(weight, value.padded).jaxpr
@@ -178,9 +181,9 @@ def test_steps_of_a_scan_switch_each_by_itself():
             def function(given, uneven):
                 carry, factor = given
                 values = [jnp.sum(v * factor) + carry for v in uneven[0].values]
-                return lax.psum(kinds.joined(ByKind(values)), "tower")
+                return lax.psum(kinds.joined(ByClass(values)), "tower")
 
-            return switched(kinds, function, (carry, factor), [padded[0]]), None
+            return switch_by_class(kinds, function, (carry, factor), [padded[0]]), None
 
         return [lax.scan(step, weight, jnp.arange(3, dtype=jnp.float32))[0]]
 
@@ -198,7 +201,7 @@ def test_a_loop_over_what_all_kinds_do_is_run_by_all():
     def function(weight, x):
         def step(carry, factor):
             values = [jnp.sum(v * factor) + carry for v in x.values]
-            return lax.psum(kinds.joined(ByKind(values)), "tower"), None
+            return lax.psum(kinds.joined(ByClass(values)), "tower"), None
 
         return [lax.scan(step, weight, jnp.arange(3, dtype=jnp.float32))[0]]
 
@@ -219,23 +222,23 @@ def random_function(seed, kinds, axis):
 
     def function(weight, x):
         common = [weight, jnp.ones((3, 2), jnp.float32)]
-        split = [x, ByKind([jnp.sin(v) for v in x.values])]
+        split = [x, ByClass([jnp.sin(v) for v in x.values])]
         sums = []
         for what, i, j in plan:
             one, two, shared = split[i % len(split)], split[j % len(split)], common[j % len(common)]
             if what == "kind":
                 split.append(
-                    ByKind([a * jnp.sum(b) + jnp.sum(shared) for a, b in zip(one.values, two.values, strict=True)])
+                    ByClass([a * jnp.sum(b) + jnp.sum(shared) for a, b in zip(one.values, two.values, strict=True)])
                 )
             elif what == "common":
                 common.append(jnp.tanh(shared * (1 + i % 3)))
             elif what == "sum":
-                joined = kinds.joined(ByKind([jnp.tanh(jnp.sum(a, 0)) for a in one.values]))
+                joined = kinds.joined(ByClass([jnp.tanh(jnp.sum(a, 0)) for a in one.values]))
                 common.append(lax.psum(joined, "tower") * 0.1)
                 sums.append(common[-1])
             else:
                 counts = [shared + np.float32(len(plan)) * 0.01 for _ in x.values]
-                common.append(same(counts[0]))
+                common.append(mark_equal(counts[0]))
         sums.append(common[-1])
         return [*sums, kinds.joined(split[-1])[None]]
 
@@ -249,7 +252,7 @@ def test_switches_change_no_value(seed):
     function, outputs = random_function(seed, kinds, axis)
 
     def plainly(weight, padded):
-        return function(weight, ByKind([padded[0][: shape[0]] for shape in kinds.shapes[0]]))
+        return function(weight, ByClass([padded[0][: shape[0]] for shape in kinds.shapes[0]]))
 
     specs = [PartitionSpec("tower") if split else PartitionSpec() for split in outputs]
     plain = jax.jit(axis.map(plainly, (PartitionSpec(), PartitionSpec("tower")), specs))

@@ -10,7 +10,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.graph.runtime.loops import input_chunks
-from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS, Limits, _from_environment
 
@@ -28,14 +28,14 @@ def patient(monkeypatch):
 def programs(monkeypatch):
     """The numbers of steps of the loop programs that ran."""
     found = []
-    started = Pace.started
+    started = ChunkScheduler.started
 
     def noted(pace, marker, steps, start):
         started(pace, marker, steps, start)
         found.append(steps)
         assert len(pace._under_way) <= 2
 
-    monkeypatch.setattr(Pace, "started", noted)
+    monkeypatch.setattr(ChunkScheduler, "started", noted)
     return found
 
 
@@ -122,7 +122,7 @@ def test_a_step_larger_than_the_budget_is_a_program(monkeypatch, programs):
 
 @pytest.mark.parametrize("steps", [11, 13, 101, 997])
 def test_primes_and_shortened_runs_compile_one_full_program_and_one_for_the_rest(monkeypatch, steps, compiled):
-    monkeypatch.setattr(Pace, "fitting", lambda pace, step_bytes: 10)
+    monkeypatch.setattr(ChunkScheduler, "fitting", lambda pace, step_bytes: 10)
     strategy = tpu(1)
     with strategy.scope():
         count = tf.placeholder_with_default(steps, [])
@@ -137,13 +137,13 @@ def test_primes_and_shortened_runs_compile_one_full_program_and_one_for_the_rest
 
 def test_slow_steps_make_several_programs_of_one_shape(monkeypatch, programs, compiled):
     monkeypatch.setattr(LIMITS, "program_seconds", 2.0)
-    finish = Pace._finish
+    finish = ChunkScheduler._finish
 
     def slow(pace):
         finish(pace)
         pace.seconds = 0.3
 
-    monkeypatch.setattr(Pace, "_finish", slow)
+    monkeypatch.setattr(ChunkScheduler, "_finish", slow)
     strategy = tpu(1)
     with strategy.scope():
         v, run_op, sess = started(strategy, 10)
@@ -175,7 +175,7 @@ def _stop(number, frame):
     ],
 )
 def test_a_signal_while_a_program_is_called_finds_the_state_whole(monkeypatch, number, handler, raised):
-    monkeypatch.setattr(Pace, "fitting", lambda pace, step_bytes: 2)
+    monkeypatch.setattr(ChunkScheduler, "fitting", lambda pace, step_bytes: 2)
     strategy = tpu(2)
     call, left = jax.stages.Compiled.__call__, [0]
 

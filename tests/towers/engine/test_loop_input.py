@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 
 SUM = tf.VariableAggregation.SUM
 
 
 @pytest.fixture
 def small_chunks(monkeypatch):
-    monkeypatch.setattr(Pace, "fitting", lambda pace, step_bytes: 2)
+    monkeypatch.setattr(ChunkScheduler, "fitting", lambda pace, step_bytes: 2)
 
 
 def sum_of_elements(context, x):

@@ -26,7 +26,7 @@ class Processes(threading.local):
 
     def begin(self):
         self.begun += 1
-        return channels.Talk(self.begun)
+        return channels.Channel(self.begun)
 
 
 class Service:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs, messages
 from towerstrat.platform.threads import ThreadState
 from towerstrat.towers.cluster.cluster_spec import ClusterSpec
@@ -51,7 +51,7 @@ class WorkerContext:
         tasks = training_tasks(cluster_spec) if cluster_spec else []
         self.num_workers = len(tasks)
         self.is_chief = not tasks or (task_type, task_id) in (tasks[0], ("evaluator", 0))
-        apart = task_type not in AIDES and len(tasks) > 1 and not PEERS.united
+        apart = task_type not in AIDES and len(tasks) > 1 and not PROCESSES.united
         self.master_target = ""
         if apart and cluster_spec and task_type is not None and task_id is not None:
             self.master_target = f"grpc://{cluster_spec.task_address(task_type, task_id)}"
@@ -64,11 +64,11 @@ class WorkerContext:
     @property
     def has_barrier(self) -> bool:
         """Whether ``wait_for_other_workers`` waits."""
-        return PEERS.count > 1
+        return PROCESSES.count > 1
 
     def wait_for_other_workers(self) -> None:
         """Waits until all processes are here."""
-        if PEERS.count > 1:
+        if PROCESSES.count > 1:
             AGREEMENT.require("waiting for the other workers", {}, list)
 
     @property
@@ -94,7 +94,7 @@ class WorkerContext:
         checkpoint_filename_with_path: str | None = None, max_wait_secs: float = 7200,
     ) -> SessionCreator:  # fmt: skip
         """The creator of the task's sessions. Arguments as of ``ChiefSessionCreator`` and ``WorkerSessionCreator``."""
-        if self.is_chief or PEERS.together:
+        if self.is_chief or PROCESSES.together:
             return ChiefSessionCreator(
                 scaffold, self.master_target, config, checkpoint_dir, checkpoint_filename_with_path
             )
@@ -154,7 +154,7 @@ def run_distribute_coordinator(
         return
     if task_type not in AIDES:
         require_processes("run_distribute_coordinator", spec, task_type, task_id)
-        task_type, task_id = training_tasks(spec)[PEERS.index]
+        task_type, task_id = training_tasks(spec)[PROCESSES.index]
     task_id = int(task_id or 0)
     if task_type == "evaluator":
         _call(eval_fn or worker_fn, WorkerContext(eval_strategy, spec, task_type, task_id), session_config)

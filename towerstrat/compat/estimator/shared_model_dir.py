@@ -6,11 +6,11 @@ import tempfile
 from typing import Any
 
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 
 def mkdtemp(*args: Any, **kwargs: Any) -> str:
     """A new folder, as ``tempfile.mkdtemp`` makes one; of several processes, the first one's."""
-    if PEERS.together and PEERS.index:
+    if PROCESSES.together and PROCESSES.index:
         return AGREEMENT.first("")
     return AGREEMENT.first(tempfile.mkdtemp(*args, **kwargs))

@@ -9,7 +9,7 @@ from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.composite_values import Composite
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.type_specs import Specified
+from towerstrat.graph.ir.type_specs import HasTypeSpec
 from towerstrat.graph.ir.user_lines import CONVERSION, Status
 from towerstrat.graph.variables.variables import Variable
 
@@ -18,7 +18,7 @@ class _OfTensors(type):
     """The class of ``CompositeTensor``."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
-        return isinstance(instance, Specified | Composite | IndexedSlices)
+        return isinstance(instance, HasTypeSpec | Composite | IndexedSlices)
 
 
 class CompositeTensor(metaclass=_OfTensors):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from towerstrat.compat.names import original_modules
-from towerstrat.compat.names.lazy_names import Named
+from towerstrat.compat.names.lazy_names import LazyName
 
 _ROWS = (
     ("compat.v2_functions.initializers", {
@@ -52,12 +52,12 @@ _ROWS = (
 
 
 @cache
-def _derived() -> dict[str, list[Named]]:
-    found: dict[str, list[Named]] = {}
+def _derived() -> dict[str, list[LazyName]]:
+    found: dict[str, list[LazyName]] = {}
     for module, areas in _ROWS:
         for place, names in areas.items():
             for public, _, own in (name.partition("=") for name in names.split()):
-                found.setdefault(f"{place}.{public}", []).append(Named(f"towerstrat.{module}", own or public))
+                found.setdefault(f"{place}.{public}", []).append(LazyName(f"towerstrat.{module}", own or public))
     return found
 
 

@@ -14,7 +14,7 @@ _NEEDED = tuple(f"{INSIDE}.{name}" for name in ("util", "tpu.tpu_config", "tpu.u
 """The modules of the package that classes of ours use beside those of their bases."""
 
 
-class Named(NamedTuple):
+class LazyName(NamedTuple):
     """A name of a module that is imported when the value is asked for.
 
     Attributes:
@@ -53,7 +53,7 @@ class Joined(NamedTuple):
       base: the package's.
     """
 
-    ours: Named
+    ours: LazyName
     base: Packaged
 
     def value(self) -> Any:
@@ -67,7 +67,7 @@ def _joined(ours: type, base: type) -> type:
     return type(ours.__name__, (ours, base), {"__doc__": ours.__doc__, "__module__": ours.__module__})
 
 
-def named(row: Row, bound: Binding) -> Named | Packaged | Joined:
+def named(row: Row, bound: Binding) -> LazyName | Packaged | Joined:
     """What gives the object of a name.
 
     Args:
@@ -76,5 +76,5 @@ def named(row: Row, bound: Binding) -> Named | Packaged | Joined:
     ours, _, base = row.module.partition(" ")
     if base:
         own, _, below = row.attribute.partition(" ")
-        return Joined(Named(ours, own), Packaged(base, below, bound))
-    return Named(*row[1:3]) if row.package == OURS else Packaged(row.module, row.attribute, bound)
+        return Joined(LazyName(ours, own), Packaged(base, below, bound))
+    return LazyName(*row[1:3]) if row.package == OURS else Packaged(row.module, row.attribute, bound)

@@ -12,7 +12,7 @@ from towerstrat.compat.estimator import package_loader as package
 from towerstrat.compat.estimator.package_loader import Binding
 from towerstrat.compat.keras.package_loader import Names
 from towerstrat.compat.names import keras_modules, missing_names, name_file, public_names, stubs, tf_slim
-from towerstrat.compat.names.lazy_names import Joined, Named, Packaged, named
+from towerstrat.compat.names.lazy_names import Joined, LazyName, Packaged, named
 from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (registers what graphs are made of)
 
 
@@ -49,7 +49,7 @@ class Namespace(ModuleType):
         if missing_names.is_module(*place[:2]):
             return _only_listed(self, name)
         if missing_names.origin(*place[:2]):
-            return stubs.corner(*place)
+            return stubs.stub_of(*place)
         raise missing_names.missing(*place)
 
     def __dir__(self) -> list[str]:
@@ -58,7 +58,7 @@ class Namespace(ModuleType):
         return sorted(name for name in {*own, *own["_deferred"], *served} if not name.startswith("_"))
 
 
-class Mixture(Namespace):
+class InternalModule(Namespace):
     """A module of the original's inside: offers what some public modules offer, and a few names of its own.
 
     Args:
@@ -68,7 +68,7 @@ class Mixture(Namespace):
     """
 
     def __init__(
-        self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, Named | Packaged | Joined], api: int
+        self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, LazyName | Packaged | Joined], api: int
     ):
         super().__init__(name, name, api)
         self.__dict__["_deferred"].update(own)
@@ -160,7 +160,7 @@ def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Name
         _above(top, name)
     for name, value in public_names.entries(api).items():
         module, last = _above(top, name)
-        if isinstance(value, Named):
+        if isinstance(value, LazyName):
             module.__dict__["_deferred"][last] = public_names.Symbol(value)
         else:
             module.__dict__[last] = value

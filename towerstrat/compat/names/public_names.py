@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import towerstrat
 from towerstrat.compat.names import name_file
-from towerstrat.compat.names.lazy_names import Named
+from towerstrat.compat.names.lazy_names import LazyName
 from towerstrat.graph.ir.dispatch import dispatching
 
 VERSIONS = {1: "1.12.3", 2: "2.15.1"}
@@ -31,18 +31,18 @@ def names(api: int = 1) -> Mapping[str, Any]:
 
 def value(found: Any) -> Any:
     """What programs get for a value of ``entries``."""
-    return Symbol(found).value() if isinstance(found, Named) else found
+    return Symbol(found).value() if isinstance(found, LazyName) else found
 
 
 @cache
 def entries(api: int) -> Mapping[str, Any]:
-    """Dotted public name to object, or to a ``Named`` one.
+    """Dotted public name to object, or to a ``LazyName`` one.
 
     Args:
       api: 1 for the names of 1.x, 2 for those of 2.x.
     """
     ours = name_file.public(name_file.OURS, api)
-    return _values(api) | {row.name: Named(row.module, row.attribute) for row in ours}
+    return _values(api) | {row.name: LazyName(row.module, row.attribute) for row in ours}
 
 
 def _values(api: int) -> dict[str, Any]:
@@ -108,7 +108,7 @@ _SHARED = """
 class Symbol(NamedTuple):
     """A name of a table; what it stands for, where it is a function of tensors, is ``dispatching``."""
 
-    named: Named
+    named: LazyName
 
     def value(self) -> Any:
         found = self.named.value()
@@ -123,11 +123,11 @@ class Symbol(NamedTuple):
 
 
 @cache
-def _places(api: int) -> Mapping[Named, tuple[str, ...]]:
+def _places(api: int) -> Mapping[LazyName, tuple[str, ...]]:
     """Each object's public names without ``tf.``, the canonical one first."""
-    found: dict[Named, list[str]] = {}
+    found: dict[LazyName, list[str]] = {}
     for name, value in entries(api).items():
-        if isinstance(value, Named):
+        if isinstance(value, LazyName):
             found.setdefault(value, []).append(name.removeprefix("tf."))
     ordered = {named: tuple(sorted(names, key=_order)) for named, names in found.items()}
     if api == 2:

@@ -29,7 +29,7 @@ _USES = """
 def _refuses(kind: _C) -> _C:
     """Gives a class the methods of ``_USES``."""
 
-    def refuse(self: Corner, *args: Any) -> NoReturn:
+    def refuse(self: MissingName, *args: Any) -> NoReturn:
         raise self._error()
 
     for name in _USES.split():
@@ -38,20 +38,20 @@ def _refuses(kind: _C) -> _C:
 
 
 @functools.cache
-def corner(name: str, api: int, mount: str) -> Corner | type[Exception]:
+def stub_of(name: str, api: int, mount: str) -> MissingName | type[Exception]:
     """The object that stands for a missing name; names of errors are classes of exceptions that nothing raises.
 
     Args:
       name: the dotted name, such as ``tf.keras.Model``. api: 1 or 2. mount: what programs call that namespace.
     """
-    found = Corner(name, api, mount)
+    found = MissingName(name, api, mount)
     if name.endswith(("Error", "Exception")):
         return _refusing_class(found, Exception)
     return found
 
 
 @_refuses
-class Corner(Convertible, Fetchable):
+class MissingName(Convertible, Fetchable):
     """A missing class, function or constant of the original, or what is below one.
 
     It can be a base class, a default argument, an annotation, an entry of a table, the second argument of
@@ -75,13 +75,13 @@ class Corner(Convertible, Fetchable):
     @property  # type: ignore[misc]
     def __class__(self) -> type:
         # `inspect.isclass` and `functools.singledispatch` ask: a capital letter is what tells.
-        return type if self.__name__[:1].isupper() else Corner
+        return type if self.__name__[:1].isupper() else MissingName
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in _OF_VALUES:
             raise AttributeError(f"{self!r} has no attribute {name!r}")
         public, api, mount = self._place
-        return corner(f"{public}.{name}", api, mount)
+        return stub_of(f"{public}.{name}", api, mount)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         written = _decorator(sys._getframe(1))
@@ -141,10 +141,10 @@ class Corner(Convertible, Fetchable):
         return f"<{self.__module__.replace('tensorflow', 'tf', 1)}.{self.__name__}, which towerstrat does not have>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return corner, self._place
+        return stub_of, self._place
 
 
-def _refusing_class(missing: Corner, *bases: type[Any]) -> type[Any]:
+def _refusing_class(missing: MissingName, *bases: type[Any]) -> type[Any]:
     """A class that has no instances, nor has any class derived from it."""
 
     class Base(*bases):  # type: ignore[misc]

@@ -20,7 +20,7 @@ from towerstrat.data.pipeline.batching import Batch, PaddedBatch, SparseBatch, T
 from towerstrat.data.pipeline.dataset_variants import VariantNode, handle_of
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.mapping import Filter, Interleave, Map
-from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, Node, Seeds
+from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, DatasetNode, Seeds
 from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.data.pipeline.rejection_resampling import rejection_resampled
 from towerstrat.data.pipeline.windows import Window
@@ -33,7 +33,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import constant
-from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import as_dtype, int64, variant
 
 AUTOTUNE = -1
@@ -42,7 +42,7 @@ _CYCLE, _ALL_WORKERS = 16, -1
 """The arguments of ``shard`` for as many shards as there are workers: one, here."""
 
 
-class Dataset(Argument, Specified, StagedIterable, Overloading):
+class Dataset(Argument, HasTypeSpec, StagedIterable, Overloading):
     """A sequence of elements, each a structure of components of the same types.
 
     A dataset describes; elements are made when it is gone through: by a Python loop where operations are executed
@@ -54,7 +54,7 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
     they are when an element is made.
     """
 
-    node: Node
+    node: DatasetNode
     converted_builtins = {
         builtins.enumerate: lambda dataset, start=0: dataset.enumerate(start),
         builtins.zip: lambda *datasets: type(datasets[0]).zip(datasets=datasets),
@@ -62,12 +62,12 @@ class Dataset(Argument, Specified, StagedIterable, Overloading):
         builtins.filter: lambda function, dataset: dataset.filter(function),
     }
 
-    def __init__(self, variant_tensor: Node):
+    def __init__(self, variant_tensor: DatasetNode):
         self.node = variant_tensor
         self._handle: Tensor | None = None
 
     @classmethod
-    def _made(cls, node: Node) -> Any:
+    def _made(cls, node: DatasetNode) -> Any:
         """A dataset of this surface."""
         return Dataset(node)
 

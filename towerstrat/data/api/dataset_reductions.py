@@ -11,11 +11,11 @@ from towerstrat.data.elements.types import Array
 from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.dataset_variants import opening_of
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
 from towerstrat.graph.runtime.plans.runner import Runner
@@ -66,12 +66,12 @@ def _at(session: Runner, op: Operation, values: Sequence[Any]) -> Sequence[Array
 
 
 _HIDDEN = ("node", "function", "structure")
-define("GetElementAtIndex", _components, host=_at, stateful=True, differentiable=False, hidden=_HIDDEN)
-define("ReduceDataset", _components, host=_reduce, stateful=True, differentiable=False, hidden=_HIDDEN)
-define("DatasetToSingleElement", _components, host=_only, stateful=True, differentiable=False, hidden=_HIDDEN)
+define_op("GetElementAtIndex", _components, host=_at, stateful=True, differentiable=False, hidden=_HIDDEN)
+define_op("ReduceDataset", _components, host=_reduce, stateful=True, differentiable=False, hidden=_HIDDEN)
+define_op("DatasetToSingleElement", _components, host=_only, stateful=True, differentiable=False, hidden=_HIDDEN)
 
 
-def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
+def reduced(node: DatasetNode, initial_state: Any, reduce_func: Callable[..., Any]) -> Any:
     """``reduce_func(state, element)`` along the elements of a pipeline: tensors of the last state.
 
     Raises:
@@ -91,13 +91,13 @@ def reduced(node: Node, initial_state: Any, reduce_func: Callable[..., Any]) -> 
     return before.values(graph.add("ReduceDataset", inputs, attrs).outputs)
 
 
-def only_element(node: Node) -> Any:
+def only_element(node: DatasetNode) -> Any:
     """The only element of a pipeline, as tensors."""
     attrs = {"node": node, "structure": node.structure}
     return node.structure.values(get_default_graph().add("DatasetToSingleElement", node.inputs(), attrs).outputs)
 
 
-def element_at(node: Node, index: Any) -> Any:
+def element_at(node: DatasetNode, index: Any) -> Any:
     """The element with a number, from 0, as tensors. The elements before it are made too."""
     attrs = {"node": node, "structure": node.structure}
     inputs = [convert_to_tensor(index, int64), *node.inputs()]

@@ -8,10 +8,10 @@ from typing import Any
 from towerstrat.data.api.dataset import Dataset, checked_dataset
 from towerstrat.data.elements.options import Options
 from towerstrat.data.elements.structure import in_parts
-from towerstrat.data.iterators.session_iterators import Iterator, Position, make_iterator
+from towerstrat.data.iterators.session_iterators import Iterator, IteratorKey, make_iterator
 from towerstrat.data.pipeline import sources
 from towerstrat.data.pipeline.arguments import components
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
@@ -23,13 +23,13 @@ class DatasetV1(Dataset):
     Functions see variables as they are when the iterator is initialized.
     """
 
-    def __init__(self, node: Node | None = None):
+    def __init__(self, node: DatasetNode | None = None):
         if node is None:
             raise TypeError("A dataset is made by Dataset.from_tensor_slices, from_generator, range and their like.")
         super().__init__(node)
 
     @classmethod
-    def _made(cls, node: Node) -> DatasetV1:
+    def _made(cls, node: DatasetNode) -> DatasetV1:
         return DatasetV1(node)
 
     # ---- what it is ----------------------------------------------------------------------------------------------
@@ -245,7 +245,7 @@ def make_one_shot_iterator(dataset: Dataset) -> Iterator:
     node = checked_dataset(dataset, "make_one_shot_iterator").node
     _check_capturable(node)
     structure = node.structure
-    position = Position(get_default_graph(), structure, node=node)
+    position = IteratorKey(get_default_graph(), structure, node=node)
     return Iterator(position, None, structure.types, structure.shapes, structure.classes)
 
 
@@ -264,7 +264,7 @@ def make_initializable_iterator(dataset: Dataset, shared_name: str | None = None
             "dataset (`for element in dataset`), or use dataset.make_one_shot_iterator()."
         )
     structure = checked_dataset(dataset, "make_initializable_iterator").node.structure
-    position = Position(get_default_graph(), structure, shared_name)
+    position = IteratorKey(get_default_graph(), structure, shared_name)
     initializer = make_iterator(position, dataset.node)
     return Iterator(position, initializer, structure.types, structure.shapes, structure.classes)
 
@@ -298,7 +298,7 @@ def as_dataset(value: Any) -> Dataset:
     return value if isinstance(value, Dataset) else DatasetV1.from_iterable(value)
 
 
-def _check_capturable(node: Node) -> None:
+def _check_capturable(node: DatasetNode) -> None:
     variables = node.variables()
     seen: set[Operation] = set()
     stack = [t.op for t in node.inputs()]

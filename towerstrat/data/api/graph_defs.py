@@ -5,21 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.data.pipeline.batching import Batch, PaddedBatch
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.platform import messages
 
 
-def graph_def(node: Node) -> messages.GraphDef:
+def graph_def(node: DatasetNode) -> messages.GraphDef:
     """A ``GraphDef`` with a node for each transformation of a pipeline and of the datasets in its functions.
 
     Types are named as this library's transformations are: ``ShuffleDataset``, ``BatchDataset``. It describes, and
     nothing is made of it again.
     """
     described = messages.GraphDef()
-    names: dict[Node, str] = {}
+    names: dict[DatasetNode, str] = {}
     for part in [node, *(part for part in node.walk() if part is not node)]:
-        if isinstance(part, Node) and part not in names:
+        if isinstance(part, DatasetNode) and part not in names:
             names[part] = f"{part.kind}Dataset_{len(names)}"
             described.node.add(name=names[part], op=f"{part.kind}Dataset")
     for part, entry in zip(names, described.node, strict=True):
@@ -40,7 +40,7 @@ def batching(dataset: Any) -> tuple[Any, bool, Any]:
     """
     node = dataset.node
     ahead = node.size if isinstance(node, Prefetch) else None
-    found: Node = node
+    found: DatasetNode = node
     while not isinstance(found, Batch | PaddedBatch):
         if not found.children:
             raise ValueError(f"Unable to get batched dataset from the input dataset: {dataset!r} has no batch().")

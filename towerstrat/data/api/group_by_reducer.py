@@ -16,7 +16,7 @@ from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.mapping import Bound
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.types import int64
 
@@ -48,7 +48,7 @@ class Reducer:
         return self._functions[2]
 
 
-class ReducedPull(Pull):
+class ReducedPull(ElementIterator):
     """Reduces all elements by their keys; the results come out in the order of the keys."""
 
     changing = {"source": "source", "states": "states", "ended": "ended"}
@@ -71,23 +71,23 @@ class ReducedPull(Pull):
         return self.finalize(self.states.pop(min(self.states)))
 
 
-class GroupByReducer(Node):
+class GroupByReducer(DatasetNode):
     """One element for each key."""
 
     kind = "GroupByReducer"
 
-    def __init__(self, child: Node, key: Function, init: Function, reduce: Function, finalize: Function):
+    def __init__(self, child: DatasetNode, key: Function, init: Function, reduce: Function, finalize: Function):
         self.children = (child,)
         self.functions = (key, init, reduce, finalize)
         self.structure = finalize.structure
         self.tensors = tuple(dict.fromkeys(t for f in self.functions for t in f.captures))
         self.cells = tuple(dict.fromkeys(c for f in self.functions for c in f.cells))
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return ReducedPull(self.children[0].open(opening), *(f.bind(opening) for f in self.functions))
 
 
-def _grouped(node: Node, key_func: Callable[..., Any], reducer: Reducer) -> Node:
+def _grouped(node: DatasetNode, key_func: Callable[..., Any], reducer: Reducer) -> DatasetNode:
     outer = get_default_graph()
     key = Function(key_func, [node.structure], "key_func", outer)
     if key.structure.dtypes != (int64,) or key.structure.dims[0] not in ((), None):

@@ -11,7 +11,7 @@ from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.dataset_variants import opening_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
-from towerstrat.graph.ir.op_registry import define, nothing
+from towerstrat.graph.ir.op_registry import define_op, nothing
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.runtime.plans.runner import Runner
@@ -31,7 +31,7 @@ def _write(session: Runner, op: Operation, values: Sequence[Array]) -> list[Arra
     return []
 
 
-define("DatasetToTFRecord", nothing, host=_write, stateful=True, differentiable=False, hidden=("node",))
+define_op("DatasetToTFRecord", nothing, host=_write, stateful=True, differentiable=False, hidden=("node",))
 
 
 class TFRecordWriter:

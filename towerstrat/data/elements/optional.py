@@ -11,7 +11,7 @@ from towerstrat.graph.ir.composite_values import Argument
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import bool_
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.host.runtime_checks import Assert
@@ -19,7 +19,7 @@ from towerstrat.graph.ops.host.runtime_checks import Assert
 _EMPTY = "The given optional does not have a value."
 
 
-class Optional(Argument, Specified):
+class Optional(Argument, HasTypeSpec):
     """A value that may not be there: what ``iterator.get_next_as_optional()`` gives.
 
     Args:

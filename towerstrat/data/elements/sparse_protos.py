@@ -14,11 +14,11 @@ from towerstrat.data.elements.composite_elements import sparse_batch, sparse_row
 from towerstrat.data.elements.tensor_protos import tensor_of, tensor_text
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, int64, string
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 
 Inputs = Sequence[Tensor]
 
@@ -79,14 +79,14 @@ def _deserialized(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(int64, (None, rank)), Signature(attrs["dtype"], (None,)), Signature(int64, (rank,))]
 
 
-define(
+define_op(
     "SerializeSparse", lambda inputs, attrs: [Signature(string, (3,))], numpy=_serialize, differentiable=False
 )  # fmt: skip
-define(
+define_op(
     "SerializeManySparse", lambda inputs, attrs: [Signature(string, (None, 3))], numpy=_serialize_many,
     differentiable=False,
 )  # fmt: skip
-define("DeserializeManySparse", _deserialized, numpy=_deserialize_many, dynamic=True, differentiable=False)
+define_op("DeserializeManySparse", _deserialized, numpy=_deserialize_many, dynamic=True, differentiable=False)
 
 
 # ---- public functions ------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ def serialize_sparse(sp_input: Any, name: str | None = None, out_type: DTypeLike
     Raises:
       TypeError: no SparseTensor. UnsupportedError: another ``out_type``.
     """
-    return one("SerializeSparse", _given(sp_input, out_type, "serialize_sparse"), {}, name)
+    return add_op("SerializeSparse", _given(sp_input, out_type, "serialize_sparse"), {}, name)
 
 
 def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: DTypeLike = string) -> Tensor:
@@ -119,7 +119,7 @@ def serialize_many_sparse(sp_input: Any, name: str | None = None, out_type: DTyp
       TypeError: no SparseTensor. UnsupportedError: another ``out_type`` than ``tf.string``. InvalidArgumentError, when
         it runs: a vector, or rows out of order.
     """
-    return one("SerializeManySparse", _given(sp_input, out_type, "serialize_many_sparse"), {}, name)
+    return add_op("SerializeManySparse", _given(sp_input, out_type, "serialize_many_sparse"), {}, name)
 
 
 def deserialize_many_sparse(

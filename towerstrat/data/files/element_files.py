@@ -17,7 +17,7 @@ from towerstrat.data.elements.tensor_protos import tensor_of, tensor_text
 from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.fingerprint import whole_checksum
 from towerstrat.data.pipeline.iterator_state import Stateless
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext
 from towerstrat.errors import InvalidArgumentError, NotFoundError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph_elements import Tensor
@@ -146,7 +146,7 @@ def elements_in(path: str, structure: Structure, compression: str = "") -> Itera
     return map(_element, records)
 
 
-class FilePull(Pull):
+class FilePull(ElementIterator):
     """The elements in files, one file after the other."""
 
     changing = {"taken": "taken"}
@@ -172,7 +172,7 @@ class FilePull(Pull):
         return element
 
 
-class ElementFile(Node):
+class ElementFile(DatasetNode):
     """The elements in files."""
 
     kind = "ElementFile"
@@ -182,11 +182,11 @@ class ElementFile(Node):
         self.structure = structure
         self.compression = compression
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return FilePull(self.paths, self.structure, self.compression)
 
 
-class WritingPull(Pull):
+class WritingPull(ElementIterator):
     """Elements that are written to a file as they are taken; the file is there when the last one was."""
 
     def __init__(self, source: Iterator[Element], writer: ElementWriter):
@@ -214,7 +214,7 @@ class WritingPull(Pull):
             next(self)
 
 
-class FileCache(Node):
+class FileCache(DatasetNode):
     """The elements of its child, which the first whole pass writes to a file; later passes read that.
 
     Args:
@@ -223,7 +223,7 @@ class FileCache(Node):
 
     kind = "FileCache"
 
-    def __init__(self, child: Node, path: Any, compression: str = ""):
+    def __init__(self, child: DatasetNode, path: Any, compression: str = ""):
         self.children = (child,)
         self.path = path
         self.compression = compression
@@ -234,11 +234,11 @@ class FileCache(Node):
     def cardinality(self) -> int:
         return self.children[0].cardinality()
 
-    def _file(self, opening: Opening) -> str:
+    def _file(self, opening: IteratorContext) -> str:
         given = opening.value(self.path)
         return given.decode() if isinstance(given, bytes) else str(given)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         path = self._file(opening)
         if files.Exists(path):
             return FilePull([path], self.structure, self.compression)
@@ -250,7 +250,7 @@ class Snapshot(FileCache):
 
     kind = "Snapshot"
 
-    def _file(self, opening: Opening) -> str:
+    def _file(self, opening: IteratorContext) -> str:
         return os.path.join(super()._file(opening), f"{whole_checksum(self.children[0], opening):08x}.elements")
 
 

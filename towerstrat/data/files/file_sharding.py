@@ -5,18 +5,18 @@ from __future__ import annotations
 import copy
 
 from towerstrat.data.files.record_nodes import Files
-from towerstrat.data.pipeline.nodes import Node, Part
+from towerstrat.data.pipeline.nodes import DatasetNode, Part
 from towerstrat.data.pipeline.ordering import Shard
 
 
-def of_files(node: Node, number: int, index: int) -> Node | None:
+def of_files(node: DatasetNode, number: int, index: int) -> DatasetNode | None:
     """The same pipeline over every ``number``-th file, starting at ``index``; None where it reads no files.
 
     The names are divided where they enter the node that reads: before a shuffle or repetition of records, after one of
     names, as the original does. A function that makes a dataset of files gets its share of what it is called with.
     """
     if isinstance(node, Files) or _reads_inside(node):
-        divided: list[Node] = [Shard(child, number, index) for child in node.children]
+        divided: list[DatasetNode] = [Shard(child, number, index) for child in node.children]
     else:
         found = [of_files(child, number, index) for child in node.children]
         if all(child is None for child in found):
@@ -29,7 +29,7 @@ def of_files(node: Node, number: int, index: int) -> Node | None:
     return result
 
 
-def _reads_inside(node: Node) -> bool:
+def _reads_inside(node: DatasetNode) -> bool:
     """Whether what the node has besides its children reads files: the datasets that its function makes."""
     others = [part for part in vars(node).values() if isinstance(part, Part) and part not in node.children]
     return any(isinstance(inner, Files) for part in others for inner in part.walk())

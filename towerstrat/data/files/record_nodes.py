@@ -12,9 +12,9 @@ import numpy as np
 
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Element
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull, tensors_among
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext, tensors_among
 from towerstrat.data.pipeline.sources import RowPull
-from towerstrat.data.pipeline.table_rows import InOrder, Rows
+from towerstrat.data.pipeline.table_rows import InOrder, TablePass
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import string
@@ -118,7 +118,7 @@ def scalar_string(value: bytes) -> np.ndarray[Any, Any]:
     return array
 
 
-class RecordsPull(Pull):
+class RecordsPull(ElementIterator):
     """The records of one file after the other."""
 
     changing = {"names": "names", "name": "name", "position": "position"}
@@ -191,7 +191,7 @@ class RecordsPull(Pull):
             self._begin(self.read(self.name, self.position))
 
 
-class Files(Node):
+class Files(DatasetNode):
     """The records of the files that another node names, one file after the other.
 
     Args:
@@ -202,19 +202,19 @@ class Files(Node):
 
     kind = "Files"
 
-    def __init__(self, names: Node, read: Callable[..., Blocks], arguments: Sequence[Any]):
+    def __init__(self, names: DatasetNode, read: Callable[..., Blocks], arguments: Sequence[Any]):
         self.children = (names,)
         self.read = read
         self.arguments = arguments
         self.structure = Structure(None, [string], [()])
         self.tensors = tensors_among(*arguments)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         given = [opening.value(a) for a in self.arguments]
         return RecordsPull(self.children[0].open(opening), lambda name, position: self.read(name, position, *given))
 
 
-class Matching(Node):
+class Matching(DatasetNode):
     """The names of the files that match patterns, sorted.
 
     Args:
@@ -228,14 +228,14 @@ class Matching(Node):
         self.tensors = tensors_among(patterns)
         self.structure = Structure(None, [string], [()])
 
-    def rows(self, opening: Opening) -> Rows:
+    def rows(self, opening: IteratorContext) -> TablePass:
         given = opening.values[self.patterns] if isinstance(self.patterns, Tensor) else self.patterns
         patterns = [p.decode() for p in np.ravel(given).tolist()]
         names = sorted({name for p in patterns for name in Glob(p)})
         if not names:
             raise InvalidArgumentError(None, None, f"No files matched pattern: {', '.join(patterns)}")
         table = np.array([os.fsencode(n) for n in names], object)
-        return Rows([table], InOrder(len(names)), plain=len(names))
+        return TablePass([table], InOrder(len(names)), plain=len(names))
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return RowPull(self.rows(opening))

@@ -15,12 +15,12 @@ from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.arguments import structure_of_specs
 from towerstrat.data.pipeline.dataset_variants import Bound, boxed, opening_of
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.nodes import Node, Opening
+from towerstrat.data.pipeline.nodes import DatasetNode, IteratorContext
 from towerstrat.data.pipeline.sources import Listed
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
-from towerstrat.graph.ir.op_registry import define, nothing
+from towerstrat.graph.ir.op_registry import define_op, nothing
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string, variant
 from towerstrat.graph.runtime.plans.runner import Runner
@@ -51,7 +51,9 @@ def _save(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array
     return []
 
 
-def _write(node: Node, opening: Opening, shard_of: Callable[[Element], Sequence[Any]], shards: Shards) -> None:
+def _write(
+    node: DatasetNode, opening: IteratorContext, shard_of: Callable[[Element], Sequence[Any]], shards: Shards
+) -> None:
     """Writes all elements; the files of an earlier time go when all were written, and stay where one fails."""
     writers: dict[int, ElementWriter] = {}
     with ExitStack() as failed:
@@ -71,10 +73,12 @@ def _write(node: Node, opening: Opening, shard_of: Callable[[Element], Sequence[
         writer.close()
 
 
-define("SaveDataset", nothing, host=_save, stateful=True, differentiable=False, hidden=("node", "function"))
+define_op("SaveDataset", nothing, host=_save, stateful=True, differentiable=False, hidden=("node", "function"))
 
 
-def saved(node: Node, path: Any, compression: Any, shard_func: Callable[..., Any] | None, checkpoint_args: Any) -> Any:
+def saved(
+    node: DatasetNode, path: Any, compression: Any, shard_func: Callable[..., Any] | None, checkpoint_args: Any
+) -> Any:
     """The operation that writes the elements of a pipeline to a folder; None where it ran at once."""
     if checkpoint_args is not None:
         raise UnsupportedError(
@@ -93,7 +97,7 @@ def saved(node: Node, path: Any, compression: Any, shard_func: Callable[..., Any
 # ---- reading ---------------------------------------------------------------------------------------------------------
 
 
-class ShardDatasets(Node):
+class ShardDatasets(DatasetNode):
     """A dataset for each file of elements in a folder."""
 
     kind = "ShardDatasets"
@@ -105,7 +109,7 @@ class ShardDatasets(Node):
     def cardinality(self) -> int:
         return len(self.parts)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return Listed([[boxed(Bound(part, {}))] for part in self.parts])
 
 

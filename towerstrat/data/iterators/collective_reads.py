@@ -12,15 +12,15 @@ import jax
 import numpy as np
 
 from towerstrat.data.iterators.iterator_resource import IteratorResource
-from towerstrat.data.iterators.string_broadcast import told_texts
+from towerstrat.data.iterators.string_broadcast import broadcast_strings
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.fingerprint import pieces
-from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, Node, Part
+from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, DatasetNode, Part
 from towerstrat.data.pipeline.sources import Generated, Iterated
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import DType, HostArray, string
-from towerstrat.graph.ir.uneven_shards import Uneven, exactly, of_parts
+from towerstrat.graph.ir.uneven_shards import UnevenShards, exactly, of_parts
 from towerstrat.graph.runtime.loops.collective_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs
@@ -34,7 +34,7 @@ _RANK = 8
 """Dimensions of components whose rank is not known."""
 
 
-def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) -> list[Any]:
+def gather_next(resource: IteratorResource, axis: Axis | None, uneven: bool = True) -> list[Any]:
     """The next element of an iterator; along an axis that processes share one of which each has its own parts.
 
     Args:
@@ -64,9 +64,9 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
         else:
             own = resource.next()
             found = [_spread(axis, part) for part in own]
-    if not uneven and any(isinstance(part, Uneven) for part in found):
+    if not uneven and any(isinstance(part, UnevenShards) for part in found):
         resource.push_back([] if own is None else [own])
-        shapes = [list(part.shape if isinstance(part, Uneven) else part.shape[1:]) for part in found]
+        shapes = [list(part.shape if isinstance(part, UnevenShards) else part.shape[1:]) for part in found]
         raise InvalidArgumentError(
             None,
             None,
@@ -75,7 +75,7 @@ def next_of(resource: IteratorResource, axis: Axis | None, uneven: bool = True) 
     return found
 
 
-def require_alike(node: Node) -> None:
+def require_alike(node: DatasetNode) -> None:
     """Returns where all processes are about to divide the same pipeline among their positions.
 
     Raises:
@@ -85,12 +85,12 @@ def require_alike(node: Node) -> None:
     AGREEMENT.require("dividing a dataset", {"the dataset": " ".join(text for text, _ in found)}, lambda: found)
 
 
-def are_alike(node: Node) -> bool:
+def are_alike(node: DatasetNode) -> bool:
     """Whether all processes have the same pipeline."""
     return len(set(AGREEMENT.all_of(" ".join(text for text, _ in pieces(node))))) == 1
 
 
-def are_surely_alike(node: Node) -> bool:
+def are_surely_alike(node: DatasetNode) -> bool:
     """Whether all processes have the same pipeline, in which no Python, that cannot be compared, tells them apart."""
     alike = are_alike(node)
     return alike and not any(isinstance(part, Generated | Iterated) or _calls_python(part) for part in node.walk())
@@ -169,9 +169,9 @@ def _whole_texts(
     own: list[list[bytes]] = [[] for _ in axis.own]
     for part in [] if element is None else [element[i] for i in shapes]:
         for k, texts in enumerate(own):
-            texts += (part.part(k) if isinstance(part, Uneven) else part[k, ...]).reshape(-1).tolist()
+            texts += (part.part(k) if isinstance(part, UnevenShards) else part[k, ...]).reshape(-1).tolist()
     sizes = [[math.prod(shape) for shape in of_positions] for of_positions in shapes.values()]
-    rest = [iter(texts) for texts in told_texts(axis, own, [sum(each) for each in zip(*sizes, strict=True)])]
+    rest = [iter(texts) for texts in broadcast_strings(axis, own, [sum(each) for each in zip(*sizes, strict=True)])]
     return [of_parts([_shaped(texts, s) for texts, s in zip(rest, each, strict=True)]) for each in shapes.values()]
 
 
@@ -216,7 +216,7 @@ def _shapes(resource: IteratorResource, element: Sequence[Any] | None, state: in
     rows[:, 0] = state
     at = 1
     for part, width in zip(element or (), widths, strict=False):
-        shapes = part.shapes if isinstance(part, Uneven) else [part.shape[1:]] * own
+        shapes = part.shapes if isinstance(part, UnevenShards) else [part.shape[1:]] * own
         for row, shape in zip(rows, shapes, strict=True):
             row[at : at + 1 + len(shape)] = (len(shape), *shape)
         at += width
@@ -233,8 +233,8 @@ def _spread(axis: Axis, part: Any) -> Any:
     """A component of which this process has its own positions' parts, on the devices of all. Texts stay on the host."""
     if part.dtype.hasobject:
         return part
-    if isinstance(part, Uneven):
-        return Uneven(axis.spread(np.asarray(part.padded)), part.shapes)
+    if isinstance(part, UnevenShards):
+        return UnevenShards(axis.spread(np.asarray(part.padded)), part.shapes)
     return axis.spread(part)
 
 
@@ -242,11 +242,11 @@ def _joined(axis: Axis, part: Any, shapes: Sequence[tuple[int, ...]], dtype: DTy
     """A component whose parts have these shapes at all positions, of which this process has its own, or nothing."""
     alike = len(set(shapes)) == 1
     if alike and part is not None:
-        return axis.spread(np.asarray(part.padded if isinstance(part, Uneven) else part))
+        return axis.spread(np.asarray(part.padded if isinstance(part, UnevenShards) else part))
     whole = np.zeros((len(axis.own), *np.max(np.asarray(shapes, int), axis=0)), dtype.np)
     if part is None:
-        return axis.spread(whole) if alike else Uneven(axis.spread(whole), shapes)
+        return axis.spread(whole) if alike else UnevenShards(axis.spread(whole), shapes)
     for i, position in enumerate(axis.own):
         inside = exactly(shapes[position])
-        whole[i, ...][inside] = part.part(i) if isinstance(part, Uneven) else part[i]
-    return Uneven(axis.spread(whole), shapes)
+        whole[i, ...][inside] = part.part(i) if isinstance(part, UnevenShards) else part[i]
+    return UnevenShards(axis.spread(whole), shapes)

@@ -14,17 +14,17 @@ from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.dataset_variants import VariantNode, reachable_nodes
 from towerstrat.data.pipeline.fingerprint import check_fingerprint, fingerprint
 from towerstrat.data.pipeline.iterator_state import TAKEN_AGAIN, Stateless, at_one_moment, resumed, state_of
-from towerstrat.data.pipeline.nodes import UNKNOWN, Opening, Pull, write_next
-from towerstrat.data.pipeline.process_shards import Share
+from towerstrat.data.pipeline.nodes import UNKNOWN, ElementIterator, IteratorContext, write_next
+from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OpError
-from towerstrat.graph.runtime.plans.runner import WaitingStates
+from towerstrat.graph.runtime.plans.runner import PendingIteratorStates
 from towerstrat.graph.runtime.programs.device_program import Uninterrupted
 from towerstrat.platform.plain import State
 
 T = TypeVar("T")
 
 
-class Lender(Protocol):
+class PrefetchBuffer(Protocol):
     """A step loop's buffer of elements that were taken ahead of their use."""
 
     def give_back(self, source: Any) -> None:
@@ -53,12 +53,12 @@ class IteratorResource:
       asked: whether it was asked for since the initialization.
     """
 
-    def __init__(self, structure: Structure, waiting: WaitingStates):
+    def __init__(self, structure: Structure, waiting: PendingIteratorStates):
         self.structure = structure
         self.initializations = 0
-        self.lender: Lender | None = None
+        self.lender: PrefetchBuffer | None = None
         self.live = False
-        self.share: Share | None = None
+        self.share: LocalIndices | None = None
         self.apart = False
         self.fills = False
         self.waits = False
@@ -67,7 +67,7 @@ class IteratorResource:
         self.asked = False
         self.promised: float | None = None
         self._waiting = waiting
-        self._opening: Opening | None = None
+        self._opening: IteratorContext | None = None
         self._source: Iterator[Element] | None = None
         self._taken = 0
         self._ended = False
@@ -97,12 +97,14 @@ class IteratorResource:
             node, values = node.bound(values)
         return node.alike() if all(part.sure for part in reachable_nodes(node, values)) else UNKNOWN
 
-    def initialize(self, opening: Opening) -> None:
+    def initialize(self, opening: IteratorContext) -> None:
         """Moves to the beginning of a pass over a pipeline. Elements that were pushed back before are dropped."""
         self._begin(opening, opening.pull(), 0, ())
         self.initializations += 1
 
-    def _begin(self, opening: Opening, source: Iterator[Element], taken: int, returned: Sequence[Element]) -> None:
+    def _begin(
+        self, opening: IteratorContext, source: Iterator[Element], taken: int, returned: Sequence[Element]
+    ) -> None:
         parts = list(reachable_nodes(opening.node, opening.values))
         with self._lock:
             self.lender = None  # what it holds is of the data before
@@ -137,7 +139,7 @@ class IteratorResource:
                 return found
             return found | {"pipeline": fingerprint(self._opening), "place": self._place(self._opening)}
 
-    def _place(self, opening: Opening) -> State:
+    def _place(self, opening: IteratorContext) -> State:
         try:
             if self._error is not None:
                 raise Stateless("an exception that was met ahead")
@@ -184,7 +186,7 @@ class IteratorResource:
             message = f"The saved state of an iterator cannot be taken: {error}."
             raise InvalidArgumentError(None, None, message) from None
 
-    def _go_to(self, opening: Opening, place: State) -> None:
+    def _go_to(self, opening: IteratorContext, place: State) -> None:
         own = None if self.share is None or self.share.whole else list(self.share.own)
         # What was taken ahead, or is made of own rows, are parts of elements: another share takes these elements again.
         parts = "returned" in place and (self.partial or place["returned"])
@@ -238,7 +240,7 @@ class IteratorResource:
     def made(self) -> int:
         """How many of the next elements are made already, at least."""
         with self._lock:
-            ready = self._source.ready() if isinstance(self._source, Pull) and self._error is None else 0
+            ready = self._source.ready() if isinstance(self._source, ElementIterator) and self._error is None else 0
             return len(self._returned) + ready
 
     def fill(self, buffers: Sequence[Array], start: int, count: int) -> int:
@@ -257,7 +259,7 @@ class IteratorResource:
                 self.lender.give_back(self)
             done = 0
             try:
-                if count > 1 and isinstance(self._source, Pull):
+                if count > 1 and isinstance(self._source, ElementIterator):
                     with Uninterrupted():
                         done = self._write_many(self._source, buffers, start, count)
                 while done < count:
@@ -271,7 +273,7 @@ class IteratorResource:
                 raise
             return done
 
-    def _write_many(self, source: Pull, buffers: Sequence[Array], start: int, count: int) -> int:
+    def _write_many(self, source: ElementIterator, buffers: Sequence[Array], start: int, count: int) -> int:
         """Writes as many of the next elements as the pipeline produces in one batch; returns how many."""
         if self._returned or self._error is not None or not buffers:
             return 0

@@ -10,12 +10,12 @@ import numpy as np
 from towerstrat.data.elements.optional import Optional
 from towerstrat.data.elements.structure import RaggedParts, Structure, flatten, in_parts, map_leaves, over_units
 from towerstrat.data.elements.types import Array
-from towerstrat.data.iterators.collective_reads import next_of
+from towerstrat.data.iterators.collective_reads import gather_next
 from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.data.iterators.session_iterators import with_operation
 from towerstrat.data.pipeline.arguments import structure_of_specs
 from towerstrat.data.pipeline.dataset_variants import boxed, opening_of, reachable_nodes
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.errors import OutOfRangeError, UnsupportedError
 from towerstrat.graph.autograph.builtins import Overloading
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
@@ -26,12 +26,12 @@ from towerstrat.graph.ir.composite_values import Argument
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.sparse_tensor import SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import bool_, string, variant
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.ir.user_lines import unconverted, user_line
 from towerstrat.graph.ops.control.branches import cond
 from towerstrat.graph.ops.control.regions import EndOfLoop
@@ -69,7 +69,7 @@ class IteratorBase(Iterator[Any]):
         raise NotImplementedError
 
 
-class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloading, Trackable):
+class OwnedIterator(IteratorBase, Argument, HasTypeSpec, StagedIterable, Overloading, Trackable):
     """An iterator over a dataset. It lives as long as its handle. A checkpoint that has it saves where it is.
 
     Args:
@@ -87,7 +87,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         self._asked = 0
 
     @classmethod
-    def over(cls, node: Node) -> OwnedIterator:
+    def over(cls, node: DatasetNode) -> OwnedIterator:
         """An iterator at the beginning of a pipeline."""
         return cls(opened(node), node.structure)
 
@@ -174,7 +174,7 @@ class OwnedIterator(IteratorBase, Argument, Specified, StagedIterable, Overloadi
         """
         if isinstance(self.handle, EagerTensor) and get_default_graph().executing_eagerly:
             resource: IteratorResource = self.handle.array.item()
-            return self._packed(self._components(self.handle._graph, next_of(resource, self.axis)))
+            return self._packed(self._components(self.handle._graph, gather_next(resource, self.axis)))
         self._asked += 1
         if self._asked > _UNROLLED:
             raise UnsupportedError(
@@ -256,7 +256,7 @@ class IteratorSpec(TypeSpec):
         return OwnedIterator(components, structure_of_specs(self._element_spec, "element_spec"))
 
 
-def opened(node: Node) -> Tensor:
+def opened(node: DatasetNode) -> Tensor:
     """The handle of a new iterator at the beginning of a pipeline."""
     return get_default_graph().add("OpenIterator", node.inputs(), {"node": node}).outputs[0]
 
@@ -328,7 +328,7 @@ class _Optionals:
         try:
             element = self.resource.next()
         except StopIteration:
-            arrays = (part.padded if isinstance(part, Uneven) else part for part in self._last)
+            arrays = (part.padded if isinstance(part, UnevenShards) else part for part in self._last)
             return [np.asarray(False), *(np.zeros_like(array) for array in arrays)]
         self._last = element
         return [np.asarray(True), *element]
@@ -367,14 +367,14 @@ def _nothing(structure: Structure, axis: Axis | None) -> list[Array]:
 def _optional_parts(resource: IteratorResource, axis: Axis | None) -> list[Array]:
     """``[has_value, *components]`` of the next element."""
     try:
-        return [np.asarray(True), *next_of(resource, axis)]
+        return [np.asarray(True), *gather_next(resource, axis)]
     except StopIteration:
         return [np.asarray(False), *_nothing(resource.structure, axis)]
 
 
 def _get_next(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
-        return next_of(values[0].item(), op.axis)
+        return gather_next(values[0].item(), op.axis)
     except StopIteration as end:
         if op.attrs["ends"]:
             raise EndOfLoop from None
@@ -395,15 +395,15 @@ def _components(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sign
     return [Signature(t, d) for t, d in zip(structure.dtypes, structure.dims, strict=True)]
 
 
-define(
+define_op(
     "OpenIterator", lambda inputs, attrs: [Signature(variant, ())], host=_open, stateful=True, differentiable=False,
     hidden=("node",),
 )  # fmt: skip
-define(
+define_op(
     "OwnedIteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False,
     hidden=("structure", "ends", "takes", "source", "varying_outputs"),
 )  # fmt: skip
-define(
+define_op(
     "OwnedIteratorGetOptional", lambda inputs, attrs: [Signature(bool_, ()), *_components(inputs, attrs)],
     host=_get_optional, stateful=True, differentiable=False, hidden=("structure", "takes", "source", "varying_outputs"),
 )  # fmt: skip

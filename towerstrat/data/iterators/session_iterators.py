@@ -11,17 +11,17 @@ import numpy as np
 from towerstrat.data.elements.optional import Optional
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array
-from towerstrat.data.iterators.collective_reads import next_of
+from towerstrat.data.iterators.collective_reads import gather_next
 from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.data.pipeline.iterator_state import taken_again
-from towerstrat.data.pipeline.nodes import Node, Opening, ordinal
+from towerstrat.data.pipeline.nodes import DatasetNode, IteratorContext, next_seed_ordinal
 from towerstrat.data.pipeline.sources import host_array
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.op_registry import Signature, define, nothing
+from towerstrat.graph.ir.op_registry import Signature, define_op, nothing
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_, string
 from towerstrat.graph.runtime.sessions.session import BaseSession
@@ -31,7 +31,7 @@ from towerstrat.platform.plain import State
 Session: TypeAlias = BaseSession | EagerSession
 
 
-class Position:
+class IteratorKey:
     """The key of an iterator in sessions: each session owns an ``IteratorResource`` per name.
 
     Args:
@@ -42,11 +42,13 @@ class Position:
 
     _NUMBERS = itertools.count()
 
-    def __init__(self, graph: Graph, structure: Structure, shared_name: str | None = None, node: Node | None = None):
+    def __init__(
+        self, graph: Graph, structure: Structure, shared_name: str | None = None, node: DatasetNode | None = None
+    ):
         self.structure = structure
         self.shared_name = shared_name
         self.node = node
-        self.ordinal = ordinal(graph)
+        self.ordinal = next_seed_ordinal(graph)
         self.name = f"shared iterator {shared_name}" if shared_name else graph.state_name("iterator")
         self.handle = f"towerstrat.iterator.{next(self._NUMBERS)}".encode()
 
@@ -63,7 +65,7 @@ class Position:
     def _of(self, session: Session) -> IteratorResource:
         return session.position(self.name, lambda: IteratorResource(self.structure, session.waiting))
 
-    def initialize(self, session: Session, node: Node, values: Mapping[Tensor, Array]) -> None:
+    def initialize(self, session: Session, node: DatasetNode, values: Mapping[Tensor, Array]) -> None:
         """Moves the session's position to the beginning of a pipeline, with these values of its tensors.
 
         Where a state waits for this iterator it goes there instead.
@@ -72,7 +74,7 @@ class Position:
         state = session.waiting.take(self.name, always=self.node is not None)
         if state is not None and "place" not in state:
             resource.resume(state)
-        resource.initialize(Opening(session, node, values, (resource.initializations, self.ordinal)))
+        resource.initialize(IteratorContext(session, node, values, (resource.initializations, self.ordinal)))
         if state is not None and "place" in state:
             resume_iterator(self.name, resource, state)
 
@@ -107,7 +109,7 @@ def iterator_resource(session: Session, op: Operation, values: Sequence[Array] =
       InvalidArgumentError: the string is no handle of this session, or of an iterator of another structure.
     """
     position = op.attrs["iterator"]
-    if isinstance(position, Position):
+    if isinstance(position, IteratorKey):
         return position.resource(session)
     handle = np.asarray(values[0], object).item()
     found = session.resource("iterator handles", dict).get(handle)
@@ -137,7 +139,7 @@ def with_operation(error: BaseException, op: Operation) -> BaseException:
 
 def _get_next(session: Session, op: Operation, values: Sequence[Array]) -> list[Array]:
     try:
-        return next_of(iterator_resource(session, op, values), op.axis)
+        return gather_next(iterator_resource(session, op, values), op.axis)
     except StopIteration as end:
         raise OutOfRangeError(None, op, f"End of sequence{end.value or ''}") from None
     except Exception as error:
@@ -176,13 +178,13 @@ def _components(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sign
 
 
 _HIDDEN = ("iterator", "structure", "node", "takes", "source", "varying_outputs")
-define("IteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False, hidden=_HIDDEN)
-define(
+define_op("IteratorGetNext", _components, host=_get_next, stateful=True, differentiable=False, hidden=_HIDDEN)
+define_op(
     "IteratorGetNextAsOptional", lambda inputs, attrs: [Signature(bool_, ()), *_components(inputs, attrs)],
     host=_get_optional, stateful=True, differentiable=False, hidden=_HIDDEN,
 )  # fmt: skip
-define("MakeIterator", nothing, host=_make_iterator, stateful=True, hidden=_HIDDEN)
-define(
+define_op("MakeIterator", nothing, host=_make_iterator, stateful=True, hidden=_HIDDEN)
+define_op(
     "IteratorToStringHandle", lambda inputs, attrs: [Signature(string, ())], host=_string_handle, differentiable=False,
     hidden=_HIDDEN,
 )  # fmt: skip
@@ -201,7 +203,7 @@ class Iterator:
     in_parts = False
 
     def __init__(
-        self, iterator_resource: Position | NamedPosition, initializer: Operation | None, output_types: Any,
+        self, iterator_resource: IteratorKey | NamedPosition, initializer: Operation | None, output_types: Any,
         output_shapes: Any, output_classes: Any,
     ):  # fmt: skip
         self._position = iterator_resource
@@ -214,7 +216,7 @@ class Iterator:
     ) -> Iterator:
         """A reinitializable iterator: the operations of ``make_initializer`` move it to datasets of one structure."""
         structure = Structure.of_types(output_types, output_shapes, output_classes)
-        position = Position(get_default_graph(), structure, shared_name)
+        position = IteratorKey(get_default_graph(), structure, shared_name)
         return Iterator(position, None, structure.types, structure.shapes, structure.classes)
 
     @staticmethod
@@ -237,7 +239,7 @@ class Iterator:
         return self._initializer
 
     @property
-    def position(self) -> Position | NamedPosition:
+    def position(self) -> IteratorKey | NamedPosition:
         """Its key in sessions."""
         return self._position
 
@@ -252,7 +254,7 @@ class Iterator:
           TypeError: the dataset's types or shapes are not the iterator's.
           ValueError: the iterator was made from a string handle.
         """
-        if not isinstance(self._position, Position):
+        if not isinstance(self._position, IteratorKey):
             raise ValueError("An iterator from a string handle cannot be initialized; initialize the one it names.")
         node = dataset.node
         self._structure.check_accepts(node.structure, "a dataset")
@@ -307,6 +309,6 @@ class Iterator:
         return self._structure.classes
 
 
-def make_iterator(position: Position, node: Node, name: str | None = None) -> Operation:
+def make_iterator(position: IteratorKey, node: DatasetNode, name: str | None = None) -> Operation:
     """The operation that moves an iterator to the beginning of a pipeline."""
     return get_default_graph().add("MakeIterator", node.inputs(), {"iterator": position, "node": node}, name)

@@ -12,7 +12,7 @@ from towerstrat.graph.ir.mesh import Axis
 _LENGTH = struct.Struct("<I")
 
 
-def told_texts(axis: Axis, own: Sequence[Sequence[bytes]], counts: Sequence[int]) -> list[list[bytes]]:
+def broadcast_strings(axis: Axis, own: Sequence[Sequence[bytes]], counts: Sequence[int]) -> list[list[bytes]]:
     """The texts of all positions, of which each process has those of its own. All processes come to it together.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, HostArray, float32, float64, int32, int64, string
 from towerstrat.graph.ops.building.op_builder import add
@@ -123,7 +123,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(dtype, records.dims) for dtype in attrs["OUT_TYPE"]]
 
 
-define("DecodeCSV", _rule, numpy=decode, differentiable=False)
+define_op("DecodeCSV", _rule, numpy=decode, differentiable=False)
 
 
 def decode_csv(

@@ -23,7 +23,7 @@ from towerstrat.data.parsing.feature_specs import (
 from towerstrat.data.parsing.ragged_features import of_batch, of_one
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -185,8 +185,8 @@ def _one_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return _signatures(attrs, 1, ())
 
 
-define("ParseExample", _batch_rule, numpy=_batch, differentiable=False)
-define("ParseSingleExample", _one_rule, numpy=_one, differentiable=False)
+define_op("ParseExample", _batch_rule, numpy=_batch, differentiable=False)
+define_op("ParseSingleExample", _one_rule, numpy=_one, differentiable=False)
 
 
 # ---- public functions ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from towerstrat.data.parsing.feature_specs import (
 )
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
 from towerstrat.graph.ops.building.op_builder import add
@@ -190,8 +190,8 @@ def _one_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return _signatures(attrs, ())
 
 
-define("ParseSequenceExample", _batch_rule, numpy=_batch, differentiable=False)
-define("ParseSingleSequenceExample", _one_rule, numpy=_one, differentiable=False)
+define_op("ParseSequenceExample", _batch_rule, numpy=_batch, differentiable=False)
+define_op("ParseSingleSequenceExample", _one_rule, numpy=_one, differentiable=False)
 
 
 # ---- public functions ------------------------------------------------------------------------------------------------

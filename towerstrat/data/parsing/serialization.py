@@ -11,11 +11,11 @@ from google.protobuf import json_format
 from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.node_def import shape_proto
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.tensor_proto import make_ndarray
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, string
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.text.string_kernels import each
 from towerstrat.platform import messages
 from towerstrat.platform.compressed import KINDS, WINDOW_BITS
@@ -60,13 +60,13 @@ def _parse_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["out_type"], None)]
 
 
-define("SerializeTensor", lambda inputs, attrs: [Signature(string, ())], numpy=_serialize, differentiable=False)
-define("ParseTensor", _parse_rule, numpy=_parse, differentiable=False)
+define_op("SerializeTensor", lambda inputs, attrs: [Signature(string, ())], numpy=_serialize, differentiable=False)
+define_op("ParseTensor", _parse_rule, numpy=_parse, differentiable=False)
 
 
 def serialize_tensor(tensor: Any, name: str | None = None) -> Tensor:
     """A tensor as a serialized ``TensorProto``, a scalar string."""
-    return one("SerializeTensor", [convert_to_tensor(tensor)], {}, name)
+    return add_op("SerializeTensor", [convert_to_tensor(tensor)], {}, name)
 
 
 def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) -> Tensor:
@@ -79,7 +79,7 @@ def parse_tensor(serialized: Any, out_type: DTypeLike, name: str | None = None) 
     Raises:
       InvalidArgumentError: another element type, no such message, or ``serialized`` is no scalar.
     """
-    return one("ParseTensor", [convert_to_tensor(serialized, string)], {"out_type": as_dtype(out_type)}, name)
+    return add_op("ParseTensor", [convert_to_tensor(serialized, string)], {"out_type": as_dtype(out_type)}, name)
 
 
 # ---- compressed bytes ------------------------------------------------------------------------------------------------
@@ -96,7 +96,7 @@ def _decompress(texts: HostArray, *, compression_type: str) -> HostArray:
     return each(inflated, texts) if compression_type else texts
 
 
-define("DecodeCompressed", _each_rule, numpy=_decompress, differentiable=False)
+define_op("DecodeCompressed", _each_rule, numpy=_decompress, differentiable=False)
 
 
 def decode_compressed(bytes: Any, compression_type: str = "", name: str | None = None) -> Tensor:
@@ -112,7 +112,7 @@ def decode_compressed(bytes: Any, compression_type: str = "", name: str | None =
         raise InvalidArgumentError(
             None, None, f"Only ZLIB, GZIP or NONE are supported compressions, got {compression_type!r}"
         )
-    return one("DecodeCompressed", [convert_to_tensor(bytes, string)], {"compression_type": compression_type}, name)
+    return add_op("DecodeCompressed", [convert_to_tensor(bytes, string)], {"compression_type": compression_type}, name)
 
 
 # ---- JSON ------------------------------------------------------------------------------------------------------------
@@ -128,9 +128,9 @@ def _of_json(texts: HostArray) -> HostArray:
     return each(message, texts)
 
 
-define("DecodeJSONExample", _each_rule, numpy=_of_json, differentiable=False)
+define_op("DecodeJSONExample", _each_rule, numpy=_of_json, differentiable=False)
 
 
 def decode_json_example(json_examples: Any, name: str | None = None) -> Tensor:
     """``Example`` messages as JSON, as serialized ones. Raises InvalidArgumentError where one is none."""
-    return one("DecodeJSONExample", [convert_to_tensor(json_examples, string)], {}, name)
+    return add_op("DecodeJSONExample", [convert_to_tensor(json_examples, string)], {}, name)

@@ -11,7 +11,7 @@ from towerstrat.data.elements.structure import RaggedParts, Structure, flatten, 
 from towerstrat.data.pipeline import sources
 from towerstrat.data.pipeline.batching import default_filling
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
@@ -44,7 +44,7 @@ def scalar(value: Any, what: str, none: int | None = None) -> Any:
     raise TypeError(f"{what}: expected an integer, got {value!r}.")
 
 
-def predicate_of(node: Node, predicate: Callable[..., Any], name: str) -> Function:
+def predicate_of(node: DatasetNode, predicate: Callable[..., Any], name: str) -> Function:
     """A function of elements that returns one truth value."""
     function = Function(predicate, [node.structure], name, get_default_graph())
     structure = function.structure

@@ -11,8 +11,16 @@ import numpy as np
 from towerstrat.data.elements import composite_elements
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array, Element
-from towerstrat.data.pipeline.nodes import UNKNOWN, Node, Opening, Pull, copied_into, known, tensors_among
-from towerstrat.data.pipeline.table_rows import Rows
+from towerstrat.data.pipeline.nodes import (
+    UNKNOWN,
+    DatasetNode,
+    ElementIterator,
+    IteratorContext,
+    copied_into,
+    known,
+    tensors_among,
+)
+from towerstrat.data.pipeline.table_rows import TablePass
 from towerstrat.errors import DataLossError, InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims, TensorShape
@@ -26,7 +34,7 @@ _AT_ONCE = 1 << 29
 """Bytes of a batch that is begun before it is known that so many elements come."""
 
 
-def _positive(opening: Opening, size: Any) -> int:
+def _positive(opening: IteratorContext, size: Any) -> int:
     size = opening.value(size)
     if size <= 0:
         raise InvalidArgumentError(None, None, f"Expected a batch_size greater than 0, got {size}.")
@@ -45,12 +53,12 @@ def _batches(total: int, size: Any, drop_remainder: bool) -> int:
     return total // size if drop_remainder else -(-total // size)
 
 
-class RowBatches(Pull):
+class RowBatches(ElementIterator):
     """Batches of the rows of a table: one gather each."""
 
     changing = {"order": "order", "_ahead": "_ahead"}
 
-    def __init__(self, rows: Rows, size: int, drop_remainder: bool):
+    def __init__(self, rows: TablePass, size: int, drop_remainder: bool):
         self.rows = rows
         self.order = rows.order
         self.size = size
@@ -99,7 +107,7 @@ class RowBatches(Pull):
         return whole
 
 
-class Batches(Pull):
+class Batches(ElementIterator):
     """Batches of elements that come one by one."""
 
     changing = {"source": "source"}
@@ -155,7 +163,7 @@ class Batches(Pull):
         """The next batch, where its elements are made together."""
         if self.structure.composite:
             return None
-        return self.source.next_columns(self.size) if isinstance(self.source, Pull) else None
+        return self.source.next_columns(self.size) if isinstance(self.source, ElementIterator) else None
 
     def _stacked(self, elements: Sequence[Element]) -> Element:
         columns = list(zip(*elements, strict=True))
@@ -207,12 +215,12 @@ def stack(column: Sequence[Array]) -> Array:
     return result
 
 
-class Batch(Node):
+class Batch(DatasetNode):
     """``size`` elements at a time; the last batch is smaller, or left out."""
 
     kind = "Batch"
 
-    def __init__(self, child: Node, size: Any, drop_remainder: bool):
+    def __init__(self, child: DatasetNode, size: Any, drop_remainder: bool):
         if any(child.structure.nested):
             raise TypeError(
                 "batch: the elements have datasets in them, which make no tensor. Batch each of them: "
@@ -229,7 +237,7 @@ class Batch(Node):
     def cardinality(self) -> int:
         return _batches(self.children[0].cardinality(), self.size, self.drop_remainder)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         size = _positive(opening, self.size)
         child = self.children[0]
         rows = None if child.structure.composite else child.rows(opening)
@@ -281,10 +289,10 @@ class PaddedBatches(Batches):
         return result
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
-        return Pull.next_into(self, out)
+        return ElementIterator.next_into(self, out)
 
 
-class PaddedBatch(Node):
+class PaddedBatch(DatasetNode):
     """Like ``Batch``, with every component filled up to the largest size of the batch, or to a given one.
 
     Args:
@@ -294,7 +302,9 @@ class PaddedBatch(Node):
 
     kind = "PaddedBatch"
 
-    def __init__(self, child: Node, size: Any, shapes: Sequence[Any], fillings: Sequence[Any], drop_remainder: bool):
+    def __init__(
+        self, child: DatasetNode, size: Any, shapes: Sequence[Any], fillings: Sequence[Any], drop_remainder: bool
+    ):
         self.children = (child,)
         self.size = size
         self.shapes = shapes
@@ -314,7 +324,7 @@ class PaddedBatch(Node):
     def cardinality(self) -> int:
         return _batches(self.children[0].cardinality(), self.size, self.drop_remainder)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         wanted: list[Dims] = []
         for shape in self.shapes:
             if isinstance(shape, TensorShape):
@@ -360,15 +370,15 @@ class SparseBatches(Batches):
         return np.array([n if w is None else w for n, w in sizes], np.int64)
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
-        return Pull.next_into(self, out)
+        return ElementIterator.next_into(self, out)
 
 
-class SparseBatch(Node):
+class SparseBatch(DatasetNode):
     """``size`` arrays at a time, as one sparse tensor ``[size, *wanted]``; unknown sizes are the largest of a batch."""
 
     kind = "SparseBatch"
 
-    def __init__(self, child: Node, size: Any, wanted: TensorShape):
+    def __init__(self, child: DatasetNode, size: Any, wanted: TensorShape):
         self.children = (child,)
         self.size = size
         self.wanted = wanted
@@ -379,12 +389,12 @@ class SparseBatch(Node):
     def cardinality(self) -> int:
         return _batches(self.children[0].cardinality(), self.size, False)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         size = _positive(opening, self.size)
         return SparseBatches(self.children[0].open(opening), size, self.structure, self.wanted)
 
 
-class RaggedElements(Pull):
+class RaggedElements(ElementIterator):
     """Elements whose arrays of unknown sizes are ragged tensors."""
 
     changing = {"source": "source"}
@@ -408,12 +418,12 @@ def _pairs(before: Structure, after: Structure) -> list[tuple[Structure, Structu
     return list(zip(before.split(), after.split(), strict=True))
 
 
-class ToRagged(Node):
+class ToRagged(DatasetNode):
     """The same elements; a tensor of which a size is not known is a ragged tensor up to its last such dimension."""
 
     kind = "ToRagged"
 
-    def __init__(self, child: Node, splits_dtype: DType):
+    def __init__(self, child: DatasetNode, splits_dtype: DType):
         self.children = (child,)
         self.splits_dtype = splits_dtype
         self.structure = child.structure.over_units(self._unit)
@@ -428,12 +438,12 @@ class ToRagged(Node):
     def cardinality(self) -> int:
         return self.children[0].cardinality()
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         child = self.children[0]
         return RaggedElements(child.open(opening), child.structure, self.structure)
 
 
-class UnbatchedPull(Pull):
+class UnbatchedPull(ElementIterator):
     changing = {"source": "source", "current": "current", "position": "position"}
 
     def __init__(self, source: Iterator[Element], structure: Structure):
@@ -456,12 +466,12 @@ class UnbatchedPull(Pull):
         return self._rows()[self.position - 1]
 
 
-class Unbatch(Node):
+class Unbatch(DatasetNode):
     """The rows of each element, one by one."""
 
     kind = "Unbatch"
 
-    def __init__(self, child: Node):
+    def __init__(self, child: DatasetNode):
         self.children = (child,)
         if any(d == () for d in child.structure.dims):
             raise ValueError("unbatch: expected elements with a first dimension, got a scalar component.")
@@ -472,7 +482,7 @@ class Unbatch(Node):
         size = composite_elements.static_rows(self.children[0].structure)
         return UNKNOWN if size is None else total if total < 0 else total * size
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         child = self.children[0]
         return UnbatchedPull(child.open(opening), child.structure)
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 from itertools import islice
 
 from towerstrat.data.elements.types import Element
-from towerstrat.data.pipeline.iterator_state import TAKEN_AGAIN, Stateful, Stateless, resumed, state_of
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull
+from towerstrat.data.pipeline.iterator_state import TAKEN_AGAIN, Resumable, Stateless, resumed, state_of
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext
 from towerstrat.platform.plain import State
 
 
-class Memory(Stateful):
+class Memory(Resumable):
     """The elements of the first complete pass over a node; None before its end.
 
     Attributes:
       passes: how many were begun to find them. Several at a time share random streams, so that none can be done again.
     """
 
-    def __init__(self, node: Node, opening: Opening):
+    def __init__(self, node: DatasetNode, opening: IteratorContext):
         self.node = node
         self.opening = opening
         self.elements: list[Element] | None = None
@@ -53,7 +53,7 @@ class Memory(Stateful):
             self.complete(self.taken(state["beginning"], state[TAKEN_AGAIN]), state["beginning"])
 
 
-class CachedPull(Pull):
+class CachedPull(ElementIterator):
     """The elements that memory has; those of a pass that puts them there, where it has none yet."""
 
     def __init__(self, memory: Memory):

@@ -9,12 +9,12 @@ import numpy as np
 
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array, Element
-from towerstrat.data.pipeline.nodes import EagerOpening, Node, Opening
-from towerstrat.data.pipeline.table_rows import Rows
+from towerstrat.data.pipeline.nodes import DatasetNode, EagerOpening, IteratorContext
+from towerstrat.data.pipeline.table_rows import TablePass
 from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.types import variant
 from towerstrat.graph.runtime.plans.runner import Runner
 
@@ -27,8 +27,8 @@ def boxed(value: Any) -> Array:
 
 
 def opening_of(
-    session: Runner, op: Operation, node: Node, values: Sequence[Array], further: Sequence[Tensor] = ()
-) -> Opening:
+    session: Runner, op: Operation, node: DatasetNode, values: Sequence[Array], further: Sequence[Tensor] = ()
+) -> IteratorContext:
     """Starts a pass over a pipeline for an operation of the host.
 
     Args:
@@ -38,18 +38,22 @@ def opening_of(
     given = dict(zip(dict.fromkeys([*node.inputs(), *further]), values, strict=True))
     eager = isinstance(session, EagerSession)
     passes = 1 + session.count("passes over datasets" if eager else f"{op.graph.state_scope}{op.name}/passes")
-    return EagerOpening(session, node, given, (passes,)) if eager else Opening(session, node, given, (passes, op.index))
+    return (
+        EagerOpening(session, node, given, (passes,))
+        if eager
+        else IteratorContext(session, node, given, (passes, op.index))
+    )
 
 
 class Bound:
     """The element of a dataset's variant tensor: a pipeline with the values of the tensors that it needs."""
 
-    def __init__(self, node: Node, values: Mapping[Tensor, Array]):
+    def __init__(self, node: DatasetNode, values: Mapping[Tensor, Array]):
         self.node = node
         self.values = values
 
 
-class VariantNode(Node):
+class VariantNode(DatasetNode):
     """The pipeline behind a variant tensor, known only when it is opened (TensorFlow's ``_VariantDataset``)."""
 
     kind = "VariantNode"
@@ -59,26 +63,26 @@ class VariantNode(Node):
         self.tensors = (handle,)
         self.structure = structure
 
-    def bound(self, values: Mapping[Tensor, Array]) -> tuple[Node, Mapping[Tensor, Array]]:
+    def bound(self, values: Mapping[Tensor, Array]) -> tuple[DatasetNode, Mapping[Tensor, Array]]:
         """The pipeline, and the values of its tensors."""
         found: Bound = values[self.handle].item()
         return found.node, found.values
 
-    def _resolved(self, opening: Opening) -> tuple[Node, Opening]:
+    def _resolved(self, opening: IteratorContext) -> tuple[DatasetNode, IteratorContext]:
         """The pipeline, and an opening with the values of its tensors."""
         node, values = self.bound(opening.values)
         return node, opening.cached(self, lambda: opening.child(node, values))
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         node, inner = self._resolved(opening)
         return node.rows(inner)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         node, inner = self._resolved(opening)
         return node.open(inner)
 
 
-def reachable_nodes(node: Node, values: Mapping[Tensor, Array]) -> Iterator[Node]:
+def reachable_nodes(node: DatasetNode, values: Mapping[Tensor, Array]) -> Iterator[DatasetNode]:
     """A node, its descendants, and those of the pipelines behind variant tensors among them."""
     yield node
     for child in node.children:
@@ -87,7 +91,7 @@ def reachable_nodes(node: Node, values: Mapping[Tensor, Array]) -> Iterator[Node
         yield from reachable_nodes(*node.bound(values))
 
 
-def handle_of(node: Node) -> Tensor:
+def handle_of(node: DatasetNode) -> Tensor:
     """A variant tensor of a pipeline, with the values that its tensors have when the operation runs."""
     return get_default_graph().add("DatasetHandle", node.inputs(), {"node": node}).outputs[0]
 
@@ -97,7 +101,7 @@ def _handle(session: Runner, op: Operation, values: Sequence[Array]) -> list[Arr
     return [boxed(Bound(node, dict(zip(node.inputs(), values, strict=True))))]
 
 
-define(
+define_op(
     "DatasetHandle", lambda inputs, attrs: [Signature(variant, ())], host=_handle, differentiable=False,
     hidden=("node",),
 )  # fmt: skip

@@ -20,12 +20,12 @@ from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.batching import stack
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.hoisted_parsing import Leading
-from towerstrat.data.pipeline.mapping import AUTO, Interleave, Map, OfFunction
-from towerstrat.data.pipeline.nodes import Node, Opening, Part, Pull, tensors_among
+from towerstrat.data.pipeline.hoisted_parsing import HoistedParsing
+from towerstrat.data.pipeline.mapping import AUTO, FunctionNode, Interleave, Map
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext, Part, tensors_among
 from towerstrat.data.pipeline.ordering import Repeat, Shard, Shuffle, Skip, Take, WithOptions, Zip
 from towerstrat.data.pipeline.prefetch import Prefetch
-from towerstrat.data.pipeline.table_rows import Placed, RowFunction, Rows
+from towerstrat.data.pipeline.table_rows import NumberedOrder, RowFunction, TablePass
 from towerstrat.errors import OpError
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import int64
@@ -38,7 +38,7 @@ _PASSING = (Prefetch, WithOptions, Take, Skip, Shard, Repeat, Shuffle)
 """Nodes of one child that look into no element, and keep none from one pass to the next."""
 
 
-class Recipe(Part):
+class DeferredFunction(Part):
     """What was left out of a pipeline, as a function of the elements that it has without that.
 
     This one leaves elements as they are.
@@ -56,28 +56,28 @@ class Recipe(Part):
     def __init__(self, width: int):
         self.width = width
 
-    def bind(self, opening: Opening) -> Callable[[Columns, bool], Columns]:
+    def bind(self, opening: IteratorContext) -> Callable[[Columns, bool], Columns]:
         """(components of some elements, whether a function is compiled for many of them at once) -> the results."""
         return lambda columns, many: columns
 
 
-def without_maps(node: Node) -> tuple[Node, Recipe]:
+def without_maps(node: DatasetNode) -> tuple[DatasetNode, DeferredFunction]:
     """A pipeline without those of its maps that can wait, and these.
 
     The elements have further components behind their own: places of draws, int64 scalars. Where a part comes in several
     places it may share a random stream there, whose numbers go to whoever takes an element first: then nothing waits.
     """
     parts = list(_descendants(node))
-    return _taken_apart(node) if len(set(parts)) == len(parts) else (node, Recipe(len(node.structure.dtypes)))
+    return _taken_apart(node) if len(set(parts)) == len(parts) else (node, DeferredFunction(len(node.structure.dtypes)))
 
 
-def _descendants(node: Node) -> Iterator[Node]:
+def _descendants(node: DatasetNode) -> Iterator[DatasetNode]:
     yield node
     for child in node.children:
         yield from _descendants(child)
 
 
-def _taken_apart(node: Node) -> tuple[Node, Recipe]:
+def _taken_apart(node: DatasetNode) -> tuple[DatasetNode, DeferredFunction]:
     if type(node) is Map and node.function.of_one_element():
         child, recipe = _taken_apart(node.child)
         if node.function.draws:
@@ -97,22 +97,22 @@ def _taken_apart(node: Node) -> tuple[Node, Recipe]:
             made = copy(node)
             made.inner, made.structure = inner, inner.structure
             return made, recipe
-    return node, Recipe(len(node.structure.dtypes))
+    return node, DeferredFunction(len(node.structure.dtypes))
 
 
-def _over(node: Node, child: Node) -> Node:
+def _over(node: DatasetNode, child: DatasetNode) -> DatasetNode:
     """The same transformation of another pipeline."""
     made = copy(node)
     made.children, made.structure = (child,), child.structure
     return made
 
 
-class WithPlaces(OfFunction):
+class WithPlaces(FunctionNode):
     """The elements with the number of draws that a function has made before each, as a last component."""
 
     kind = "WithPlaces"
 
-    def __init__(self, child: Node, function: Function):
+    def __init__(self, child: DatasetNode, function: Function):
         before = child.structure
         structure = Structure((None,) * (len(before.dtypes) + 1), [*before.dtypes, int64], [*before.dims, ()])
         super().__init__(child, function, structure)
@@ -121,22 +121,22 @@ class WithPlaces(OfFunction):
     def cardinality(self) -> int:
         return self.child.cardinality()
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         rows = self.child.rows(opening)
         if rows is None or rows.placed or not len(rows.table[0]):
             return None
-        order = Placed(rows.order, len(rows.table[0]), (self.function.clock(opening),))
+        order = NumberedOrder(rows.order, len(rows.table[0]), (self.function.clock(opening),))
         added = RowFunction(
             lambda element, place: [*element, np.array(place, np.int64)],
             lambda columns, places: [*columns, np.asarray(places, np.int64)],
         )
-        return Rows(rows.table, order, (*rows.functions, added), placed=True)
+        return TablePass(rows.table, order, (*rows.functions, added), placed=True)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _PlacesPull(self.child.open(opening), self.function.clock(opening))
 
 
-class _PlacesPull(Pull):
+class _PlacesPull(ElementIterator):
     changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], clock: Callable[[int], int]):
@@ -148,22 +148,22 @@ class _PlacesPull(Pull):
         return [*element, np.array(self.clock(1), np.int64)]
 
     def next_columns(self, count: int) -> Element | None:
-        columns = self.source.next_columns(count) if isinstance(self.source, Pull) else None
+        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
         return None if columns is None else [*columns, np.arange(count) + self.clock(count)]
 
 
-class SideBySide(Recipe):
+class SideBySide(DeferredFunction):
     """Recipes for the parts of elements that were put side by side."""
 
     kind = "SideBySide"
 
-    def __init__(self, parts: Sequence[Recipe]):
+    def __init__(self, parts: Sequence[DeferredFunction]):
         super().__init__(sum(part.width for part in parts))
         self.parts = parts
         self.functions = [function for part in parts for function in part.functions]
         self.tensors = [t for part in parts for t in part.tensors]
 
-    def bind(self, opening: Opening) -> Callable[[Columns, bool], Columns]:
+    def bind(self, opening: IteratorContext) -> Callable[[Columns, bool], Columns]:
         calls = [part.bind(opening) for part in self.parts]
         places = list(pairwise(accumulate((part.width for part in self.parts), initial=0)))
 
@@ -173,7 +173,7 @@ class SideBySide(Recipe):
         return call
 
 
-class Chain(Recipe):
+class Chain(DeferredFunction):
     """Maps one after the other.
 
     Args:
@@ -183,7 +183,7 @@ class Chain(Recipe):
 
     kind = "Chain"
 
-    def __init__(self, before: Recipe, first: Map):
+    def __init__(self, before: DeferredFunction, first: Map):
         super().__init__(before.width)
         self.before = before
         self.maps: list[Function] = []
@@ -205,7 +205,7 @@ class Chain(Recipe):
         captured = [t for function in self.maps for t in function.captures]
         self.tensors = [*self.before.tensors, *captured, *tensors_among(*self.ahead)]
 
-    def bind(self, opening: Opening) -> Callable[[Columns, bool], Columns]:
+    def bind(self, opening: IteratorContext) -> Callable[[Columns, bool], Columns]:
         return _BoundChain(self, opening)
 
 
@@ -219,7 +219,7 @@ class _Stage(NamedTuple):
       threads: whether it is worth threads.
     """
 
-    function: Function | Leading
+    function: Function | HoistedParsing
     one: Callable[[Sequence[Array], int], Sequence[Array]]
     place: int | None
     threads: bool
@@ -232,7 +232,7 @@ class _BoundChain:
     element by element, in threads where that pays.
     """
 
-    def __init__(self, chain: Chain, opening: Opening):
+    def __init__(self, chain: Chain, opening: IteratorContext):
         self.opening = opening
         self.before = chain.before.bind(opening)
         self.width = chain.before.width
@@ -261,7 +261,7 @@ class _BoundChain:
     def _evaluated(self, columns: Columns, places: Columns, many: bool) -> Columns:
         waiting: list[_Stage] = []
         for stage in self.stages:
-            if many or isinstance(stage.function, Leading):
+            if many or isinstance(stage.function, HoistedParsing):
                 columns, waiting = self._one_by_one(columns, places, waiting, self.threads), []
                 made = self._together(columns, places, stage)
                 if made is not None:
@@ -299,7 +299,7 @@ class _BoundChain:
         return [list(column) for column in zip(*made, strict=True)]
 
 
-def _divided(function: Function, opening: Opening, whole: _Stage) -> list[_Stage]:
+def _divided(function: Function, opening: IteratorContext, whole: _Stage) -> list[_Stage]:
     """The stages of a function that parses: what does so, and the rest."""
     assert function.program.divided is not None
     first, rest = function.program.divided

@@ -10,7 +10,7 @@ from towerstrat.data.pipeline import mapping, ordering, sources
 from towerstrat.data.pipeline.arguments import padding, predicate_of, scalar
 from towerstrat.data.pipeline.batching import Batch, PaddedBatch
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.nodes import Node, Seeds
+from towerstrat.data.pipeline.nodes import DatasetNode, Seeds
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
@@ -19,17 +19,17 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int64
 
 
-def counted(start: Any, step: Any, dtype: Any, name: str) -> Node:
+def counted(start: Any, step: Any, dtype: Any, name: str) -> DatasetNode:
     """``start, start + step, ...`` without end."""
     return sources.Range(scalar(start, name), None, scalar(step, name), as_dtype(dtype))
 
 
-def random_numbers(seed: Any, again: bool, name: str) -> Node:
+def random_numbers(seed: Any, again: bool, name: str) -> DatasetNode:
     """Random integers below 2**32, without end."""
     return sources.Random(Seeds(get_default_graph(), None if seed is None else scalar(seed, name)), again)
 
 
-def unique(node: Node, name: str) -> Node:
+def unique(node: DatasetNode, name: str) -> DatasetNode:
     """The first of equal elements."""
     dtypes = node.structure.dtypes
     if len(dtypes) != 1 or dtypes[0].name not in ("int32", "int64", "string"):
@@ -40,12 +40,12 @@ def unique(node: Node, name: str) -> Node:
     return ordering.Unique(node)
 
 
-def taken_while(node: Node, predicate: Callable[..., Any]) -> Node:
+def taken_while(node: DatasetNode, predicate: Callable[..., Any]) -> DatasetNode:
     """The elements before the first for which ``predicate`` is false."""
     return mapping.TakeWhile(node, predicate_of(node, predicate, "Dataset.take_while"), node.structure)
 
 
-def scanned(node: Node, initial_state: Any, scan_func: Callable[..., Any]) -> Node:
+def scanned(node: DatasetNode, initial_state: Any, scan_func: Callable[..., Any]) -> DatasetNode:
     """``scan_func(state, element) -> (state, output)`` along the elements; the outputs are the new elements."""
     state = map_leaves(convert_to_tensor, in_parts(initial_state))
     before = Structure.of_tensors(state)
@@ -63,9 +63,9 @@ def scanned(node: Node, initial_state: Any, scan_func: Callable[..., Any]) -> No
 
 
 def grouped(
-    node: Node, key_func: Callable[..., Any], reduce_func: Callable[..., Any], window_size: Any,
-    window_size_func: Callable[..., Any] | None, kind: Any, make: Callable[[Node], Any],
-) -> Node:  # fmt: skip
+    node: DatasetNode, key_func: Callable[..., Any], reduce_func: Callable[..., Any], window_size: Any,
+    window_size_func: Callable[..., Any] | None, kind: Any, make: Callable[[DatasetNode], Any],
+) -> DatasetNode:  # fmt: skip
     """Windows of elements of one key, each reduced to a dataset.
 
     Args:
@@ -93,9 +93,10 @@ def grouped(
 
 
 def bucketed(
-    node: Node, length_func: Callable[..., Any], bucket_boundaries: Sequence[int], bucket_batch_sizes: Sequence[int],
+    node: DatasetNode, length_func: Callable[..., Any], bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
     padded_shapes: Any, padding_values: Any, pad_to_bucket_boundary: bool, no_padding: bool, drop_remainder: bool,
-) -> Node:  # fmt: skip
+) -> DatasetNode:  # fmt: skip
     """Batches of elements of similar length."""
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError("len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1")
@@ -106,7 +107,7 @@ def bucketed(
     shapes = structure.shapes if padded_shapes is None else padded_shapes
     given = [as_shape(s).raw for s in flatten_like(structure.template, shapes, "padded_shapes")]
 
-    def batched(number: int) -> Node:
+    def batched(number: int) -> DatasetNode:
         window = mapping.Elements(structure)
         if no_padding:
             return Batch(window, sizes[number], drop_remainder)
@@ -122,7 +123,7 @@ def bucketed(
     return mapping.Buckets(node, length, boundaries, sizes, windows, forbidden)
 
 
-def chosen(nodes: Sequence[Node], choices: Node, stop: bool) -> Node:
+def chosen(nodes: Sequence[DatasetNode], choices: DatasetNode, stop: bool) -> DatasetNode:
     """Each element from the pipeline whose number comes next.
 
     Args:
@@ -134,7 +135,7 @@ def chosen(nodes: Sequence[Node], choices: Node, stop: bool) -> Node:
     return mapping.ChooseFrom(nodes, choices, stop)
 
 
-def sampled(nodes: Sequence[Node], weights: Any, seed: Any, stop: bool, again: bool) -> Node:
+def sampled(nodes: Sequence[DatasetNode], weights: Any, seed: Any, stop: bool, again: bool) -> DatasetNode:
     """Each element from one of the pipelines, drawn at random."""
     if hasattr(weights, "node") or (isinstance(weights, Tensor) and not hasattr(weights, "numpy")):
         raise UnsupportedError(
@@ -151,7 +152,7 @@ def sampled(nodes: Sequence[Node], weights: Any, seed: Any, stop: bool, again: b
     return mapping.SampleFrom([node for node, _ in drawn], [chance for _, chance in drawn], seeds, stop, again)
 
 
-def _check_alike(nodes: Sequence[Node], name: str) -> None:
+def _check_alike(nodes: Sequence[DatasetNode], name: str) -> None:
     if not nodes:
         raise ValueError(f"{name}: expected at least one dataset.")
     for node in nodes:

@@ -28,20 +28,20 @@ from towerstrat.data.pipeline.function_steps import (
     pays_in_threads,
     steps_of,
 )
-from towerstrat.data.pipeline.hoisted_parsing import Leading, leading
-from towerstrat.data.pipeline.iterator_state import Stateful
-from towerstrat.data.pipeline.nodes import Opening, Part, ordinal
+from towerstrat.data.pipeline.hoisted_parsing import HoistedParsing, leading
+from towerstrat.data.pipeline.iterator_state import Resumable
+from towerstrat.data.pipeline.nodes import IteratorContext, Part, next_seed_ordinal
 from towerstrat.errors import FailedPreconditionError, UnsupportedError
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, numpy_alone, of_strings
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, of_strings, runs_in_numpy
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.runtime.plans.runner import Runner
-from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, Programs
+from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, OwnedPrograms
 from towerstrat.platform import compilers
 from towerstrat.platform.memory import keep_freed_memory
 from towerstrat.platform.plain import State
@@ -55,7 +55,7 @@ def call_form(value: Any) -> tuple[Any, ...]:
     return value if type(value) is tuple else (value,)
 
 
-class Counts(dict[Cell, Any], Stateful):
+class Counts(dict[StateVariable, Any], Resumable):
     """The counters of a function's random operations in one pass."""
 
     def state(self) -> State:
@@ -99,7 +99,7 @@ class Function(Part):
     ):  # fmt: skip
         self.name = name
         self.graph = FunctionGraph(outer, name)
-        self.graph.scope_name = f"{name}_{ordinal(outer)}"
+        self.graph.scope_name = f"{name}_{next_seed_ordinal(outer)}"
         self.inputs: list[Tensor] = []
         with self.graph.as_default():
             given = []
@@ -136,10 +136,10 @@ class Function(Part):
         except (TypeError, ValueError) as error:
             raise TypeError(f"{self.name}: a returned value cannot be made a tensor: {error}") from None
 
-    def _cells(self) -> list[Cell]:
+    def _cells(self) -> list[StateVariable]:
         """The variables it reads. Raises UnsupportedError where it writes one."""
         counters = {op.counter for op in _all_operations(self.graph.get_operations())}
-        found: dict[Cell, None] = {}
+        found: dict[StateVariable, None] = {}
         for op in self.graph.get_operations():
             for cell in op.writes:
                 if cell not in counters:
@@ -150,12 +150,12 @@ class Function(Part):
             found.update((c, None) for c in op.reads if c not in counters)
         return list(found)
 
-    def _outside(self, opening: Opening) -> tuple[Values, CellValues]:
+    def _outside(self, opening: IteratorContext) -> tuple[Values, CellValues]:
         """The current values of captured tensors, and of variables."""
         captured: Values = {self.graph.captured[t]: opening.values[t] for t in self.captures}
         return captured, self._state(opening)
 
-    def _state(self, opening: Opening) -> CellValues:
+    def _state(self, opening: IteratorContext) -> CellValues:
         """The current values of the variables. Raises FailedPreconditionError where one has none."""
         state: CellValues = {}
         for cell in self.cells:
@@ -169,7 +169,7 @@ class Function(Part):
             state[cell] = value[0] if cell.per_position else value
         return state
 
-    def _counters(self, opening: Opening) -> CellValues:
+    def _counters(self, opening: IteratorContext) -> CellValues:
         """Initial counters of the random operations; those without a seed differ between initializations."""
         start = np.uint32(zlib.crc32(repr(opening.entropy).encode()))
         return {
@@ -179,16 +179,16 @@ class Function(Part):
         }
 
     @property
-    def draws(self) -> list[Cell]:
+    def draws(self) -> list[StateVariable]:
         """The counters of the random operations."""
         return [op.counter for op in _all_operations(self.graph.get_operations()) if op.counter is not None]
 
-    def _counts(self, opening: Opening) -> Counts:
+    def _counts(self, opening: IteratorContext) -> Counts:
         """The counters of the random operations, as they are in this pass."""
         counts: Counts = opening.cached(self.whole or self, lambda: Counts(self._counters(opening)))
         return counts
 
-    def clock(self, opening: Opening) -> Callable[[int], int]:
+    def clock(self, opening: IteratorContext) -> Callable[[int], int]:
         """Counts draws: a number of elements -> how many there were before, of this function and in this pass."""
         start, counts, draws = self._counters(opening), self._counts(opening), self.draws
 
@@ -201,7 +201,7 @@ class Function(Part):
 
         return clock
 
-    def bind_row(self, opening: Opening) -> Callable[[Sequence[Any], int], list[Array]]:
+    def bind_row(self, opening: IteratorContext) -> Callable[[Sequence[Any], int], list[Array]]:
         """The function of one element and its place, the number of draws before it in this pass."""
         captured, state = self._outside(opening)
         start, draws = self._counters(opening), self.draws
@@ -236,7 +236,7 @@ class Function(Part):
         return not self.cells and pays_in_threads(self.program.order())
 
     def bind_rows(
-        self, opening: Opening, forms: Sequence[Array]
+        self, opening: IteratorContext, forms: Sequence[Array]
     ) -> Callable[[Sequence[Any], Array], list[Array]] | None:
         """The function of many elements at once: columns ``[n, ...]`` of components, and places -> columns of outputs.
 
@@ -262,7 +262,7 @@ class Function(Part):
 
         return many
 
-    def bind(self, opening: Opening) -> Callable[[Sequence[Any]], list[Array]]:
+    def bind(self, opening: IteratorContext) -> Callable[[Sequence[Any]], list[Array]]:
         """The function of one element, with the current values of captured tensors and (unless live) of variables."""
         captured, state = self._outside(opening)
         counters = self._counts(opening)
@@ -283,7 +283,7 @@ def _after(start: Any, count: Any) -> Array:
     return np.asarray((int(start) + np.asarray(count)) & 0xFFFFFFFF, np.uint32)
 
 
-def _present(store: StateStore, cell: Cell) -> Array | None:
+def _present(store: StateStore, cell: StateVariable) -> Array | None:
     """A copy of a variable's value, or None.
 
     Another thread's program may donate the array while it is read; then the new value is read.
@@ -322,7 +322,7 @@ class _Program:
         self.function = function
         self.constants: Values = {}
         self._steps: list[Step] | None = None
-        self._over_rows: Programs[_RowsFunction] = Programs()
+        self._over_rows: OwnedPrograms[_RowsFunction] = OwnedPrograms()
         self._one_by_one: set[Hashable] = set()
 
     def run(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> list[Array]:
@@ -338,7 +338,7 @@ class _Program:
         return [values[t] for t in self.function.outputs]
 
     @cached_property
-    def divided(self) -> tuple[Leading, Function | None] | None:
+    def divided(self) -> tuple[HoistedParsing, Function | None] | None:
         """The operations that parse elements, many at once, and the rest of the function, of what they give.
 
         None where there are no such operations, or (in the place of the rest) no others.
@@ -355,8 +355,8 @@ class _Program:
         used = {t for op in order for t in op.inputs} | captured_by_bodies(order) | set(function.outputs)
         rest.inputs = [t for t in rest.inputs if t in used]
         if not order and set(function.outputs) <= set(rest.inputs):
-            return Leading(ops, function.inputs, function.outputs, constants), None
-        return Leading(ops, function.inputs, rest.inputs, constants), rest
+            return HoistedParsing(ops, function.inputs, function.outputs, constants), None
+        return HoistedParsing(ops, function.inputs, rest.inputs, constants), rest
 
     def over_rows(self, forms: Sequence[Array], captured: Values, state: CellValues) -> _RowsFunction | None:
         """The vectorized function for these types and shapes, compiled; None where it does not vectorize."""
@@ -444,6 +444,6 @@ def _pure(op: Operation, random: bool = False) -> bool:
         and definition.random <= random
         and not (definition.stateful or definition.writes or definition.dynamic)
         and not of_strings(op)
-        and not numpy_alone(op)
+        and not runs_in_numpy(op)
         and all(_pure(inner) for body in op.bodies for inner in body.needed)
     )

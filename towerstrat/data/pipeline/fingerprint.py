@@ -13,8 +13,8 @@ from towerstrat.data.elements.types import Array
 from towerstrat.data.pipeline.dataset_variants import Bound
 from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.data.pipeline.graph_input import Computed
-from towerstrat.data.pipeline.nodes import Opening, Part, Seeds
-from towerstrat.data.pipeline.process_shards import Share
+from towerstrat.data.pipeline.nodes import IteratorContext, Part, Seeds
+from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, dependencies
 from towerstrat.graph.ir.shapes import TensorShape
@@ -25,7 +25,7 @@ _ROWS = 16
 """Rows of an array that are looked at."""
 _SHOWN = 80
 """Characters of the description of a pipeline's part that messages show."""
-_NAMES: dict[Any, str] = {DType: "DType", Share: "Share", TensorShape: "TensorShape"}
+_NAMES: dict[Any, str] = {DType: "DType", LocalIndices: "Share", TensorShape: "TensorShape"}
 """Own classes of values that pipelines hold -> what they are called in saved states."""
 
 
@@ -41,7 +41,7 @@ class _Look(NamedTuple):
     rows: int | None
 
 
-def _checksum(node: Part, opening: Opening, rows: int | None) -> int:
+def _checksum(node: Part, opening: IteratorContext, rows: int | None) -> int:
     return _checksum_of(node, _Look(opening.values, rows))
 
 
@@ -49,12 +49,12 @@ def _checksum_of(node: Part, look: _Look) -> int:
     return zlib.crc32(repr(_described(node, look)).encode())
 
 
-def whole_checksum(node: Part, opening: Opening) -> int:
+def whole_checksum(node: Part, opening: IteratorContext) -> int:
     """A checksum of a part of a pipeline with all rows of its arrays."""
     return _checksum(node, opening, None)
 
 
-def fingerprint(opening: Opening) -> State:
+def fingerprint(opening: IteratorContext) -> State:
     """The kinds of the nodes of a pipeline, and a checksum of all that they were given.
 
     Of arrays that are their types and shapes and some rows, of functions their operations. What elements cost to look

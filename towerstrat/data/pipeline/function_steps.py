@@ -18,19 +18,19 @@ import numpy as np
 
 from towerstrat.data.elements.types import Array
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
-from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies, numpy_alone, of_strings
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies, of_strings, runs_in_numpy
+from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.types import DType, float32, host_array, resource
-from towerstrat.graph.lowering.error_records import found_on_host, no_fault, record_size
+from towerstrat.graph.lowering.error_records import found_on_host, no_error, record_size
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.runtime.plans.plan import needs_host
 from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.graph.runtime.programs.device_program import effects
-from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, Programs
+from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, OwnedPrograms
 from towerstrat.platform import compilers
 
 Values = dict[Tensor, Any]
-CellValues = dict[Cell, Any]
+CellValues = dict[StateVariable, Any]
 """Values of variables, or counts of draws."""
 Step = Callable[[Runner, Values, CellValues, CellValues], None]
 """(session, values, variables, counters): adds the values of some operations to ``values``."""
@@ -100,7 +100,7 @@ def _compiled(ops: Sequence[Operation]) -> set[Operation]:
             follows = _is_small(op) and any(t.op in sizes for t in op.inputs)
             if follows or _is_unsized(op):
                 sizes.add(op)
-            if numpy_only or numpy_alone(op) or op in sizes:
+            if numpy_only or runs_in_numpy(op) or op in sizes:
                 continue
         compiled.add(op)
     return compiled
@@ -373,13 +373,13 @@ class Segment:
         self.outputs = [t for op in ops for t in op.outputs if t in later and t.dtype is not resource]
         reads, writes = effects(ops)
         self.counters = writes
-        self.record = [no_fault(record_size(ops))] if any(op.checks for op in ops) else []
+        self.record = [no_error(record_size(ops))] if any(op.checks for op in ops) else []
         self.cells = [c for c in reads if c not in set(writes)]
         self.eager = any(_dynamic(op) for op in ops)
         known = {**self.constants, **self.handles}
-        cells = [*self.counters, *(FAULT for _ in self.record), *self.cells]
+        cells = [*self.counters, *(ERROR_RECORD for _ in self.record), *self.cells]
         self.function = ArrayFunction(ops, self.inputs, self.outputs, known, cells, "cpu")
-        self._programs: Programs[Callable[..., Any]] = Programs()
+        self._programs: OwnedPrograms[Callable[..., Any]] = OwnedPrograms()
 
     def __call__(self, session: Runner, values: Values, state: CellValues, counters: CellValues) -> None:
         given = [values[t] for t in self.inputs]

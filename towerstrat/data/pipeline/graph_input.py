@@ -9,7 +9,7 @@ import numpy as np
 
 from towerstrat.data.elements.structure import Structure, flatten
 from towerstrat.data.elements.types import Element
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext
 from towerstrat.errors import OutOfRangeError
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Tensor
@@ -17,7 +17,7 @@ from towerstrat.graph.runtime.plans.runner import Run
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 
 
-class Computed(Node):
+class Computed(DatasetNode):
     """Elements are the values of tensors, in one run of the session after the other.
 
     It ends where computing them raises ``OutOfRangeError``, as taking from an iterator or a queue does.
@@ -38,10 +38,10 @@ class Computed(Node):
         """The graph that its tensors are in."""
         return self._tensors[0].graph
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Runs(self, opening)
 
-    def run(self, opening: Opening) -> Element:
+    def run(self, opening: IteratorContext) -> Element:
         """One element. Raises OutOfRangeError."""
 
         def read(run: Run) -> Element:
@@ -51,12 +51,12 @@ class Computed(Node):
         return opening.session.carry_out(self._plan.stages, {}, read)
 
 
-class _Runs(Pull):
+class _Runs(ElementIterator):
     """It has no state of its own: what it takes from has one, in the session."""
 
     changing: ClassVar[Mapping[str, str] | None] = {}
 
-    def __init__(self, node: Computed, opening: Opening):
+    def __init__(self, node: Computed, opening: IteratorContext):
         self._node = node
         self._opening = opening
 

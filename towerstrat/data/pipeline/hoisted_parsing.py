@@ -14,7 +14,7 @@ import numpy as np
 from towerstrat.data.elements.types import Array
 from towerstrat.data.parsing.csv_fields import decode
 from towerstrat.data.parsing.examples import of_one_shape, single_examples
-from towerstrat.data.pipeline.nodes import Opening
+from towerstrat.data.pipeline.nodes import IteratorContext
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
@@ -64,7 +64,7 @@ def leading(order: Sequence[Operation], inputs: Container[Tensor]) -> tuple[list
     return found, constants
 
 
-class Leading:
+class HoistedParsing:
     """Operations that are evaluated for many elements at once, as a function of the inputs of the function.
 
     It has the methods of a ``Function`` that pulls use; it draws nothing.
@@ -84,15 +84,15 @@ class Leading:
         self.outputs = outputs
         self.constants = constants
 
-    def clock(self, opening: Opening) -> Callable[[int], int]:
+    def clock(self, opening: IteratorContext) -> Callable[[int], int]:
         return lambda count: 0
 
-    def bind(self, opening: Opening) -> Callable[[Sequence[Array]], list[Array]]:
+    def bind(self, opening: IteratorContext) -> Callable[[Sequence[Array]], list[Array]]:
         """The function of one element."""
         return lambda element: self._evaluated(element, self._one)
 
     def bind_rows(
-        self, opening: Opening, forms: Sequence[Array]
+        self, opening: IteratorContext, forms: Sequence[Array]
     ) -> Callable[[Sequence[Array], Array], list[Array]] | None:
         """The function of columns of elements."""
         return lambda columns, places: self._evaluated(columns, self._many)

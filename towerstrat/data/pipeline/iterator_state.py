@@ -20,7 +20,7 @@ class Stateless(Exception):
     """A part of a pipeline cannot say where it is; its elements have to be taken again."""
 
 
-class Stateful:
+class Resumable:
     """What changes while elements are taken.
 
     The state takes time and memory that do not depend on how many elements were taken before. A new object that was
@@ -78,7 +78,7 @@ def at_one_moment() -> Iterator[ExitStack]:
 
 def state_of(value: Any) -> State:
     """The state of a value: of a stateful object its own, of what never changes the value. Raises Stateless."""
-    if isinstance(value, Stateful):
+    if isinstance(value, Resumable):
         return value.state()
     if isinstance(value, list | tuple | deque | set):
         return [state_of(v) for v in value]
@@ -95,10 +95,10 @@ def state_of(value: Any) -> State:
 
 def resumed(current: Any, state: State) -> Any:
     """The value with a state: ``current`` itself, moved there, where that is stateful."""
-    if isinstance(current, Stateful):
+    if isinstance(current, Resumable):
         current.resume(state)
         return current
-    if isinstance(current, list) and any(isinstance(part, Stateful) for part in current):
+    if isinstance(current, list) and any(isinstance(part, Resumable) for part in current):
         return [None if s is None else resumed(part, s) for part, s in zip(current, state, strict=True)]
     return type(current)(state) if isinstance(current, deque | set) else state
 

@@ -16,10 +16,17 @@ from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.batching import stack
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.hoisted_parsing import Leading
-from towerstrat.data.pipeline.nodes import UNKNOWN, InnerPull, Node, Opening, Pull, tensors_among
+from towerstrat.data.pipeline.hoisted_parsing import HoistedParsing
+from towerstrat.data.pipeline.nodes import (
+    UNKNOWN,
+    DatasetNode,
+    ElementIterator,
+    IteratorContext,
+    NestedIterator,
+    tensors_among,
+)
 from towerstrat.data.pipeline.sources import Listed, RowPull
-from towerstrat.data.pipeline.table_rows import Draws, Placed, RowFunction, Rows
+from towerstrat.data.pipeline.table_rows import NumberedOrder, RowFunction, TablePass, UniformStream
 from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.platform.plain import State
 
@@ -31,10 +38,10 @@ AUTO = 16
 Bound = Callable[[Sequence[Any]], list[Array]]
 
 
-class OfFunction(Node):
+class FunctionNode(DatasetNode):
     """A node that applies a function to the elements of its child."""
 
-    def __init__(self, child: Node, function: Function, structure: Structure):
+    def __init__(self, child: DatasetNode, function: Function, structure: Structure):
         self.children = (child,)
         self.function = function
         self.structure = structure
@@ -42,11 +49,11 @@ class OfFunction(Node):
         self.cells = tuple(function.cells)
 
     @property
-    def child(self) -> Node:
+    def child(self) -> DatasetNode:
         return self.children[0]
 
 
-class MappedPull(Pull):
+class MapIterator(ElementIterator):
     """The function of each element.
 
     After ``enough`` elements, so many that compiling pays, elements of one shape that are asked for together are made
@@ -57,7 +64,12 @@ class MappedPull(Pull):
     changing = {"source": "source", "taken": "taken", "waiting": "waiting", "made": "made"}
 
     def __init__(
-        self, source: Iterator[Element], function: Function | Leading, opening: Opening, ahead: int, enough: int
+        self,
+        source: Iterator[Element],
+        function: Function | HoistedParsing,
+        opening: IteratorContext,
+        ahead: int,
+        enough: int,
     ):
         self.source = source
         self.function = function
@@ -107,7 +119,7 @@ class MappedPull(Pull):
 
     def next_columns(self, count: int) -> Element | None:
         columns = self._together(count) if self._may_join() else None
-        if columns is None and isinstance(self.source, MappedPull):
+        if columns is None and isinstance(self.source, MapIterator):
             self.source.prepare(count)
         if columns is not None:
             self.clock(count)
@@ -119,7 +131,7 @@ class MappedPull(Pull):
 
     def _together(self, count: int) -> Element | None:
         """The function of the next ``count`` elements, stacked; None where they are not alike, or it has none."""
-        columns = self.source.next_columns(count) if isinstance(self.source, Pull) else None
+        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
         if columns is None:
             columns = self._stacked(count)
         if columns is None:
@@ -166,7 +178,7 @@ class _Threads:
         as are made at a time, no thread stands still.
     """
 
-    def __init__(self, function: Function, opening: Opening, ahead: int):
+    def __init__(self, function: Function, opening: IteratorContext, ahead: int):
         number = min(ahead, os.cpu_count() or 1)
         self.call = function.bind_row(opening)
         self.threads = ThreadPoolExecutor(number, "map")
@@ -191,12 +203,12 @@ class _Threads:
         return None
 
 
-class Map(OfFunction):
+class Map(FunctionNode):
     """``function`` of each element; ``ahead`` elements are taken at a time (-1: as many as pay)."""
 
     kind = "Map"
 
-    def __init__(self, child: Node, function: Function, structure: Structure, ahead: Any = 1):
+    def __init__(self, child: DatasetNode, function: Function, structure: Structure, ahead: Any = 1):
         super().__init__(child, function, structure)
         self.ahead = ahead
         self.tensors = (*self.tensors, *tensors_among(ahead))
@@ -204,7 +216,7 @@ class Map(OfFunction):
     def cardinality(self) -> int:
         return self.child.cardinality()
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         rows = self.child.rows(opening)
         if rows is None or not rows.table or len(rows.table[0]) < MANY_ROWS:
             return None
@@ -221,17 +233,17 @@ class Map(OfFunction):
         one = opening.cached((self, "one"), lambda: function.bind_row(opening))
         functions = (*rows.functions, RowFunction(one, many))
         if not function.draws:
-            return Rows(rows.table, rows.order, functions, rows.plain, rows.placed)
+            return TablePass(rows.table, rows.order, functions, rows.plain, rows.placed)
         clock, size = function.clock(opening), len(rows.table[0])
-        if isinstance(rows.order, Placed):
-            order = Placed(rows.order.source, size, (*rows.order.clocks, clock))
+        if isinstance(rows.order, NumberedOrder):
+            order = NumberedOrder(rows.order.source, size, (*rows.order.clocks, clock))
         elif rows.placed:
             return None  # The places of an earlier map were reordered: this one needs others.
         else:
-            order = Placed(rows.order, size, (clock,))
-        return Rows(rows.table, order, functions, placed=True)
+            order = NumberedOrder(rows.order, size, (clock,))
+        return TablePass(rows.table, order, functions, placed=True)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         rows = None if self.function.draws else self.rows(opening)
         if rows is not None:
             return RowPull(rows)
@@ -242,13 +254,13 @@ class Map(OfFunction):
             )
         source, ahead = self.child.open(opening), AUTO if ahead == -1 else ahead
         if self.function.program.divided is None:
-            return MappedPull(source, self.function, opening, ahead, MANY_ROWS)
+            return MapIterator(source, self.function, opening, ahead, MANY_ROWS)
         first, rest = self.function.program.divided
-        parsed = MappedPull(source, first, opening, ahead if ahead == 1 else max(ahead, AUTO), 0)
-        return parsed if rest is None else MappedPull(parsed, rest, opening, ahead, MANY_ROWS)
+        parsed = MapIterator(source, first, opening, ahead if ahead == 1 else max(ahead, AUTO), 0)
+        return parsed if rest is None else MapIterator(parsed, rest, opening, ahead, MANY_ROWS)
 
 
-class FilteredPull(Pull):
+class FilteredPull(ElementIterator):
     changing: ClassVar[Mapping[str, str] | None] = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], predicate: Bound):
@@ -262,12 +274,12 @@ class FilteredPull(Pull):
                 return element
 
 
-class Filter(OfFunction):
+class Filter(FunctionNode):
     """The elements for which the predicate is true."""
 
     kind = "Filter"
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return FilteredPull(self.child.open(opening), self.function.bind(opening))
 
 
@@ -285,34 +297,34 @@ class TakenWhilePull(FilteredPull):
         return element
 
 
-class TakeWhile(OfFunction):
+class TakeWhile(FunctionNode):
     """The elements before the first for which the predicate is false."""
 
     kind = "TakeWhile"
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return TakenWhilePull(self.child.open(opening), self.function.bind(opening))
 
 
 class InnerDataset:
     """Opens the dataset that a function makes from an element."""
 
-    def __init__(self, function: Function, node: Node, opening: Opening):
+    def __init__(self, function: Function, node: DatasetNode, opening: IteratorContext):
         self.bound = function.bind(opening)
         self.keys = function.dataset_inputs
         self.node = node
         self.opening = opening
 
-    def __call__(self, element: Sequence[Any], window: Sequence[Element] | None = None) -> InnerPull:
+    def __call__(self, element: Sequence[Any], window: Sequence[Element] | None = None) -> NestedIterator:
         values = dict(zip(self.keys, self.bound(element), strict=True))
-        return InnerPull(self.opening.child(self.node, values, window))
+        return NestedIterator(self.opening.child(self.node, values, window))
 
-    def of_state(self, state: State) -> InnerPull:
+    def of_state(self, state: State) -> NestedIterator:
         """The opened dataset that has a state."""
-        return InnerPull.of_state(self.opening, self.node, state)
+        return NestedIterator.of_state(self.opening, self.node, state)
 
 
-class InterleavedPull(Pull):
+class InterleavedPull(ElementIterator):
     """Goes round ``cycle`` open datasets, ``block`` elements from each at a time."""
 
     changing = {
@@ -327,7 +339,7 @@ class InterleavedPull(Pull):
     def __init__(self, source: Iterator[Element], open_inner: InnerDataset, cycle: int, block: int):
         self.source = source
         self.open_inner = open_inner
-        self.slots: list[InnerPull | None] = [None] * cycle
+        self.slots: list[NestedIterator | None] = [None] * cycle
         self.block = block
         self.place = 0
         self.taken = 0
@@ -367,19 +379,21 @@ class InterleavedPull(Pull):
         return super().resumed(name, state)
 
 
-class Interleave(OfFunction):
+class Interleave(FunctionNode):
     """The elements of the datasets that a function makes, several of them open at a time."""
 
     kind = "Interleave"
 
-    def __init__(self, child: Node, function: Function, inner: Node, cycle: Any, block: Any, tensors: Sequence[Any]):
+    def __init__(
+        self, child: DatasetNode, function: Function, inner: DatasetNode, cycle: Any, block: Any, tensors: Sequence[Any]
+    ):
         super().__init__(child, function, inner.structure)
         self.inner = inner
         self.cycle = cycle
         self.block = block
         self.tensors = (*self.tensors, *tensors)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         cycle, block = opening.value(self.cycle), opening.value(self.block)
         for name, value in (("cycle_length", cycle), ("block_length", block)):
             if value <= 0:
@@ -388,7 +402,7 @@ class Interleave(OfFunction):
         return InterleavedPull(self.child.open(opening), inner, cycle, block)
 
 
-class ScannedPull(Pull):
+class ScannedPull(ElementIterator):
     changing = {"source": "source", "carry": "carry"}
 
     def __init__(self, source: Iterator[Element], function: Bound, carry: Element):
@@ -404,12 +418,12 @@ class ScannedPull(Pull):
         return results[size:]
 
 
-class Scan(OfFunction):
+class Scan(FunctionNode):
     """``function(state, element) -> (state, output)`` along the elements."""
 
     kind = "Scan"
 
-    def __init__(self, child: Node, function: Function, structure: Structure, initial: Sequence[Any]):
+    def __init__(self, child: DatasetNode, function: Function, structure: Structure, initial: Sequence[Any]):
         super().__init__(child, function, structure)
         self.initial = initial
         self.tensors = (*self.tensors, *initial)
@@ -417,12 +431,12 @@ class Scan(OfFunction):
     def cardinality(self) -> int:
         return self.child.cardinality()
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         state = [opening.values[t] for t in self.initial]
         return ScannedPull(self.child.open(opening), self.function.bind(opening), state)
 
 
-class Elements(Node):
+class Elements(DatasetNode):
     """Elements that were collected; the dataset that a window's function receives."""
 
     kind = "Elements"
@@ -430,11 +444,11 @@ class Elements(Node):
     def __init__(self, structure: Structure):
         self.structure = structure
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return Listed(opening.elements)
 
 
-class WindowedPull(Pull):
+class WindowedPull(ElementIterator):
     """Collects elements by key; a full window becomes a dataset, whose elements come out."""
 
     changing = {"source": "source", "groups": "groups", "current": "current", "ended": "ended"}
@@ -445,7 +459,7 @@ class WindowedPull(Pull):
         self.size = size
         self.reduce = reduce
         self.groups: dict[int, tuple[int, list[Element]]] = {}
-        self.current: InnerPull | None = None
+        self.current: NestedIterator | None = None
         self.ended = False
 
     def __next__(self) -> Element:
@@ -462,7 +476,7 @@ class WindowedPull(Pull):
             else:
                 self._collect()
 
-    def _reduced(self, key: int, group: list[Element]) -> InnerPull:
+    def _reduced(self, key: int, group: list[Element]) -> NestedIterator:
         return self.reduce([np.asarray(key, np.int64)], group)
 
     def resumed(self, name: str, state: State) -> Any:
@@ -486,12 +500,12 @@ class WindowedPull(Pull):
         self.ended = True
 
 
-class GroupByWindow(OfFunction):
+class GroupByWindow(FunctionNode):
     """Windows of consecutive elements of one key, each reduced by a function to a dataset."""
 
     kind = "GroupByWindow"
 
-    def __init__(self, child: Node, key: Function, reduce: Function, inner: Node, size: Function | int):
+    def __init__(self, child: DatasetNode, key: Function, reduce: Function, inner: DatasetNode, size: Function | int):
         super().__init__(child, reduce, inner.structure)
         self.key = key
         self.inner = inner
@@ -499,18 +513,18 @@ class GroupByWindow(OfFunction):
         functions = (key, reduce, *((size,) if isinstance(size, Function) else ()))
         self.tensors = tuple(dict.fromkeys(t for f in functions for t in f.captures))
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         reduce = InnerDataset(self.function, self.inner, opening)
         size = self.size.bind(opening) if isinstance(self.size, Function) else self.size
         return WindowedPull(self.child.open(opening), self.key.bind(opening), size, reduce)
 
 
-class BucketedPull(Pull):
+class BucketedPull(ElementIterator):
     """Batches of elements of similar length; what is left at the end comes out by bucket."""
 
     changing = {"source": "source", "groups": "groups"}
 
-    def __init__(self, source: Iterator[Element], length: Bound, node: Buckets, opening: Opening):
+    def __init__(self, source: Iterator[Element], length: Bound, node: Buckets, opening: IteratorContext):
         self.source = source
         self.length = length
         self.node = node
@@ -539,7 +553,7 @@ class BucketedPull(Pull):
         return next(self.opening.child(window, self.opening.values, self.groups.pop(bucket)).pull(), None)
 
 
-class Buckets(OfFunction):
+class Buckets(FunctionNode):
     """Batches of elements of similar length.
 
     Args:
@@ -553,7 +567,8 @@ class Buckets(OfFunction):
     kind = "Buckets"
 
     def __init__(
-        self, child: Node, length: Function, boundaries: Sequence[int], sizes: Sequence[int], windows: Sequence[Node],
+        self, child: DatasetNode, length: Function, boundaries: Sequence[int], sizes: Sequence[int],
+        windows: Sequence[DatasetNode],
         forbidden: int | None,
     ):  # fmt: skip
         structure = windows[0].structure
@@ -566,11 +581,11 @@ class Buckets(OfFunction):
         self.forbidden = forbidden
         self.tensors = (*self.tensors, *(t for window in windows for t in window.inputs()))
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return BucketedPull(self.child.open(opening), self.function.bind(opening), self, opening)
 
 
-class ChosenPull(Pull):
+class ChosenPull(ElementIterator):
     """Each time from the part that ``choose`` names; ended parts are left out, or end the whole.
 
     Args:
@@ -601,19 +616,19 @@ class ChosenPull(Pull):
         raise StopIteration
 
 
-class ChooseFrom(Node):
+class ChooseFrom(DatasetNode):
     """Elements of several datasets, in the order that a dataset of their numbers tells."""
 
     kind = "ChooseFrom"
 
-    def __init__(self, parts: Sequence[Node], choices: Node, stop: bool):
+    def __init__(self, parts: Sequence[DatasetNode], choices: DatasetNode, stop: bool):
         self.stop = stop
         self.children = (*parts, choices)
         self.structure = parts[0].structure
         for part in parts[1:]:
             self.structure = self.structure.relaxed(part.structure)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         *parts, choices = [child.open(opening) for child in self.children]
 
         def choose(alive: list[bool]) -> int:
@@ -627,12 +642,12 @@ class ChooseFrom(Node):
         return ChosenPull(parts, choose, choices, self.stop)
 
 
-class SampleFrom(Node):
+class SampleFrom(DatasetNode):
     """Elements of several datasets, each drawn at random."""
 
     kind = "SampleFrom"
 
-    def __init__(self, parts: Sequence[Node], weights: Sequence[float], seeds: Any, stop: bool, again: bool):
+    def __init__(self, parts: Sequence[DatasetNode], weights: Sequence[float], seeds: Any, stop: bool, again: bool):
         self.stop = stop
         self.again = again
         self.children = tuple(parts)
@@ -645,8 +660,8 @@ class SampleFrom(Node):
     def cardinality(self) -> int:
         return self.children[0].cardinality() if len(self.children) == 1 else UNKNOWN
 
-    def open(self, opening: Opening) -> Iterator[Element]:
-        draws: Draws = opening.cached(self, lambda: Draws(opening.generator(self.seeds, self.again)))
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
+        draws: UniformStream = opening.cached(self, lambda: UniformStream(opening.generator(self.seeds, self.again)))
 
         def choose(alive: list[bool]) -> int:
             bounds = np.cumsum(self.weights * alive)

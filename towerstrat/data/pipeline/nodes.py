@@ -1,4 +1,4 @@
-"""The parts of an input pipeline: nodes describe it, pulls produce elements, an ``Opening`` is one pass over it."""
+"""The parts of an input pipeline: nodes describe it, iterators give elements, an ``IteratorContext`` is one pass."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ import numpy as np
 
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array, Element
-from towerstrat.data.pipeline.iterator_state import Stateful, at_one_moment, resumed, state_of
-from towerstrat.data.pipeline.process_shards import Share
-from towerstrat.data.pipeline.table_rows import Rows
+from towerstrat.data.pipeline.iterator_state import Resumable, at_one_moment, resumed, state_of
+from towerstrat.data.pipeline.process_shards import LocalIndices
+from towerstrat.data.pipeline.table_rows import TablePass
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.runtime.plans.runner import Runner
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform.plain import State
 
 _ORDINALS: weakref.WeakKeyDictionary[Graph, Iterator[int]] = weakref.WeakKeyDictionary()
 _DEFAULT_GRAPH_SEED = 87654321
 
 
-def ordinal(graph: Graph) -> int:
+def next_seed_ordinal(graph: Graph) -> int:
     """The next number of the graph's counter of pipeline parts. A program gets the same numbers in every run."""
     return next(_ORDINALS.setdefault(graph, itertools.count()))
 
 
-class Pull(Stateful):
+class ElementIterator(Resumable):
     """An iterator over elements that can write them into buffers, and can say where it is.
 
     ``__next__`` raises StopIteration at the end. Any other exception belongs to one element: the next call goes on
@@ -71,10 +71,10 @@ def copied_into(out: Sequence[Array], element: Element) -> Element | None:
 
 def write_next(source: Iterator[Element], out: Sequence[Array]) -> Element | None:
     """``Pull.next_into`` of any iterator."""
-    return source.next_into(out) if isinstance(source, Pull) else copied_into(out, next(source))
+    return source.next_into(out) if isinstance(source, ElementIterator) else copied_into(out, next(source))
 
 
-class Opening(Stateful):
+class IteratorContext(Resumable):
     """One pass over a pipeline, shared by its pulls: an initialization of an iterator.
 
     Its state is what its pulls share: random streams, counters. Each pull has the rest.
@@ -93,7 +93,7 @@ class Opening(Stateful):
     live = False
 
     def __init__(
-        self, session: Runner, node: Node, values: Mapping[Tensor, Array], entropy: Sequence[int],
+        self, session: Runner, node: DatasetNode, values: Mapping[Tensor, Array], entropy: Sequence[int],
         elements: Sequence[Element] = (),
     ):  # fmt: skip
         self.session = session
@@ -111,7 +111,7 @@ class Opening(Stateful):
         return self.node.open(self)
 
     def state(self) -> State:
-        stateful = {key: value for key, value in self._cached.items() if isinstance(value, Stateful)}
+        stateful = {key: value for key, value in self._cached.items() if isinstance(value, Resumable)}
         found = self._states | {key: value.state() for key, value in stateful.items()}
         numbers: dict[Hashable, int] = {part: i for i, part in enumerate(self.node.walk())}
         cached = {numbers[key]: state for key, state in found.items()}
@@ -124,7 +124,7 @@ class Opening(Stateful):
         parts = list(self.node.walk())
         self._states = {parts[number]: cached for number, cached in state["cached"].items()}
 
-    def again(self, state: State) -> Opening:
+    def again(self, state: State) -> IteratorContext:
         """A new pass over the same pipeline that goes to a state of this one."""
         opening = type(self)(self.session, self.node, self.values, self.entropy, self.elements)
         opening.resume(state)
@@ -142,7 +142,9 @@ class Opening(Stateful):
                 value.resume(self._states.pop(key))
         return self._cached[key]
 
-    def child(self, node: Node, values: Mapping[Tensor, Array], elements: Sequence[Element] | None = None) -> Opening:
+    def child(
+        self, node: DatasetNode, values: Mapping[Tensor, Array], elements: Sequence[Element] | None = None
+    ) -> IteratorContext:
         """An opening for a dataset that a function made from one element, or from those of a window."""
         self._children += 1
         entropy = (*self.entropy, self._children - 1)
@@ -164,13 +166,13 @@ class Opening(Stateful):
 
 
 def _of_process() -> tuple[int, ...]:
-    return (PEERS.stream,) if PEERS.stream else ()
+    return (PROCESSES.stream,) if PROCESSES.stream else ()
 
 
 _PASSES: weakref.WeakKeyDictionary[Seeds, Iterator[int]] = weakref.WeakKeyDictionary()
 
 
-class EagerOpening(Opening):
+class EagerOpening(IteratorContext):
     """A pass of eager code, or of a function, over a dataset.
 
     Each further pass over the same dataset draws other random numbers, seeded or not, unless ``again`` is False.
@@ -189,9 +191,9 @@ class Seeds:
     def __init__(self, graph: Graph, seed: Any):
         self.graph_seed = graph.seed
         self.seed = seed
-        self.ordinal = ordinal(graph)
+        self.ordinal = next_seed_ordinal(graph)
 
-    def pair(self, opening: Opening) -> tuple[int, int] | None:
+    def pair(self, opening: IteratorContext) -> tuple[int, int] | None:
         """(graph seed, own seed), or None where neither is set."""
         own = None if self.seed is None else int(opening.value(self.seed))
         if own is None and self.graph_seed is None:
@@ -227,7 +229,7 @@ class Part:
                     yield from inner.walk()
 
 
-class Node(Part):
+class DatasetNode(Part):
     """One transformation or source of a pipeline.
 
     Attributes:
@@ -245,22 +247,22 @@ class Node(Part):
     """
 
     structure: Structure
-    share: Share | None = None
+    share: LocalIndices | None = None
     apart: bool = False
     fills: bool = False
     alone: bool = False
     sure: bool = False
     partial: bool = False
-    meaning: Node | None = None
-    children: tuple[Node, ...] = ()
+    meaning: DatasetNode | None = None
+    children: tuple[DatasetNode, ...] = ()
     tensors: tuple[Tensor, ...] = ()
-    cells: tuple[Cell, ...] = ()
+    cells: tuple[StateVariable, ...] = ()
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         """A new iterator over its elements."""
         raise NotImplementedError
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         """The same pass as a table and a stream of row numbers, or None where the elements are no rows of arrays."""
         return None
 
@@ -278,15 +280,15 @@ class Node(Part):
         found.update(dict.fromkeys(self.tensors))
         return list(found)
 
-    def variables(self) -> list[Cell]:
+    def variables(self) -> list[StateVariable]:
         """The variables that functions of this node and its descendants read."""
         return [*self.cells, *(c for child in self.children for c in child.variables())]
 
 
-class InnerPull(Pull):
+class NestedIterator(ElementIterator):
     """The elements of a dataset that a function made: of an opening of its own."""
 
-    def __init__(self, opening: Opening):
+    def __init__(self, opening: IteratorContext):
         self.opening = opening
         self.source = opening.pull()
 
@@ -303,7 +305,7 @@ class InnerPull(Pull):
         }
 
     @classmethod
-    def of_state(cls, outer: Opening, node: Node, state: State) -> InnerPull:
+    def of_state(cls, outer: IteratorContext, node: DatasetNode, state: State) -> NestedIterator:
         """The pull over ``node``, made in ``outer``, that has a state."""
         values = dict(zip(node.inputs(), state["values"], strict=True))
         opening = type(outer)(outer.session, node, values, (), state["elements"])

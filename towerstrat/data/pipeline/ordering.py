@@ -14,9 +14,9 @@ from towerstrat.data.pipeline.iterator_state import resumed
 from towerstrat.data.pipeline.nodes import (
     INFINITE,
     UNKNOWN,
-    Node,
-    Opening,
-    Pull,
+    DatasetNode,
+    ElementIterator,
+    IteratorContext,
     Seeds,
     added,
     known,
@@ -26,15 +26,15 @@ from towerstrat.data.pipeline.nodes import (
 from towerstrat.data.pipeline.shuffling import ShuffledPull
 from towerstrat.data.pipeline.sources import RowPull
 from towerstrat.data.pipeline.table_rows import (
-    Draws,
     InOrder,
     Limited,
     Order,
     Repeated,
     RowFunction,
-    Rows,
     Sharded,
     Shuffled,
+    TablePass,
+    UniformStream,
 )
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError
 from towerstrat.graph.ir.shapes import Dims, TensorShape
@@ -42,34 +42,34 @@ from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 
 
-class Reordering(Node):
+class Reordering(DatasetNode):
     """A node that can work on row numbers wherever its only child is a pass over a table."""
 
     sure = True
 
-    def __init__(self, child: Node):
+    def __init__(self, child: DatasetNode):
         self.children = (child,)
         self.structure = child.structure
 
     @property
-    def child(self) -> Node:
+    def child(self) -> DatasetNode:
         return self.children[0]
 
     def cardinality(self) -> int:
         return self.child.cardinality()
 
-    def reorder(self, opening: Opening, order: Order) -> Order:
+    def reorder(self, opening: IteratorContext, order: Order) -> Order:
         raise NotImplementedError
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         """The pass element by element, where the child is no pass over a table."""
         raise NotImplementedError
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         rows = self.child.rows(opening)
         return None if rows is None else rows.reordered(self.reorder(opening, rows.order))
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         rows = self.rows(opening)
         return self.pull(opening) if rows is None else RowPull(rows)
 
@@ -77,7 +77,7 @@ class Reordering(Node):
 # ---- selection ---------------------------------------------------------------------------------------------------
 
 
-class LimitedPull(Pull):
+class LimitedPull(ElementIterator):
     changing = {"source": "source", "skip": "skip", "left": "left"}
 
     def __init__(self, source: Iterator[Element], skip: int, limit: int | None):
@@ -98,7 +98,7 @@ class LimitedPull(Pull):
         return element
 
     def next_columns(self, count: int) -> Element | None:
-        if self.skip or (self.left is not None and self.left < count) or not isinstance(self.source, Pull):
+        if self.skip or (self.left is not None and self.left < count) or not isinstance(self.source, ElementIterator):
             return None
         columns = self.source.next_columns(count)
         if columns is not None and self.left is not None:
@@ -111,7 +111,7 @@ class Take(Reordering):
 
     kind = "Take"
 
-    def __init__(self, child: Node, count: Any):
+    def __init__(self, child: DatasetNode, count: Any):
         super().__init__(child)
         self.count = count
         self.tensors = tensors_among(count)
@@ -122,14 +122,14 @@ class Take(Reordering):
             return UNKNOWN
         return total if count < 0 else smallest([count, total])
 
-    def _limit(self, opening: Opening) -> int | None:
+    def _limit(self, opening: IteratorContext) -> int | None:
         count = opening.value(self.count)
         return None if count < 0 else count
 
-    def reorder(self, opening: Opening, order: Order) -> Order:
+    def reorder(self, opening: IteratorContext, order: Order) -> Order:
         return Limited(order, 0, self._limit(opening))
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         return LimitedPull(self.child.open(opening), 0, self._limit(opening))
 
 
@@ -138,7 +138,7 @@ class Skip(Reordering):
 
     kind = "Skip"
 
-    def __init__(self, child: Node, count: Any):
+    def __init__(self, child: DatasetNode, count: Any):
         super().__init__(child)
         self.count = count
         self.tensors = tensors_among(count)
@@ -151,16 +151,16 @@ class Skip(Reordering):
             return 0
         return total if total < 0 else max(0, total - count)
 
-    def reorder(self, opening: Opening, order: Order) -> Order:
+    def reorder(self, opening: IteratorContext, order: Order) -> Order:
         count = opening.value(self.count)
         return Limited(order, max(count, 0), 0 if count < 0 else None)
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         count = opening.value(self.count)
         return LimitedPull(self.child.open(opening), max(count, 0), 0 if count < 0 else None)
 
 
-class ShardedPull(Pull):
+class ShardedPull(ElementIterator):
     changing = {"source": "source", "position": "position"}
 
     def __init__(self, source: Iterator[Element], number: int, index: int):
@@ -183,7 +183,7 @@ class Shard(Reordering):
 
     kind = "Shard"
 
-    def __init__(self, child: Node, number: Any, index: Any):
+    def __init__(self, child: DatasetNode, number: Any, index: Any):
         super().__init__(child)
         self.number = number
         self.index = index
@@ -195,7 +195,7 @@ class Shard(Reordering):
             return total if total == INFINITE else UNKNOWN
         return len(range(index, total, number))
 
-    def _checked(self, opening: Opening) -> tuple[int, int]:
+    def _checked(self, opening: IteratorContext) -> tuple[int, int]:
         number, index = opening.value(self.number), opening.value(self.index)
         if not 0 <= index < number:
             raise InvalidArgumentError(
@@ -203,20 +203,20 @@ class Shard(Reordering):
             )
         return number, index
 
-    def reorder(self, opening: Opening, order: Order) -> Order:
+    def reorder(self, opening: IteratorContext, order: Order) -> Order:
         return Sharded(order, *self._checked(opening))
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         return ShardedPull(self.child.open(opening), *self._checked(opening))
 
 
 # ---- repetition and order ----------------------------------------------------------------------------------------
 
 
-class RepeatedPull(Pull):
+class RepeatedPull(ElementIterator):
     changing = {"left": "left", "current": "current", "seen_in_pass": "seen_in_pass"}
 
-    def __init__(self, child: Node, opening: Opening, count: int):
+    def __init__(self, child: DatasetNode, opening: IteratorContext, count: int):
         self.child = child
         self.opening = opening
         self.left = count
@@ -239,7 +239,7 @@ class RepeatedPull(Pull):
                 self.left = 0
 
     def next_columns(self, count: int) -> Element | None:
-        columns = self.current.next_columns(count) if isinstance(self.current, Pull) else None
+        columns = self.current.next_columns(count) if isinstance(self.current, ElementIterator) else None
         self.seen_in_pass |= columns is not None
         return columns
 
@@ -253,7 +253,7 @@ class Repeat(Reordering):
 
     kind = "Repeat"
 
-    def __init__(self, child: Node, count: Any):
+    def __init__(self, child: DatasetNode, count: Any):
         super().__init__(child)
         self.count = count
         self.tensors = tensors_among(count)
@@ -268,7 +268,7 @@ class Repeat(Reordering):
             return INFINITE
         return total if total == UNKNOWN else total * count
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         rows = self.child.rows(opening)
         if rows is None:
             return None
@@ -283,7 +283,7 @@ class Repeat(Reordering):
 
         return rows.reordered(Repeated(open_pass, opening.value(self.count)))
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         return RepeatedPull(self.child, opening, opening.value(self.count))
 
 
@@ -292,34 +292,36 @@ class Shuffle(Reordering):
 
     kind = "Shuffle"
 
-    def __init__(self, child: Node, size: Any, seeds: Seeds, reshuffle: bool):
+    def __init__(self, child: DatasetNode, size: Any, seeds: Seeds, reshuffle: bool):
         super().__init__(child)
         self.size = size
         self.seeds = seeds
         self.reshuffle = reshuffle
         self.tensors = tensors_among(size, seeds.seed)
 
-    def _size(self, opening: Opening) -> int:
+    def _size(self, opening: IteratorContext) -> int:
         size = opening.value(self.size)
         if size <= 0:
             raise InvalidArgumentError(None, None, f"Dataset.shuffle: buffer_size must be greater than 0, got {size}.")
         return size
 
-    def _draws(self, opening: Opening) -> Draws:
-        draws: Draws = opening.cached(self, lambda: Draws(opening.generator(self.seeds, self.reshuffle)))
+    def _draws(self, opening: IteratorContext) -> UniformStream:
+        draws: UniformStream = opening.cached(
+            self, lambda: UniformStream(opening.generator(self.seeds, self.reshuffle))
+        )
         return draws if self.reshuffle else draws.again()
 
-    def reorder(self, opening: Opening, order: Order) -> Order:
+    def reorder(self, opening: IteratorContext, order: Order) -> Order:
         return Shuffled(order, self._size(opening), self._draws(opening))
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         return ShuffledPull(self.child.open(opening), self._size(opening), self._draws(opening))
 
 
 # ---- combination -------------------------------------------------------------------------------------------------
 
 
-def side_by_side(parts: Sequence[Rows]) -> tuple[RowFunction, ...]:
+def side_by_side(parts: Sequence[TablePass]) -> tuple[RowFunction, ...]:
     """The functions of passes over several tables as one over all of their columns."""
     if not any(part.functions for part in parts):
         return ()
@@ -341,7 +343,7 @@ def side_by_side(parts: Sequence[Rows]) -> tuple[RowFunction, ...]:
     return (RowFunction(combined("one"), combined("many")),)
 
 
-class ZippedPull(Pull):
+class ZippedPull(ElementIterator):
     changing = {"sources": "sources"}
 
     def __init__(self, sources: Sequence[Iterator[Element]]):
@@ -351,7 +353,7 @@ class ZippedPull(Pull):
         return [x for source in self.sources for x in next(source)]
 
 
-class Zip(Node):
+class Zip(DatasetNode):
     """One element of each, side by side; ends with the shortest."""
 
     kind = "Zip"
@@ -363,7 +365,7 @@ class Zip(Node):
     def cardinality(self) -> int:
         return smallest([child.cardinality() for child in self.children])
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         parts = [child.rows(opening) for child in self.children]
         sizes = [part.plain for part in parts if part is not None and part.plain is not None]
         if len(sizes) != len(parts):
@@ -371,17 +373,17 @@ class Zip(Node):
         size = min(sizes)
         found = [part for part in parts if part is not None]
         table = [column for part in found for column in part.table]
-        return Rows(table, InOrder(size), side_by_side(found), plain=size)
+        return TablePass(table, InOrder(size), side_by_side(found), plain=size)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         rows = self.rows(opening)
         return ZippedPull([c.open(opening) for c in self.children]) if rows is None else RowPull(rows)
 
 
-class ConcatenatedPull(Pull):
+class ConcatenatedPull(ElementIterator):
     changing = {"place": "place", "current": "current"}
 
-    def __init__(self, nodes: Sequence[Node], opening: Opening):
+    def __init__(self, nodes: Sequence[DatasetNode], opening: IteratorContext):
         self.nodes = nodes
         self.opening = opening
         self.place = 0
@@ -402,19 +404,19 @@ class ConcatenatedPull(Pull):
         return resumed(self.nodes[self.place].open(self.opening) if opens else getattr(self, name), state)
 
 
-class Concatenate(Node):
+class Concatenate(DatasetNode):
     """All elements of one, then all of the other."""
 
     kind = "Concatenate"
 
-    def __init__(self, first: Node, second: Node):
+    def __init__(self, first: DatasetNode, second: DatasetNode):
         self.children = (first, second)
         self.structure = first.structure.relaxed(second.structure)
 
     def cardinality(self) -> int:
         return added([child.cardinality() for child in self.children])
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return ConcatenatedPull(self.children, opening)
 
 
@@ -423,16 +425,16 @@ class Cache(Reordering):
 
     kind = "Cache"
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         rows = self.child.rows(opening)
         return rows if rows is not None and rows.plain is not None and not rows.functions else None
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         memory: Memory = opening.cached(self, lambda: Memory(self.child, opening))
         return CachedPull(memory)
 
 
-class IgnoringErrors(Pull):
+class IgnoringErrors(ElementIterator):
     changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], log: bool):
@@ -450,21 +452,21 @@ class IgnoringErrors(Pull):
                     logs.warning("An element of a dataset is left out: %s: %s", type(error).__name__, error)
 
 
-class IgnoreErrors(Node):
+class IgnoreErrors(DatasetNode):
     """The elements that could be computed."""
 
     kind = "IgnoreErrors"
 
-    def __init__(self, child: Node, log: bool = False):
+    def __init__(self, child: DatasetNode, log: bool = False):
         self.children = (child,)
         self.structure = child.structure
         self.log = log
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return IgnoringErrors(self.children[0].open(opening), self.log)
 
 
-class UniquePull(Pull):
+class UniquePull(ElementIterator):
     changing = {"source": "source", "seen": "seen"}
 
     def __init__(self, source: Iterator[Element]):
@@ -480,20 +482,20 @@ class UniquePull(Pull):
                 return element
 
 
-class Unique(Node):
+class Unique(DatasetNode):
     """The first of equal elements (single components that are scalars)."""
 
     kind = "Unique"
 
-    def __init__(self, child: Node):
+    def __init__(self, child: DatasetNode):
         self.children = (child,)
         self.structure = child.structure
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return UniquePull(self.children[0].open(opening))
 
 
-class EnsuredPull(Pull):
+class EnsuredPull(ElementIterator):
     changing = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], shapes: Sequence[TensorShape], structure: Structure):
@@ -511,12 +513,12 @@ class EnsuredPull(Pull):
         return element
 
 
-class Ensured(Node):
+class Ensured(DatasetNode):
     """The same elements, made sure to be of given shapes."""
 
     kind = "Ensured"
 
-    def __init__(self, child: Node, dims: Sequence[Dims]):
+    def __init__(self, child: DatasetNode, dims: Sequence[Dims]):
         self.children = (child,)
         self.shapes = [TensorShape(d).merge_with(c) for d, c in zip(dims, child.structure.dims, strict=True)]
         self.structure = child.structure.with_dims([s.raw for s in self.shapes])
@@ -524,11 +526,11 @@ class Ensured(Node):
     def cardinality(self) -> int:
         return self.children[0].cardinality()
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return EnsuredPull(self.children[0].open(opening), self.shapes, self.structure)
 
 
-class CountedPull(Pull):
+class CountedPull(ElementIterator):
     changing = {"source": "source", "seen": "seen"}
 
     def __init__(self, source: Iterator[Element], count: int):
@@ -552,12 +554,12 @@ class CountedPull(Pull):
         raise StopIteration
 
 
-class Counted(Node):
+class Counted(DatasetNode):
     """The same elements, made sure to be so many."""
 
     kind = "Counted"
 
-    def __init__(self, child: Node, count: int):
+    def __init__(self, child: DatasetNode, count: int):
         self.children = (child,)
         self.structure = child.structure
         self.count = count
@@ -565,7 +567,7 @@ class Counted(Node):
     def cardinality(self) -> int:
         return self.count
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return CountedPull(self.children[0].open(opening), self.count)
 
 
@@ -574,21 +576,21 @@ class WithOptions(Reordering):
 
     kind = "WithOptions"
 
-    def __init__(self, child: Node, options: Options):
+    def __init__(self, child: DatasetNode, options: Options):
         super().__init__(child)
         self.options = options
 
-    def reorder(self, opening: Opening, order: Order) -> Order:
+    def reorder(self, opening: IteratorContext, order: Order) -> Order:
         return order
 
-    def pull(self, opening: Opening) -> Iterator[Element]:
+    def pull(self, opening: IteratorContext) -> Iterator[Element]:
         return self.child.open(opening)
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         return self.child.rows(opening)
 
 
-def options_of(node: Node) -> Options:
+def options_of(node: DatasetNode) -> Options:
     """The options that a pipeline was given, the last ones where they differ."""
     found = Options()
     for child in node.children:

@@ -11,8 +11,8 @@ from typing import Any
 
 from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline.iterator_state import at_one_moment, resumed, state_of
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull, tensors_among
-from towerstrat.data.pipeline.table_rows import Rows
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext, tensors_among
+from towerstrat.data.pipeline.table_rows import TablePass
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.platform.plain import State
 
@@ -62,7 +62,7 @@ class _Queue:
             thread.join(_PATIENCE)
 
 
-class PrefetchedPull(Pull):
+class PrefetchedPull(ElementIterator):
     """Elements that a thread took ahead. The thread starts with the first element that is asked for.
 
     Elements that are written into given buffers are produced by the caller: who fills buffers works ahead already.
@@ -104,10 +104,14 @@ class PrefetchedPull(Pull):
             errors = [i for i, (_, error) in enumerate(self.queue.ready) if error is not None]
             return errors[0] if errors else len(self.queue.ready)
 
-    def _untouched(self) -> Pull | None:
+    def _untouched(self) -> ElementIterator | None:
         """The source, where nothing was taken ahead of it."""
         queue = self.queue
-        return queue.source if queue.thread is None and not queue.ready and isinstance(queue.source, Pull) else None
+        return (
+            queue.source
+            if queue.thread is None and not queue.ready and isinstance(queue.source, ElementIterator)
+            else None
+        )
 
     def next_into(self, out: Sequence[Array]) -> Element | None:
         source = self._untouched()
@@ -139,14 +143,14 @@ class PrefetchedPull(Pull):
         resumed(queue.source, state["source"])
 
 
-class Prefetch(Node):
+class Prefetch(DatasetNode):
     """The same elements, up to ``size`` of them taken ahead."""
 
     kind = "Prefetch"
 
     sure = True
 
-    def __init__(self, child: Node, size: Any):
+    def __init__(self, child: DatasetNode, size: Any):
         self.children = (child,)
         self.structure = child.structure
         self.size = size
@@ -155,10 +159,10 @@ class Prefetch(Node):
     def cardinality(self) -> int:
         return self.children[0].cardinality()
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         return self.children[0].rows(opening)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         size = opening.value(self.size)
         if size < -1:
             raise InvalidArgumentError(None, None, f"Dataset.prefetch: buffer_size must be >= 0 or -1, got {size}.")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 
 
-class Share:
+class LocalIndices:
     """A process' positions among those that elements have a part for.
 
     Args:
@@ -32,11 +32,11 @@ class Share:
     def of(self, parts: Any) -> Any:
         """The own parts of a value with one for each position: an array ``[own, ...]``.
 
-        The shapes of an ``Uneven`` stay those of all positions. Texts stay as they are: they are on no device, and each
-        process has all of them.
+        The shapes of an ``UnevenShards`` stay those of all positions. Texts stay as they are: they are on no device,
+        and each process has all of them.
         """
         if self.whole or parts.dtype.hasobject:
             return parts
-        if isinstance(parts, Uneven):
-            return Uneven(np.asarray(parts.padded)[self._rows], parts.shapes)
+        if isinstance(parts, UnevenShards):
+            return UnevenShards(np.asarray(parts.padded)[self._rows], parts.shapes)
         return parts[self._rows]

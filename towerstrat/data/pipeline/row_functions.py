@@ -19,7 +19,7 @@ _ENTRYWISE = (
 """Types whose entries of the result depend on the entries of the inputs at the same place."""
 
 
-def works_on_rows(function: Function) -> bool:
+def is_rowwise(function: Function) -> bool:
     """Whether row i of each output depends on row i of the inputs alone, as far as operations and shapes say."""
     if function.draws or any(t.dims is None or not t.dims for t in function.inputs):
         return False

@@ -10,8 +10,8 @@ import numpy as np
 
 from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.iterator_state import state_of
-from towerstrat.data.pipeline.nodes import Pull
-from towerstrat.data.pipeline.table_rows import Draws, drained, exchanged
+from towerstrat.data.pipeline.nodes import ElementIterator
+from towerstrat.data.pipeline.table_rows import UniformStream, drained, exchanged
 from towerstrat.platform.plain import State
 
 _BLOCK = 256
@@ -66,12 +66,12 @@ class Columns:
         return [column.take(rows, axis=0) for column in self._columns]
 
 
-class ShuffledPull(Pull):
+class ShuffledPull(ElementIterator):
     """Draws from a buffer of the next ``size`` elements."""
 
     changing = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended", "waiting": "waiting"}
 
-    def __init__(self, source: Iterator[Element], size: int, draws: Draws):
+    def __init__(self, source: Iterator[Element], size: int, draws: UniformStream):
         self.source = source
         self.size = size
         self.draws = draws
@@ -119,7 +119,7 @@ class ShuffledPull(Pull):
 
     def _fresh(self, count: int) -> list[int] | None:
         """The rows of the next elements; None where they come one by one, or not all that are kept lie in rows."""
-        if self.waiting or (self.loose and self.columns is not None) or not isinstance(self.source, Pull):
+        if self.waiting or (self.loose and self.columns is not None) or not isinstance(self.source, ElementIterator):
             return None
         found = self.source.next_columns(count)
         if found is None:

@@ -17,15 +17,15 @@ from towerstrat.data.pipeline.iterator_state import TAKEN_AGAIN
 from towerstrat.data.pipeline.nodes import (
     INFINITE,
     UNKNOWN,
-    Node,
-    Opening,
-    Pull,
+    DatasetNode,
+    ElementIterator,
+    IteratorContext,
     Seeds,
     copied_into,
     known,
     tensors_among,
 )
-from towerstrat.data.pipeline.table_rows import InOrder, Rows
+from towerstrat.data.pipeline.table_rows import InOrder, TablePass
 from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir import nest as core_nest
@@ -67,12 +67,12 @@ def described(value: Any, drop_first: bool) -> Structure:
     return Structure(map_leaves(lambda c: None, value), dtypes, dims)
 
 
-class RowPull(Pull):
+class RowPull(ElementIterator):
     """The rows of a pass over a table, one by one."""
 
     changing = {"order": "order", "numbers": "numbers"}
 
-    def __init__(self, rows: Rows):
+    def __init__(self, rows: TablePass):
         self.rows = rows
         self.order = rows.order
         self.numbers: deque[int] = deque()
@@ -94,7 +94,7 @@ class RowPull(Pull):
         return self.rows.many(np.array([self.numbers.popleft() for _ in range(count)], np.int64))
 
 
-class Listed(Pull):
+class Listed(ElementIterator):
     """Elements that are there."""
 
     changing = {"position": "position"}
@@ -110,7 +110,7 @@ class Listed(Pull):
         return self.elements[self.position - 1]
 
 
-class Whole(Node):
+class Whole(DatasetNode):
     """One element: the components themselves."""
 
     kind = "Whole"
@@ -125,11 +125,11 @@ class Whole(Node):
     def cardinality(self) -> int:
         return 1
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return Listed([[opening.values[c] if isinstance(c, Tensor) else c for c in self.components]])
 
 
-class Slices(Node):
+class Slices(DatasetNode):
     """The rows of the components."""
 
     kind = "Slices"
@@ -154,7 +154,7 @@ class Slices(Node):
     def cardinality(self) -> int:
         return self.size
 
-    def rows(self, opening: Opening) -> Rows:
+    def rows(self, opening: IteratorContext) -> TablePass:
         table = [opening.values[c] if isinstance(c, Tensor) else c for c in self.components]
         sizes = [len(column) if column.ndim else None for column in table]
         if len(set(sizes)) != 1 or sizes[0] is None:
@@ -162,13 +162,13 @@ class Slices(Node):
             raise InvalidArgumentError(
                 None, None, f"Expected components alike in their first dimension to slice, got the shapes {shapes}."
             )
-        return Rows(table, InOrder(sizes[0]), plain=sizes[0])
+        return TablePass(table, InOrder(sizes[0]), plain=sizes[0])
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return RowPull(self.rows(opening))
 
 
-class RangePull(Pull):
+class RangePull(ElementIterator):
     changing = {"value": "value"}
 
     def __init__(self, start: int, stop: int | None, step: int, kind: np.dtype[Any]):
@@ -185,7 +185,7 @@ class RangePull(Pull):
         return [np.array(value, self.kind)]
 
 
-class CompositeSlices(Node):
+class CompositeSlices(DatasetNode):
     """The rows of components, sparse and ragged tensors among them."""
 
     kind = "CompositeSlices"
@@ -200,7 +200,7 @@ class CompositeSlices(Node):
         size = composite_elements.static_rows(self.whole)
         return UNKNOWN if size is None else size
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         arrays = [opening.values[c] if isinstance(c, Tensor) else c for c in self.components]
         return Listed(composite_elements.rows(arrays, self.whole))
 
@@ -215,12 +215,12 @@ class SparseTriples(CompositeSlices):
         self.structure = Structure((None, None, None), self.structure.dtypes, self.structure.dims)
 
 
-def slices(value: Any) -> Node:
+def slices(value: Any) -> DatasetNode:
     """The rows of a nest of components."""
     return CompositeSlices(value) if described(value, drop_first=False).composite else Slices(value)
 
 
-class Range(Node):
+class Range(DatasetNode):
     """``start, start + step, ...`` up to before ``stop`` (None: endless)."""
 
     kind = "Range"
@@ -239,24 +239,24 @@ class Range(Node):
             return INFINITE
         return UNKNOWN if start is None or stop is None or not step else len(range(start, stop, step))
 
-    def _values(self, opening: Opening) -> tuple[int, int | None, int]:
+    def _values(self, opening: IteratorContext) -> tuple[int, int | None, int]:
         start, stop, step = (opening.value(b) for b in self.bounds)
         if stop is not None and step == 0:
             raise InvalidArgumentError(None, None, "Dataset.range: expected a step other than 0.")
         return start, stop, step
 
-    def rows(self, opening: Opening) -> Rows | None:
+    def rows(self, opening: IteratorContext) -> TablePass | None:
         start, stop, step = self._values(opening)
         if stop is None or len(range(start, stop, step)) > _LARGEST_TABLE:
             return None
         table = np.arange(start, stop, step, dtype=self.dtype.np)
-        return Rows([table], InOrder(len(table)), plain=len(table))
+        return TablePass([table], InOrder(len(table)), plain=len(table))
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return RangePull(*self._values(opening), self.dtype.np)
 
 
-class RandomPull(Pull):
+class RandomPull(ElementIterator):
     def __init__(self, draws: np.random.Generator):
         self.draws = draws
 
@@ -270,7 +270,7 @@ class RandomPull(Pull):
         self.draws.bit_generator.state = state
 
 
-class Random(Node):
+class Random(DatasetNode):
     """Random integers below 2**32, without end."""
 
     kind = "Random"
@@ -284,7 +284,7 @@ class Random(Node):
     def cardinality(self) -> int:
         return INFINITE
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return RandomPull(opening.generator(self.seeds, self.again))
 
 
@@ -338,7 +338,7 @@ def host_array(leaf: Any, dtype: DType | None = None) -> Array:
     return numpy_value(np.asarray(leaf))
 
 
-class CheckedPull(Pull):
+class CheckedPull(ElementIterator):
     """What a Python iterator yields, checked. An array is copied, since whoever yielded it may write into it again.
 
     Nobody knows where a Python iterator is: its state is how many elements were taken, and they are taken again.
@@ -370,7 +370,7 @@ class CheckedPull(Pull):
                 next(self.values)
 
 
-class Generated(Node):
+class Generated(DatasetNode):
     """What ``generator(*args)`` yields; called anew for each pass."""
 
     kind = "Generated"
@@ -381,7 +381,7 @@ class Generated(Node):
         self.args = args
         self.tensors = tensors_among(*args)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         given = [opening.values[a] if isinstance(a, Tensor) else a for a in self.args]
         values = iter(self.generator(*(a[()] if a.ndim == 0 else a for a in given)))
         return CheckedPull(_Coded(values), Checked(self.structure, "`generator`"))
@@ -405,7 +405,7 @@ class _Coded:
             raise raised(error, None) from error
 
 
-class Iterated(Node):
+class Iterated(DatasetNode):
     """A Python iterable whose first element said what all of them look like.
 
     Args:
@@ -426,7 +426,7 @@ class Iterated(Node):
     def cardinality(self) -> int:
         return self.size
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         values, self.begun = self.begun, None
         if values is None:
             if self.make is None:

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.data.elements.types import Array
-from towerstrat.data.pipeline.iterator_state import Stateful, resumed
+from towerstrat.data.pipeline.iterator_state import Resumable, resumed
 from towerstrat.platform.plain import State
 
 _EMPTY = np.zeros(0, np.int64)
 _BLOCK = 1024
 
 
-class Order(Stateful):
+class Order(Resumable):
     """A stream of row numbers."""
 
     def take(self, count: int) -> Array:
@@ -33,7 +33,7 @@ class RowFunction(NamedTuple):
     many: Callable[[Sequence[Array], Array], Sequence[Array]]
 
 
-class Rows:
+class TablePass:
     """A pass over a table.
 
     Attributes:
@@ -41,7 +41,7 @@ class Rows:
       order: which rows, in which order.
       functions: what is applied to a row when it is taken.
       plain: the number of rows where the pass is simply all of them in order.
-      placed: whether the stream's numbers hold places too, ``place * len(table) + row`` (``Placed``).
+      placed: whether the stream's numbers hold places too, ``place * len(table) + row`` (``NumberedOrder``).
     """
 
     __slots__ = ("functions", "order", "placed", "plain", "table")
@@ -60,9 +60,9 @@ class Rows:
         self.plain = plain
         self.placed = placed
 
-    def reordered(self, order: Order) -> Rows:
+    def reordered(self, order: Order) -> TablePass:
         """The same rows in another order."""
-        return Rows(self.table, order, self.functions, placed=self.placed)
+        return TablePass(self.table, order, self.functions, placed=self.placed)
 
     def one(self, number: int) -> Sequence[Array]:
         """The components of one row."""
@@ -96,7 +96,7 @@ class InOrder(Order):
         return np.arange(start, self.position)
 
 
-class Placed(Order):
+class NumberedOrder(Order):
     """Row numbers with their places in the stream, so that what comes after it may reorder both together.
 
     Args:
@@ -118,7 +118,7 @@ class Placed(Order):
         return np.arange(first, first + len(numbers)) * self.size + numbers
 
 
-class Draws(Stateful):
+class UniformStream(Resumable):
     """Uniform random numbers below 1, drawn in blocks: the stream does not depend on how many are asked for at once."""
 
     def __init__(self, generator: np.random.Generator):
@@ -139,9 +139,9 @@ class Draws(Stateful):
         self._block, self._position = result[count:] if extra else [], 0
         return result[:count] if extra else result
 
-    def again(self) -> Draws:
+    def again(self) -> UniformStream:
         """The same stream from where this one is."""
-        draws = Draws(np.random.Generator(np.random.PCG64()))
+        draws = UniformStream(np.random.Generator(np.random.PCG64()))
         draws.resume(self.state())
         return draws
 
@@ -160,7 +160,7 @@ class Draws(Stateful):
         return self._block[self._position - 1]
 
 
-def exchanged(buffer: list[Any], fresh: Sequence[Any], draws: Draws) -> list[Any]:
+def exchanged(buffer: list[Any], fresh: Sequence[Any], draws: UniformStream) -> list[Any]:
     """What is drawn from a buffer, one after the other, where each is replaced by the next fresh one."""
     result, size = [], len(buffer)
     for u, new in zip(draws.take(len(fresh)), fresh, strict=True):
@@ -170,7 +170,7 @@ def exchanged(buffer: list[Any], fresh: Sequence[Any], draws: Draws) -> list[Any
     return result
 
 
-def drained(buffer: list[Any], count: int, draws: Draws) -> list[Any]:
+def drained(buffer: list[Any], count: int, draws: UniformStream) -> list[Any]:
     """What is drawn from a buffer, one after the other, where none is replaced. The buffer has ``count`` at least."""
     result, size = [], len(buffer)
     for u in draws.take(count):
@@ -187,7 +187,7 @@ class Shuffled(Order):
 
     changing = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended"}
 
-    def __init__(self, source: Order, size: int, draws: Draws):
+    def __init__(self, source: Order, size: int, draws: UniformStream):
         self.source = source
         self.size = size
         self.draws = draws

@@ -15,13 +15,13 @@ from towerstrat.data.elements.structure import Nested, Structure
 from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.batching import Batches
 from towerstrat.data.pipeline.dataset_variants import Bound, boxed
-from towerstrat.data.pipeline.nodes import UNKNOWN, Node, Opening, Pull, known, tensors_among
+from towerstrat.data.pipeline.nodes import UNKNOWN, DatasetNode, ElementIterator, IteratorContext, known, tensors_among
 from towerstrat.data.pipeline.sources import Listed
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import variant
 
 
-class Collected(Node):
+class Collected(DatasetNode):
     """Elements that are there."""
 
     kind = "Collected"
@@ -33,11 +33,11 @@ class Collected(Node):
     def cardinality(self) -> int:
         return len(self.elements)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return Listed(self.elements)
 
 
-class SlidingPull(Pull):
+class SlidingPull(ElementIterator):
     """Windows of ``size`` elements, ``stride`` apart, that begin ``shift`` elements after each other."""
 
     changing = {"source": "source", "waiting": "waiting"}
@@ -74,7 +74,7 @@ class SlidingPull(Pull):
         ]
 
 
-class Window(Node):
+class Window(DatasetNode):
     """Each component of an element is a dataset of that component in ``size`` elements.
 
     Args:
@@ -86,7 +86,7 @@ class Window(Node):
 
     kind = "Window"
 
-    def __init__(self, child: Node, size: Any, shift: Any, stride: Any, drop: Any, dataset: Any):
+    def __init__(self, child: DatasetNode, size: Any, shift: Any, stride: Any, drop: Any, dataset: Any):
         self.children = (child,)
         self.given = {"size": size, "shift": shift, "stride": stride}
         for what, value in self.given.items():
@@ -107,7 +107,7 @@ class Window(Node):
             return -(-total // shift)
         return max(0, (total - (size - 1) * stride - 1) // shift + 1)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         for what, value in self.given.items():
             _check_positive(what, int(opening.value(value)))
         size, shift, stride = (int(opening.value(v)) for v in self.given.values())
@@ -134,7 +134,7 @@ class SlidingBatches(Batches):
         return self.windows.window()
 
 
-class SlidingBatch(Node):
+class SlidingBatch(DatasetNode):
     """The full windows of ``size`` elements, each as a batch.
 
     Args:
@@ -143,13 +143,13 @@ class SlidingBatch(Node):
 
     kind = "SlidingBatch"
 
-    def __init__(self, child: Node, size: Any, shift: Any, stride: Any):
+    def __init__(self, child: DatasetNode, size: Any, shift: Any, stride: Any):
         self.children = (child,)
         self.given = (size, shift, stride)
         self.tensors = tensors_among(*self.given)
         self.structure = batched_structure(child.structure, None)
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         size, shift, stride = (int(opening.value(v)) for v in self.given)
         for what, value in (("Window size", size), ("Window shift", shift), ("window_stride", stride)):
             if value <= 0:

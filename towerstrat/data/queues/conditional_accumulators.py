@@ -16,7 +16,7 @@ from towerstrat.errors import CancelledError, InvalidArgumentError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, nothing, scalar
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, as_dtype, int32, int64, resource
@@ -395,10 +395,10 @@ def _stop_taking(session: Runner, op: Operation, values: Sequence[Array]) -> lis
 
 
 def _define(type: str, rule: Any, host: Any) -> None:
-    define(type, rule, host=host, stateful=True, differentiable=False, hidden=("_accumulator",))
+    define_op(type, rule, host=host, stateful=True, differentiable=False, hidden=("_accumulator",))
 
 
-define("Accumulator", scalar(resource), differentiable=False)
+define_op("Accumulator", scalar(resource), differentiable=False)
 _define("AccumulatorApplyGradient", nothing, _apply)
 _define("AccumulatorTakeGradient", lambda inputs, attrs: attrs["_accumulator"]._signatures(), _take)
 _define("AccumulatorSetGlobalStep", nothing, _set_step)

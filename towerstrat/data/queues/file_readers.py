@@ -18,7 +18,7 @@ from towerstrat.data.readers import lmdb_datasets
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, nothing, scalar
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, int64, resource, string
 from towerstrat.graph.ops.host.python_calls import check_place
@@ -306,10 +306,10 @@ def _strings(dims: Any) -> Any:
 
 
 def _define(type: str, rule: Any, host: Any) -> None:
-    define(type, rule, host=host, stateful=True, differentiable=False, hidden=("_reader", "_queue"))
+    define_op(type, rule, host=host, stateful=True, differentiable=False, hidden=("_reader", "_queue"))
 
 
-define("Reader", scalar(resource), differentiable=False)
+define_op("Reader", scalar(resource), differentiable=False)
 _define("ReaderReadV2", _strings(()), _read)
 _define("ReaderReadUpToV2", _strings((None,)), _read_up_to)
 _define("ReaderNumRecordsProducedV2", scalar(int64), _count("produced"))

@@ -16,7 +16,7 @@ from towerstrat.errors import CancelledError, InvalidArgumentError, UnsupportedE
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, nothing, scalar
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, as_dtype, bool_, int32, int64, resource, string
@@ -319,10 +319,10 @@ def _components_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _define(type: str, rule: Any, host: Any) -> None:
-    define(type, rule, host=host, stateful=True, differentiable=False, hidden=("_queue",))
+    define_op(type, rule, host=host, stateful=True, differentiable=False, hidden=("_queue",))
 
 
-define("Queue", scalar(resource), differentiable=False)
+define_op("Queue", scalar(resource), differentiable=False)
 _define("QueueEnqueueV2", nothing, _enqueue)
 _define("QueueEnqueueManyV2", nothing, _enqueue_many)
 _define("QueueDequeueV2", _components_rule, _dequeue)

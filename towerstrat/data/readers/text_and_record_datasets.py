@@ -9,7 +9,7 @@ from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.api.dataset_v1 import DatasetV1
 from towerstrat.data.files import record_nodes
 from towerstrat.data.pipeline.arguments import scalar
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.data.pipeline.sources import Slices, component
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph_elements import Tensor
@@ -17,7 +17,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
 
 
-def names_of(filenames: Any) -> Node:
+def names_of(filenames: Any) -> DatasetNode:
     """The node of the names that an argument gives: a string, a structure of strings, a tensor or a dataset."""
     if isinstance(filenames, Dataset):
         structure = filenames.node.structure
@@ -41,20 +41,20 @@ def compression_of(kind: Any) -> str:
     return str(kind)
 
 
-def _lines(filenames: Any, compression: Any, parallel: Any) -> Node:
+def _lines(filenames: Any, compression: Any, parallel: Any) -> DatasetNode:
     return _in_turn(names_of(filenames), record_nodes.lines, [compression_of(compression)], parallel)
 
 
-def _framed(filenames: Any, compression: Any, parallel: Any) -> Node:
+def _framed(filenames: Any, compression: Any, parallel: Any) -> DatasetNode:
     return _in_turn(names_of(filenames), record_nodes.framed, [compression_of(compression)], parallel)
 
 
-def _fixed(filenames: Any, sizes: Sequence[Any], parallel: Any = None) -> Node:
+def _fixed(filenames: Any, sizes: Sequence[Any], parallel: Any = None) -> DatasetNode:
     numbers = [scalar(n, "FixedLengthRecordDataset", none=0) for n in sizes]
     return _in_turn(names_of(filenames), record_nodes.fixed, numbers, parallel)
 
 
-def _in_turn(names: Node, read: Callable[..., Any], arguments: Sequence[Any], parallel: Any) -> Node:
+def _in_turn(names: DatasetNode, read: Callable[..., Any], arguments: Sequence[Any], parallel: Any) -> DatasetNode:
     """The records of one file after the other, or of ``parallel`` files in turn."""
     if parallel is None:
         return record_nodes.Files(names, read, arguments)

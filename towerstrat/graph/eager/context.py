@@ -15,25 +15,25 @@ from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OpError,
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.ir import op_registry
-from towerstrat.graph.ir.check_definitions import Check
+from towerstrat.graph.ir.check_definitions import InputCheck
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, make_per_position
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, make_varying
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.op_registry import OpDef
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import Array, DType, bool_
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 from towerstrat.graph.lowering.error_records import found_on_host
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.plans.runner import Runner
-from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS, Executable, Execution
+from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS, Executable, OperationProgram
 from towerstrat.platform.threads import ThreadState
 
 Cotangent: TypeAlias = Tensor | IndexedSlices | None
 """The gradient of the target by a tensor; None where the target does not depend on it."""
-CellValues: TypeAlias = Sequence[tuple[Cell | None, Array | None]]
+CellValues: TypeAlias = Sequence[tuple[StateVariable | None, Array | None]]
 """For each cell of an execution the cell of the eager state (None: a count of draws, or a record), and its value."""
 
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
@@ -130,7 +130,7 @@ class ExecutionRecord(Record):
                 outputs = iter(self.context.execute(pull, [*self.inputs, *seeds], self.state))
                 break
             except NeedsStatic as needed:
-                if not isinstance(self.execution, Execution):
+                if not isinstance(self.execution, OperationProgram):
                     raise
                 self.execution = SINGLE_OPERATIONS.specialised(self.execution, needed, self.inputs)
         found = iter(pull.results)
@@ -267,7 +267,7 @@ class EagerContext(Graph):
             self._check(check, execution.op, [*inputs, *outputs])
         return outputs
 
-    def _check(self, check: Check, op: Operation, inputs: Sequence[Any]) -> None:
+    def _check(self, check: InputCheck, op: Operation, inputs: Sequence[Any]) -> None:
         """Raises InvalidArgumentError where the values of an operation's inputs are wrong."""
         values = [
             self.session.state.get(t.cell) if isinstance(t, Handle) else t.host() if i in check.values else t.array
@@ -277,7 +277,7 @@ class EagerContext(Graph):
         if error is not None:
             raise InvalidArgumentError(None, _here(op), error.message)
 
-    def _execution(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Execution:
+    def _execution(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> OperationProgram:
         try:
             found = SINGLE_OPERATIONS.find(definition, inputs, attrs)
         except ValueError as error:
@@ -285,16 +285,16 @@ class EagerContext(Graph):
         return found
 
     def _state(
-        self, execution: Execution, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
+        self, execution: OperationProgram, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
     ) -> CellValues:
         """The values of the cells that an execution reads or writes, in the order of ``execution.cells``."""
         if not execution.cells:
             return ()
         store = self.session.state
         handles = iter([t for t in inputs if isinstance(t, Handle)])
-        result: list[tuple[Cell | None, Array | None]] = []
+        result: list[tuple[StateVariable | None, Array | None]] = []
         for cell in execution.cells:
-            if cell is FAULT:
+            if cell is ERROR_RECORD:
                 result.append((None, execution.record))
                 continue
             if cell is execution.op.counter:
@@ -348,9 +348,9 @@ class EagerContext(Graph):
         return outputs
 
     def _store(self, execution: Executable, state: CellValues, after: Sequence[Any]) -> None:
-        written = set(execution.op.writes) if isinstance(execution, Execution) else ()
+        written = set(execution.op.writes) if isinstance(execution, OperationProgram) else ()
         for cell, own, value in zip([c for c, _ in state], execution.cells, after, strict=True):
-            if own is FAULT and (error := execution.function.error(value)) is not None:
+            if own is ERROR_RECORD and (error := execution.function.error(value)) is not None:
                 single = execution.op
                 shown = _here(single) if isinstance(single, Operation) and error.op is single else error.op
                 raise InvalidArgumentError(None, shown, error.message)
@@ -405,7 +405,7 @@ class EagerContext(Graph):
             for tape in self.tapes.active:
                 tape.access(handle)
 
-    def assign(self, cell: Cell, value: EagerTensor) -> None:
+    def assign(self, cell: StateVariable, value: EagerTensor) -> None:
         """Stores a value in a cell. A numpy array is copied, since the caller may write to it later."""
         array = cell.stacked(self._kept(cell, value.array))
         if isinstance(array, jax.Array):
@@ -418,33 +418,33 @@ class EagerContext(Graph):
                 # By way of the host: a copy on the device would be compiled, for every shape.
                 self.session.state.update({cell: jax.device_put(np.array(array))})
 
-    def read_here(self, cell: Cell, value: Any) -> Any:
+    def read_here(self, cell: StateVariable, value: Any) -> Any:
         """A stored value as the code that runs reads it: its own position's, elsewhere that of all together."""
         return self._seen(cell, value) if self._is_own(cell) else cell.joined(value)
 
-    def _is_own(self, cell: Cell) -> bool:
+    def _is_own(self, cell: StateVariable) -> bool:
         """Whether code runs for a position that has a value of its own in a cell, or may write one."""
         place = self.running_place
         return place is not None and place.axis is (cell.axis if cell.per_position else cell.own)
 
-    def _seen(self, cell: Cell, value: Any) -> Any:
+    def _seen(self, cell: StateVariable, value: Any) -> Any:
         """What an operation gets of a cell's value."""
         if value is None or self.running_place is None or not cell.per_position or not self._is_own(cell):
             return value
         return np.asarray(cell.stacked(value))[self.running_place.position, ...]
 
-    def _kept(self, cell: Cell, value: Any) -> Any:
+    def _kept(self, cell: StateVariable, value: Any) -> Any:
         """What is stored of a cell for which an operation gives a value: at a position only its own part changes."""
         before = self.session.state.get(cell)
         if self.running_place is None or before is None or not self._is_own(cell):
             return value
-        make_per_position(cell, self)
+        make_varying(cell, self)
         stacked = np.array(cell.stacked(before))
         stacked[self.running_place.position] = value
         return stacked
 
     @contextmanager
-    def standing_in(self, copies: Mapping[Cell, Cell]) -> Iterator[None]:
+    def standing_in(self, copies: Mapping[StateVariable, StateVariable]) -> Iterator[None]:
         """Inside, the position's values of cells are in other cells; what is written there is the position's after.
 
         Args:

@@ -10,7 +10,7 @@ from towerstrat.graph.ir.types import Array, DType
 from towerstrat.graph.runtime.plans.runner import Run
 
 
-class LateTensor(EagerTensor):
+class UncheckedTensor(EagerTensor):
     """A result of a call, which raises the call's error where its value is first asked for.
 
     Args:

@@ -11,11 +11,11 @@ from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import Axis, everywhere
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 
 
-class PositionTensor(EagerTensor):
-    """The values at all positions of a mesh axis: one array ``[positions, *dims]``, or an ``Uneven`` one.
+class ShardedTensor(EagerTensor):
+    """The values at all positions of a mesh axis: one array ``[positions, *dims]``, or an ``UnevenShards`` one.
 
     Functions that run along the axis take and return it. Eager operations refuse it; ``part`` gives one value.
 
@@ -25,7 +25,7 @@ class PositionTensor(EagerTensor):
 
     __slots__ = ("axis",)
 
-    def __init__(self, context: EagerContext, array: Array | Uneven, dtype: DType, axis: Axis, dims: Dims):
+    def __init__(self, context: EagerContext, array: Array | UnevenShards, dtype: DType, axis: Axis, dims: Dims):
         self._context = context
         self.array = array
         self.dtype = dtype
@@ -48,7 +48,7 @@ class PositionTensor(EagerTensor):
     def part(self, position: int) -> EagerTensor:
         """The value at one position."""
         array = self.array
-        if isinstance(array, Uneven):
+        if isinstance(array, UnevenShards):
             return EagerTensor(self._context, array.part(position), self.dtype)
         if isinstance(array, jax.Array) and not array.is_fully_addressable:
             array = self.array = everywhere(array)

@@ -12,7 +12,7 @@ import numpy as np
 from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import Array, DType, resource, string
 from towerstrat.graph.ir.user_lines import user_line
@@ -233,7 +233,7 @@ class Handle(EagerTensor):
     variable: Callable[[], Any]
     made_in: Graph
 
-    def __init__(self, context: EagerContext, cell: Cell, name: str, trainable: bool):
+    def __init__(self, context: EagerContext, cell: StateVariable, name: str, trainable: bool):
         super().__init__(context, _NO_VALUE, resource)
         self.cell = cell
         self.trainable = trainable

@@ -15,7 +15,7 @@ from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import as_shape
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 from towerstrat.graph.variables import static_shapes
@@ -79,7 +79,7 @@ class EagerVariable(Variable):
         if expected_shape is not None:
             as_shape(expected_shape).assert_is_compatible_with(initial.dims)
         dims = static_shapes.wider(initial.dims if validate_shape else None, shape, base)
-        self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
+        self._cell = StateVariable(base, initial.dtype, dims, axis, combine=combine)
         self._handle: Any = Handle(eager, self._cell, base, self._trainable)
         self._handle.variable = weakref.ref(self)
         self._handle.made_in = graph

@@ -9,13 +9,13 @@ from typing import Any
 import jax
 
 from towerstrat.graph.eager.context import EagerContext
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.inline import Executing
 from towerstrat.graph.ir.graph import Graph, default_graph_of
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.operation_copying import Copying
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import resource, variant
 from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.variables.variables import Variable
@@ -61,7 +61,7 @@ class FunctionGraph(Graph):
         self.variables: list[weakref.ref[Variable]] = []
         self.creates = True
         self.running_place = outer.running_place
-        self.copies: dict[Cell, Cell] = {}
+        self.copies: dict[StateVariable, StateVariable] = {}
 
     @property
     def building_function(self) -> bool:
@@ -113,7 +113,7 @@ class FunctionGraph(Graph):
             found = self._embedded(tensor) if isinstance(tensor, EagerTensor) else None
             if found is None:
                 attrs: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.dims}
-                if isinstance(tensor, PositionTensor):
+                if isinstance(tensor, ShardedTensor):
                     attrs["axis"] = tensor.axis
                 with self.outside():
                     kind = "PositionInput" if "axis" in attrs else "Placeholder"
@@ -132,7 +132,7 @@ class FunctionGraph(Graph):
         attrs = tensor.op.attrs
         if self.running_place is not None and isinstance(tensor, Handle) and tensor.cell.may_differ:
             cell = tensor.cell
-            copy = self.copies.setdefault(cell, Cell(cell.name, cell.dtype, cell.dims))
+            copy = self.copies.setdefault(cell, StateVariable(cell.name, cell.dtype, cell.dims))
             attrs = {**attrs, "cell": copy}
         with self.outside():
             # Eager variables may have one name, operations of a graph not.

@@ -21,7 +21,7 @@ from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite_values import Argument
-from towerstrat.graph.ir.context_stacks import SURROUNDINGS
+from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims
@@ -296,7 +296,7 @@ def _surroundings() -> Any:
     """What a trace depends on besides its arguments: the graph it is traced into, its ``Surrounding``, the position."""
     current = get_default_graph()
     graph = current.home
-    around = SURROUNDINGS.current()
+    around = TRACE_CONTEXTS.current()
     key = None if around is None else around.trace_key()
     place = current.running_place if current.trace is None else current.trace.place
     return None if graph.executing_eagerly else graph, layouts.count, key, place

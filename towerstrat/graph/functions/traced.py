@@ -12,24 +12,24 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, EagerContext, Record
-from towerstrat.graph.eager.late import LateTensor
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.late import UncheckedTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
-from towerstrat.graph.ir.state import FAULT, Cell, StateStore
+from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, string
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.loops.data_loop_stage import DataLoop
-from towerstrat.graph.runtime.plans.plan import DeviceStage, FoldStage, Plan
-from towerstrat.graph.runtime.plans.runner import Passive, Run, Stage
+from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, Plan
+from towerstrat.graph.runtime.plans.runner import EffectFreeStage, Run, Stage
 from towerstrat.graph.runtime.programs.device_program import Program, mapped_axis
-from towerstrat.graph.runtime.programs.program_cache import Given
+from towerstrat.graph.runtime.programs.program_cache import ProgramInputs
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 from towerstrat.platform import compilers
 from towerstrat.platform.deferred import jax_extend
@@ -87,7 +87,9 @@ class Traced:
     def _is_loop(self) -> bool:
         """Whether a call is one loop over data on one device, and nothing else that has effects."""
         rest = [
-            s for s in self.plan().stages if not isinstance(s, Passive) and not (isinstance(s, FoldStage) and s.fixed)
+            s
+            for s in self.plan().stages
+            if not isinstance(s, EffectFreeStage) and not (isinstance(s, ConstantFoldingStage) and s.fixed)
         ]
         return self._axis is None and len(rest) == 1 and isinstance(rest[0], DataLoop)
 
@@ -112,7 +114,7 @@ class Traced:
         def read(run: Run) -> tuple[list[Tensor], Run]:
             if late:
                 values = [_array(self.plan().value(t, run)) for t in self.outputs]
-                return [LateTensor(eager, v, d, run) for v, d in zip(values, self.dtypes, strict=True)], run
+                return [UncheckedTensor(eager, v, d, run) for v, d in zip(values, self.dtypes, strict=True)], run
             return [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)], run
 
         with session.lock, jax.enable_x64(True), eager.standing_in(copies):
@@ -126,7 +128,7 @@ class Traced:
             return EagerTensor(eager, _array(value), dtype)
         if not source.varies:
             return EagerTensor(eager, on_one_device(_array(value)), dtype)
-        whole = PositionTensor(eager, _by_position(value, dtype, axis), dtype, axis, source.dims)
+        whole = ShardedTensor(eager, _by_position(value, dtype, axis), dtype, axis, source.dims)
         return whole if position is None else whole.part(position)
 
     @functools.cached_property
@@ -253,7 +255,7 @@ class _Derivative:
         if (
             len(devices) != 1
             or devices[0].eager
-            or not all(isinstance(s, DeviceStage | FoldStage) for s in plan.stages)
+            or not all(isinstance(s, DeviceStage | ConstantFoldingStage) for s in plan.stages)
         ):
             return None
         with traced.graph.as_default():
@@ -286,14 +288,14 @@ class _ForwardProgram(Program):
     """
 
     backward: Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
-    routes: list[Cell | Tensor | None]
+    routes: list[StateVariable | Tensor | None]
 
     def residuals(self, run: Run, outputs: Sequence[Array]) -> list[Array]:
         """The residuals after a run, given the further outputs."""
         made = iter(outputs)
         found: list[Array] = []
         for route in self.routes:
-            if isinstance(route, Cell):
+            if isinstance(route, StateVariable):
                 found.append(run.store.lend(route))
             else:
                 found.append(next(made) if route is None else run.values[route])
@@ -326,7 +328,9 @@ class _ForwardStage(DeviceStage):
     def _run_eagerly(self, run: Run) -> None:
         raise _OneByOne
 
-    def program(self, given: Given, present: Container[Cell], trips: Mapping[Operation, int]) -> Program:
+    def program(
+        self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
+    ) -> Program:
         base = super().program(given, present, trips)
         grad = self.derivative.grad
         assert grad is not None
@@ -335,7 +339,7 @@ class _ForwardStage(DeviceStage):
 
         def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
             # By identity: the constants of the backward jaxpr are tracers, whose == makes new ones.
-            there: dict[int, Cell | Tensor] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
+            there: dict[int, StateVariable | Tensor] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
             there |= {id(lowering.state[c]): c for c in program.kept}
             outputs = list(base.body(lowering, values))
             seeds = [s for s in self.derivative.seeds if s is not None]
@@ -344,10 +348,10 @@ class _ForwardStage(DeviceStage):
             def back(*cotangents: Array) -> list[Array]:
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
                 child.quiet = True
-                if FAULT in child.state:
+                if ERROR_RECORD in child.state:
                     child.begin_step(program.record_size)
                 child.execute(grad)
-                record = child.state.get(FAULT)
+                record = child.state.get(ERROR_RECORD)
                 found: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]
                 return [*found, record] if isinstance(record, jax.Array) else found
 

@@ -1,4 +1,4 @@
-"""What can be wrong with the values of an operation's inputs: each type says it by a ``Check``.
+"""What can be wrong with the values of an operation's inputs: each type says it by a ``InputCheck``.
 
 A check that fails raises InvalidArgumentError with the operation, the user's line and the values: eagerly before the
 operation is executed, in a compiled program after it (``lowering/faults.py``).
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from towerstrat.graph.ir.graph_elements import Operation
 
 
-class Finding(NamedTuple):
+class CheckResult(NamedTuple):
     """What a check found.
 
     Attributes:
@@ -33,7 +33,7 @@ def _some(op: Operation) -> int:
 
 
 @dataclass(frozen=True)
-class Check:
+class InputCheck:
     """What can be wrong with an operation's inputs.
 
     Attributes:
@@ -45,7 +45,7 @@ class Check:
       backward: the operation's gradient checks cotangents.
     """
 
-    test: Callable[[Operation, Sequence[Any]], Finding | None]
+    test: Callable[[Operation, Sequence[Any]], CheckResult | None]
     values: tuple[int, ...] = (0,)
     words: Callable[[Operation], int] = _some
     after: bool = False

@@ -48,7 +48,7 @@ class Stack(ThreadState, Generic[T]):
         return self.entries[-1] if self.entries else self.default
 
 
-class Surrounding(Protocol):
+class TraceContext(Protocol):
     """The context that code is traced in, besides graphs, such as a strategy's tower context."""
 
     def trace_key(self) -> Hashable:
@@ -64,8 +64,8 @@ class Surrounding(Protocol):
         """
 
 
-SURROUNDINGS: Stack[Surrounding] = Stack()
-"""The ``Surrounding`` of the code that runs; None where there is none."""
+TRACE_CONTEXTS: Stack[TraceContext] = Stack()
+"""The ``TraceContext`` of the code that runs; None where there is none."""
 
 
 class SessionLike(Protocol):

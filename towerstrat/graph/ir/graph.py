@@ -14,14 +14,14 @@ from towerstrat.graph.ir.context_stacks import Stack
 from towerstrat.graph.ir.device_names import merge_device
 from towerstrat.graph.ir.device_spec import DeviceSpec
 from towerstrat.graph.ir.graph_collections import Collections
-from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, let_differ, mark_varying
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, allow_varying_writes, mark_varying
 from towerstrat.graph.ir.graph_scopes import ControlScope
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.name_scopes import OP_NAME, SCOPE_NAME, Naming
 from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.op_registry import Attrs
-from towerstrat.graph.ir.shard_operations import Part, PartTensor, Place
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, ShardTensor
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import resource, string, uint32
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 from towerstrat.platform import messages
@@ -37,8 +37,8 @@ class PositionTrace(Protocol):
       line: the user's line that makes the next operation; None: the one that runs.
     """
 
-    place: Place
-    parts: dict[Operation, Part]
+    place: AxisIndex
+    parts: dict[Operation, ShardOperation]
     line: UserLine | None
 
     def takes(self, block: Block, axis: Axis | None) -> bool:
@@ -84,7 +84,7 @@ class Graph(Naming, Collections):
         """The trace of one position that operations are made in, where positions are traced one by one."""
         self.has_parts = False
         """Whether some were."""
-        self.running_place: Place | None = None
+        self.running_place: AxisIndex | None = None
         """The position whose function runs, where operations are executed eagerly for one position after the other."""
         self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[Any] = []
@@ -95,7 +95,7 @@ class Graph(Naming, Collections):
         self.variable_state: Any = None
         """The variable store of this graph's variable scopes; None before the first use."""
 
-    def cells(self) -> dict[str, Cell]:
+    def cells(self) -> dict[str, StateVariable]:
         """The variables and random counters that the graph's operations use, by name."""
         used = (cell for op in self._ops for cell in (*op.reads, *op.writes))
         return {cell.name: cell for cell in used}
@@ -134,7 +134,7 @@ class Graph(Naming, Collections):
             trace = self.trace
             if trace is not None and axis in (None, self.axis) and trace.takes(block or self.block, self.axis):
                 return trace.add(type, tuple(inputs), attrs, name, control_inputs)
-            inputs = [self.own(t) if isinstance(t, PartTensor) else t for t in inputs]
+            inputs = [self.own(t) if isinstance(t, ShardTensor) else t for t in inputs]
         return self.make(type, inputs, attrs, name, block, axis, control_inputs)
 
     def make(
@@ -160,7 +160,7 @@ class Graph(Naming, Collections):
         op.axis = axis or self.axis
         self._check_inputs(op)
         if definition.writes and op.axis is not None and op.axis.copies:
-            let_differ(op)
+            allow_varying_writes(op)
         try:
             signatures = definition.rule(op._inputs, op.attrs)
         except (TypeError, ValueError) as error:
@@ -173,7 +173,9 @@ class Graph(Naming, Collections):
         op.device = ""
         op._colocation = ()
         op.counter = (
-            Cell(f"{self.state_scope}{op.name}/counter", uint32, (), default=_ZERO) if definition.random else None
+            StateVariable(f"{self.state_scope}{op.name}/counter", uint32, (), default=_ZERO)
+            if definition.random
+            else None
         )
         self._bind_effects(op)
         op._control_inputs = self.controls_of(op, control_inputs) if controls is None else controls
@@ -188,7 +190,7 @@ class Graph(Naming, Collections):
         self.version += 1
         return op
 
-    def register(self, part: Part) -> None:
+    def register(self, part: ShardOperation) -> None:
         """Makes a part known by its name."""
         for tensor in part._inputs:
             tensor._consumers.append(part)
@@ -202,7 +204,7 @@ class Graph(Naming, Collections):
         Of a part that is the tensor of all positions, in the trace of its position; elsewhere what that position has.
         """
         tensor = self.inside(tensor)
-        if not isinstance(tensor, PartTensor):
+        if not isinstance(tensor, ShardTensor):
             return tensor
         place, whole = tensor.op.place, tensor.whole
         if whole.dtype is string and not whole.varies:
@@ -223,7 +225,7 @@ class Graph(Naming, Collections):
 
     def own_operation(self, op: Operation) -> Operation:
         """The operation that runs where ``op`` is to: of a part that of all positions."""
-        return op.whole if isinstance(op, Part) else op
+        return op.whole if isinstance(op, ShardOperation) else op
 
     def operation_name(self, name: str, line: UserLine) -> str:
         """The name of a new operation. Raises ValueError where it is none, or absolute and taken."""
@@ -470,7 +472,7 @@ class Graph(Naming, Collections):
         """The operations in order of creation; where positions were traced one by one, those of each."""
         if not self.has_parts:
             return list(self._ops)
-        parts = [op for op in self._by_name.values() if isinstance(op, Part)]
+        parts = [op for op in self._by_name.values() if isinstance(op, ShardOperation)]
         seen = {part.whole for part in parts}
         return sorted([*parts, *(op for op in self._ops if op not in seen)], key=lambda op: op.index)
 

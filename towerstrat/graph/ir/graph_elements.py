@@ -14,7 +14,7 @@ from towerstrat.graph.ir.node_def import attribute, node_def
 from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.python_operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
-from towerstrat.graph.ir.state import Cell, layouts
+from towerstrat.graph.ir.state import StateVariable, layouts
 from towerstrat.graph.ir.types import DType, resource, string
 from towerstrat.graph.ir.user_lines import UserLine, unconverted, user_line
 from towerstrat.platform import messages
@@ -247,9 +247,9 @@ class Operation:
     block: Block
     axis: Axis | None
     line: UserLine
-    reads: tuple[Cell, ...]
-    writes: tuple[Cell, ...]
-    counter: Cell | None
+    reads: tuple[StateVariable, ...]
+    writes: tuple[StateVariable, ...]
+    counter: StateVariable | None
     checks: bool
     _inputs: tuple[Tensor, ...]
     _outputs: Sequence[Tensor]
@@ -473,7 +473,7 @@ def of_strings(op: Operation) -> bool:
     return any(t.dtype is string for t in (*op.inputs, *op.outputs))
 
 
-def numpy_alone(op: Operation) -> bool:
+def runs_in_numpy(op: Operation) -> bool:
     """Whether numpy has to compute the operation: it works on strings, or its type has no kernel."""
     definition = op.definition
     if definition.numpy is None or definition.constant or definition.given:
@@ -568,7 +568,7 @@ def mark_varying(op: Operation) -> None:
         and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes))
     ):
         for cell in op.writes:
-            make_per_position(cell, op.graph)
+            make_varying(cell, op.graph)
     # Outside of the towers (no axis) a cell with a value per position is read as one value, which does not vary.
     mapped = op.axis is not None and op.axis.size > 1
     varying = mapped and (definition.per_position or definition.random)
@@ -585,17 +585,17 @@ def mark_varying(op: Operation) -> None:
             tensor.varies = tensor.dtype is not resource
 
 
-def let_differ(op: Operation) -> None:
+def allow_varying_writes(op: Operation) -> None:
     """Lets the positions of the axis of an operation write values of their own to the cells behind its handles."""
     assert op.axis is not None
     for tensor in op._inputs:
         if tensor.dtype is resource and op.axis.size > 1:
-            cell: Cell = tensor.op.attrs["cell"]
+            cell: StateVariable = tensor.op.attrs["cell"]
             if not cell.may_differ:
                 cell.own = op.axis
 
 
-def make_per_position(cell: Cell, graph: Graph) -> None:
+def make_varying(cell: StateVariable, graph: Graph) -> None:
     """Turns a replicated cell with ``own`` into one with a value per position; does nothing to any other cell."""
     if cell.per_position or cell.own is None:
         return

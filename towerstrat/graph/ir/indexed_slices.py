@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from towerstrat.graph.ir.composite_values import Argument, Convertible, Fetchable
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, HostArray
 
@@ -99,4 +99,4 @@ def _scatter(values: Array, indices: Array, shape: HostArray) -> Array:
     return jnp.zeros(tuple(int(d) for d in shape), values.dtype).at[indices].add(values, mode="drop")
 
 
-define("DenseOfIndexedSlices", _dense_rule, _scatter, static=(2,))
+define_op("DenseOfIndexedSlices", _dense_rule, _scatter, static=(2,))

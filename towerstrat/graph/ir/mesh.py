@@ -20,7 +20,7 @@ from jax import lax
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
 from towerstrat.graph.ir.types import Array, HostArray
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import compilers
 
 ALL = PartitionSpec()
@@ -62,8 +62,8 @@ class Axis:
         self.one = PartitionSpec(name)
         if self.spans:
             self._require_all_processes()
-            if not PEERS.united:
-                PEERS.unite(jax.process_count(), jax.process_index())
+            if not PROCESSES.united:
+                PROCESSES.unite(jax.process_count(), jax.process_index())
 
     @cached_property
     def mapped(self) -> bool:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check
+from towerstrat.graph.ir.check_definitions import InputCheck
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.graph_elements import Operation, Tensor
-    from towerstrat.graph.ir.state import Cell
+    from towerstrat.graph.ir.state import StateVariable
 
 Attrs = Mapping[str, Any]
 """The attributes of an operation by name; each type says what it keeps there."""
@@ -47,7 +47,7 @@ class Eager(Protocol):
     def is_initialized(self, handle: Any) -> Tensor:
         """Scalar bool: the variable behind an eager handle has a value."""
 
-    def assign(self, cell: Cell, value: Any) -> None:
+    def assign(self, cell: StateVariable, value: Any) -> None:
         """Stores the value of an eager tensor in a cell."""
 
 
@@ -145,7 +145,7 @@ class OpDef:
     backward: Callable[..., Mapping[Tensor, Any]] | None = None
     sources: Callable[[Operation, int], Sequence[Tensor]] | None = None
     differentiable: bool = True
-    check: Check | None = None
+    check: InputCheck | None = None
     random: bool = False
     platform: bool = False
     host: Function | None = None
@@ -196,7 +196,7 @@ def register(definition: OpDef) -> OpDef:
     return definition
 
 
-def define(type: str, rule: Rule, kernel: Function | None = None, **fields: Any) -> OpDef:
+def define_op(type: str, rule: Rule, kernel: Function | None = None, **fields: Any) -> OpDef:
     """Registers ``OpDef(type, rule, kernel, **fields)``."""
     return register(OpDef(type, rule, kernel, **fields))
 

@@ -8,7 +8,7 @@ from typing import Any
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.shapes import merge
-from towerstrat.graph.ir.shard_operations import whole_of
+from towerstrat.graph.ir.shard_operations import replicated_of
 
 
 class Copying:
@@ -52,7 +52,7 @@ class Copying:
         elif "bodies" in op.attrs:
             attrs["bodies"] = self._mapped(op.attrs["bodies"])
         made = target.add(op.type, inputs, attrs, op.name, axis=op.axis, control_inputs=controls)
-        whole = whole_of(made)
+        whole = replicated_of(made)
         made.line = whole.line = op.line
         for old, new in zip(op.outputs, whole.outputs, strict=True):
             new.varies |= old.varies

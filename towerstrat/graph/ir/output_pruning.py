@@ -13,7 +13,7 @@ from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies, execution_order
 
 
-class Narrowed(Operation):
+class PrunedOperation(Operation):
     """A branch or loop for some of its outputs, which are the same tensors. It is no part of the graph.
 
     It equals the operation that it stands for, which its tensors name: what is looked up by that one is found by this.
@@ -24,19 +24,21 @@ class Narrowed(Operation):
     whole: Operation
 
     def __eq__(self, other: object) -> bool:
-        return self.whole is (other.whole if isinstance(other, Narrowed) else other)
+        return self.whole is (other.whole if isinstance(other, PrunedOperation) else other)
 
     def __hash__(self) -> int:
         return hash(self.whole)
 
 
-def narrowed(op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> Narrowed:
+def prune(
+    op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor], attrs: Mapping[str, Any]
+) -> PrunedOperation:
     """An operation with other inputs, bodies among ``attrs``, and only some of its outputs."""
-    made = Narrowed.__new__(Narrowed)
+    made = PrunedOperation.__new__(PrunedOperation)
     for name in Operation.__slots__:
         if not name.startswith("__"):
             setattr(made, name, getattr(op, name))
-    made.whole = op.whole if isinstance(op, Narrowed) else op
+    made.whole = op.whole if isinstance(op, PrunedOperation) else op
     made._inputs = tuple(inputs)
     made._outputs = tuple(outputs)
     made.attrs = {**op.attrs, **attrs}
@@ -44,7 +46,7 @@ def narrowed(op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor],
     return made
 
 
-def connected(tensor: Tensor, source: Tensor) -> Narrowed:
+def rewired(tensor: Tensor, source: Tensor) -> PrunedOperation:
     """An operation that equals the one of ``tensor``, and gives it the value of ``source``.
 
     Raises:
@@ -53,18 +55,18 @@ def connected(tensor: Tensor, source: Tensor) -> Narrowed:
     op = tensor.op
     if len(op.outputs) > 1 or tensor.dtype != source.dtype:
         raise ValueError(f"{tensor!r} (created at {op.line}) cannot take its value from {source!r}.")
-    made = narrowed(op, [source], [tensor], {})
+    made = prune(op, [source], [tensor], {})
     made.definition, made.attrs, made._control_inputs = op_registry.lookup("Identity"), {}, []
     made.type = made.definition.type
     op.graph._bind_effects(made)
     return made
 
 
-def narrowed_block(block: Block, results: Sequence[Tensor | Operation]) -> Block:
+def prune_block(block: Block, results: Sequence[Tensor | Operation]) -> Block:
     """A region for some of its results, and its effects; itself where nothing of it is left out."""
     targets = [*results, *block.effects]
     order = execution_order([t.op if isinstance(t, Tensor) else t for t in targets], block)
-    order = narrowed_order(order, targets)
+    order = prune_order(order, targets)
     same = len(results) == len(block.results) and len(order) == len(block.needed)
     if same and all(a is b for a, b in zip(order, block.needed, strict=True)):
         return block
@@ -73,7 +75,7 @@ def narrowed_block(block: Block, results: Sequence[Tensor | Operation]) -> Block
     return made
 
 
-def narrowed_order(
+def prune_order(
     order: Sequence[Operation], targets: Iterable[Tensor | Operation], fed: Container[Tensor] = ()
 ) -> list[Operation]:
     """The part of an order of execution that targets need, its branches and loops for the outputs that are used.
@@ -112,8 +114,8 @@ def _along_paths(order: Iterable[Operation]) -> Iterator[Operation]:
     for op in order:
         path = op.attrs.get("path", ())
         if any(step in made for step in path):
-            op = narrowed(op, op.inputs, op.outputs, {"path": tuple(made.get(step, step) for step in path)})
-        if isinstance(op, Narrowed):
+            op = prune(op, op.inputs, op.outputs, {"path": tuple(made.get(step, step) for step in path)})
+        if isinstance(op, PrunedOperation):
             made[op] = op
         yield op
 

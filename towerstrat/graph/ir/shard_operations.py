@@ -1,7 +1,8 @@
 """Operations as single positions of an axis have them, where each position's function is traced by itself.
 
 The traces of all positions become one list of operations that every position runs. What a position's function gets to
-see of such an operation is a ``Part``: it has the position's name, device and inputs, and stands for it there.
+see of such an operation is a ``ShardOperation``: it has the position's name, device and inputs, and stands for it
+there.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims
 
 
-class Place:
+class AxisIndex:
     """One position of an axis. Compared by identity: one object for each position.
 
     Attributes:
@@ -31,13 +32,13 @@ class Place:
         return f"<{self.axis.name} {self.position}>"
 
 
-class PartTensor(Tensor):
-    """An output of a ``Part``: what one position has of the tensor ``whole``."""
+class ShardTensor(Tensor):
+    """An output of a ``ShardOperation``: what one position has of the tensor ``whole``."""
 
     __slots__ = ("whole",)
-    op: Part
+    op: ShardOperation
 
-    def __init__(self, op: Part, whole: Tensor):
+    def __init__(self, op: ShardOperation, whole: Tensor):
         self.whole = whole
         self.op = op
         self.value_index = whole.value_index
@@ -55,7 +56,7 @@ class PartTensor(Tensor):
         self.whole.dims = dims
 
 
-class Part(Operation):
+class ShardOperation(Operation):
     """An operation as one position has it. It is in no region: what runs is ``whole``.
 
     Attributes:
@@ -65,11 +66,11 @@ class Part(Operation):
 
     __slots__ = ("place", "whole")
     whole: Operation
-    place: Place
+    place: AxisIndex
 
     def stand_for(
-        self, whole: Operation, place: Place, name: str, inputs: tuple[Tensor, ...], attrs: dict[str, Any]
-    ) -> Part:
+        self, whole: Operation, place: AxisIndex, name: str, inputs: tuple[Tensor, ...], attrs: dict[str, Any]
+    ) -> ShardOperation:
         """Makes this the part that a position has of ``whole``."""
         self.whole = whole
         self.place = place
@@ -89,24 +90,24 @@ class Part(Operation):
         self.checks = False
         self._colocation = ()
         self._control_inputs = []
-        self._outputs = [PartTensor(self, tensor) for tensor in whole.outputs]
+        self._outputs = [ShardTensor(self, tensor) for tensor in whole.outputs]
         return self
 
 
-def part_of(tensor: Tensor, place: Place) -> Tensor:
+def shard_of(tensor: Tensor, place: AxisIndex) -> Tensor:
     """What a position has of a tensor that varies along the axis; made once for each."""
     parts = tensor.op.__dict__.setdefault("_parts", {})
     part = parts.get(place)
     if part is None:
         op = tensor.op
         name = f"{op.name}/{place.axis.name}_{place.position}"
-        part = parts[place] = Part().stand_for(op, place, name, op.inputs, op.attrs)
+        part = parts[place] = ShardOperation().stand_for(op, place, name, op.inputs, op.attrs)
     found: Tensor = part.outputs[tensor.value_index]
     return found
 
 
-def whole_of(tensor: Any) -> Any:
+def replicated_of(tensor: Any) -> Any:
     """The tensor or operation that a part is one of; any other value itself."""
-    if isinstance(tensor, PartTensor):
+    if isinstance(tensor, ShardTensor):
         return tensor.whole
-    return tensor.whole if isinstance(tensor, Part) else tensor
+    return tensor.whole if isinstance(tensor, ShardOperation) else tensor

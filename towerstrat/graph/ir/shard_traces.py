@@ -17,13 +17,13 @@ from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.op_registry import Attrs
-from towerstrat.graph.ir.shard_operations import Part, Place
-from towerstrat.graph.ir.trace_comparison import Alike
+from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation
+from towerstrat.graph.ir.trace_comparison import TraceComparison
 from towerstrat.graph.ir.types import resource, string, variant
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 
 
-class Traces:
+class ShardTraces:
     """What the positions of an axis have made so far of a function.
 
     Operations are compared with those since all positions were last at the same point (``meet``).
@@ -39,7 +39,7 @@ class Traces:
       first_difference: what is said of the first operation that not all positions have, or None.
     """
 
-    def __init__(self, graph: Graph, axis: Axis, places: Sequence[Place], sizes_known: bool = True):
+    def __init__(self, graph: Graph, axis: Axis, places: Sequence[AxisIndex], sizes_known: bool = True):
         self.graph = graph
         self.axis = axis
         self.block = graph.block
@@ -66,7 +66,9 @@ class Traces:
         if definition.given or not self._makers:
             return None
         for op in self._candidates(type, position, inputs, line):
-            if not _same_controls(op, controls) or (type != "Const" and not Alike().attributes(attrs, op.attrs)):
+            if not _same_controls(op, controls) or (
+                type != "Const" and not TraceComparison().attributes(attrs, op.attrs)
+            ):
                 continue
             if type == "Const" and not self._take_constant(op, position, attrs):
                 continue
@@ -161,9 +163,9 @@ class Traces:
         if values is None:
             its = np.asarray(op.attrs["value"])
             rest = {k: v for k, v in attrs.items() if k != "value"}, {k: v for k, v in op.attrs.items() if k != "value"}
-            if not Alike().attributes(*rest):
+            if not TraceComparison().attributes(*rest):
                 return False
-            if Alike()(mine, its):
+            if TraceComparison()(mine, its):
                 return True
             if mine.shape != its.shape or mine.dtype.hasobject or decides_shape(op.outputs[0]):
                 return False
@@ -225,9 +227,9 @@ class _Trace:
       line: the user's line that makes the next operation; None: the one that runs.
     """
 
-    def __init__(self, traces: Traces, place: Place):
+    def __init__(self, traces: ShardTraces, place: AxisIndex):
         self.place = place
-        self.parts: dict[Operation, Part] = {}
+        self.parts: dict[Operation, ShardOperation] = {}
         self.line: UserLine | None = None
         self._traces = traces
 
@@ -245,7 +247,7 @@ class _Trace:
         if op_registry.lookup(type).random and attrs.get("seeds", (None, None))[1] is not None:
             attrs["_same_draws"] = True  # a seed that the program gave an operation means the same everywhere
         own = [graph.own(t) for t in inputs]
-        made = Part()
+        made = ShardOperation()
         made._inputs, made.block = inputs, traces.block
         controls = graph.controls_of(made, control_inputs)
         line = self.line or user_line()
@@ -275,7 +277,7 @@ def decides_shape(tensor: Tensor) -> bool:
     while stack:
         used = stack.pop()
         for op in used._consumers:
-            if isinstance(op, Part):
+            if isinstance(op, ShardOperation):
                 continue
             if _is_known(op, used):
                 return True

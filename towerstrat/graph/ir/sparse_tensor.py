@@ -13,7 +13,7 @@ from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, float32, int64
 
 
@@ -25,7 +25,7 @@ class SparseTensorValue(NamedTuple):
     dense_shape: HostArray
 
 
-class SparseTensor(Argument, Fetchable, Specified):
+class SparseTensor(Argument, Fetchable, HasTypeSpec):
     """Entries of a larger tensor: ``values[i]`` stands at ``indices[i]``.
 
     Args:

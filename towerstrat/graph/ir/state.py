@@ -13,7 +13,7 @@ from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType, int64
 
 
-class Cell:
+class StateVariable:
     """A slot of state: a variable or a random counter. Cells are compared by identity, not by name.
 
     A cell is either *replicated*, one value for all positions of an axis, or *per position*, one value each, stored
@@ -114,7 +114,7 @@ class _Layouts:
 layouts = _Layouts()
 
 
-class _Fault(Cell):
+class _Fault(StateVariable):
     """The cell of a program's record of failed checks. No store holds it; along an axis each position has its own."""
 
     __slots__ = ()
@@ -124,7 +124,7 @@ class _Fault(Cell):
         return True
 
 
-FAULT = _Fault("fault", int64, None)
+ERROR_RECORD = _Fault("fault", int64, None)
 """The record of failed checks, among the state of a lowering: see ``lowering/faults.py``."""
 
 
@@ -138,13 +138,13 @@ class StateStore:
     """The values of cells: arrays by cell. A cell without an entry was never written."""
 
     def __init__(self) -> None:
-        self._values: dict[Cell, Array] = {}
+        self._values: dict[StateVariable, Array] = {}
         # A program donates the arrays that it writes. One that somebody else holds too is copied first.
-        self.lent: set[Cell] = set()
+        self.lent: set[StateVariable] = set()
         """Cells whose array is held outside the store as well and must not be donated."""
         self.lost: str | None = None
         """The state lost in a device failure, as a message."""
-        self.watched: set[Cell] = set()
+        self.watched: set[StateVariable] = set()
         """Cells that leave when they are written."""
         self.expected: dict[str, Any] = {}
         """The values of counters that have none yet, by name: those of a run that this one goes on with."""
@@ -152,7 +152,7 @@ class StateStore:
         self.last: tuple[Program, list[Array], list[Array]] | None = None
         """(program, arrays it donates next, arrays it reads) of the newest run; None after any other change."""
 
-    def get(self, cell: Cell) -> Any:
+    def get(self, cell: StateVariable) -> Any:
         """The value of a cell, its default where it was never written, or None."""
         value = self._values.get(cell)
         if value is None and cell.default is not None:
@@ -167,48 +167,48 @@ class StateStore:
         """Waits until the values are computed."""
         jax.block_until_ready([value for value in self._values.values() if isinstance(value, jax.Array)])
 
-    def lend(self, cell: Cell) -> Any:
+    def lend(self, cell: StateVariable) -> Any:
         """``get`` for a caller that keeps the array: no program donates it from now on."""
         if cell in self._values and cell not in self.lent:
             self.lent.add(cell)
             self.last = None
         return self.get(cell)
 
-    def is_lent(self, cell: Cell) -> bool:
+    def is_lent(self, cell: StateVariable) -> bool:
         """Whether the array of a cell is held outside the store as well."""
         return cell in self.lent
 
-    def update(self, values: Mapping[Cell, Any]) -> None:
+    def update(self, values: Mapping[StateVariable, Any]) -> None:
         """Stores new values; their cells are no longer lent."""
         self.move(values)
         if self.watched:
             self.watched.difference_update(values)
 
-    def move(self, values: Mapping[Cell, Any]) -> None:
+    def move(self, values: Mapping[StateVariable, Any]) -> None:
         """Stores the values that cells have already, as other arrays."""
         self._values.update(values)
         if self.lent:
             self.lent.difference_update(values)
         self.last = None
 
-    def discard(self, cell: Cell) -> None:
+    def discard(self, cell: StateVariable) -> None:
         """Forgets the value of a cell, if it has one."""
         self._values.pop(cell, None)
         self.lent.discard(cell)
         self.last = None
 
-    def is_gone(self, cell: Cell) -> bool:
+    def is_gone(self, cell: StateVariable) -> bool:
         """True where the value was donated to a program that failed. Raises KeyError for a cell without an entry."""
         value = self._values[cell]
         return isinstance(value, jax.Array) and value.is_deleted()
 
-    def __contains__(self, cell: Cell) -> bool:
+    def __contains__(self, cell: StateVariable) -> bool:
         return cell in self._values
 
-    def __iter__(self) -> Iterator[Cell]:
+    def __iter__(self) -> Iterator[StateVariable]:
         return iter(tuple(self._values))
 
-    def by_name(self) -> dict[str, Cell]:
+    def by_name(self) -> dict[str, StateVariable]:
         """The cells with an entry, by name. Of several with one name the one first written last."""
         return {cell.name: cell for cell in self._values}
 

@@ -16,7 +16,7 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define_op
 from towerstrat.graph.ir.shapes import ShapeLike, as_shape
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, float32, int32, int64, string
 
@@ -32,7 +32,7 @@ def _no_placeholder(context: Eager, inputs: Sequence[Tensor], attrs: Attrs) -> l
     )
 
 
-define(
+define_op(
     "Const",
     _constant_rule,
     lower=lambda lowering, op: [op.attrs["value"]],
@@ -40,14 +40,14 @@ define(
     constant=True,
     hidden=("value",),
 )
-define(
+define_op(
     "Placeholder",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.missing_feed(op),
     execute=_no_placeholder,
     given=True,
 )
-define(
+define_op(
     "PlaceholderWithDefault",
     lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])],
     kernel=lambda x, *, shape: x,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
-from towerstrat.graph.ir.shard_operations import whole_of
+from towerstrat.graph.ir.shard_operations import replicated_of
 
 
-class Alike:
+class TraceComparison:
     """Compares what one position has made with what another one has.
 
     Tensors and operations are equal where they are the same, or parts of the same. Regions are equal where their
@@ -27,7 +27,7 @@ class Alike:
 
     def __call__(self, mine: Any, other: Any) -> bool:
         """Whether two values of an attribute are equal."""
-        mine, other = whole_of(mine), whole_of(other)
+        mine, other = replicated_of(mine), replicated_of(other)
         if mine is other:
             return True
         if isinstance(mine, Tensor | Operation):
@@ -41,7 +41,7 @@ class Alike:
         if isinstance(mine, Mapping):
             return self._mappings(mine, other)
         if isinstance(mine, set | frozenset):
-            return {self._of(m) for m in mine} == {whole_of(o) for o in other}
+            return {self._of(m) for m in mine} == {replicated_of(o) for o in other}
         if isinstance(mine, list | tuple):
             return len(mine) == len(other) and all(map(self, mine, other))
         if callable(mine) and hasattr(mine, "__code__"):
@@ -52,13 +52,13 @@ class Alike:
             return False
 
     def _of(self, value: Any) -> Any:
-        value = whole_of(value)
+        value = replicated_of(value)
         return self._same.get(value, value)
 
     def _mappings(self, mine: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
         keys = {self._of(key): key for key in mine}
         return len(mine) == len(other) and all(
-            whole_of(key) in keys and self(mine[keys[whole_of(key)]], value) for key, value in other.items()
+            replicated_of(key) in keys and self(mine[keys[replicated_of(key)]], value) for key, value in other.items()
         )
 
     def _functions(self, mine: Callable[..., Any], other: Callable[..., Any]) -> bool:

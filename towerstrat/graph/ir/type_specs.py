@@ -295,7 +295,7 @@ class NoneTensorSpec(TypeSpec):
         return spec_or_value is None or isinstance(spec_or_value, NoneTensorSpec)
 
 
-class Specified:
+class HasTypeSpec:
     """Base class of composite values with a specification of their own."""
 
     __slots__ = ()
@@ -310,7 +310,7 @@ def composite_spec(value: Any) -> TypeSpec | None:
     """The specification of a composite value; None for any other."""
     if isinstance(value, IndexedSlices):
         return _of_slices(value)
-    return value._type_spec if isinstance(value, Specified) else None
+    return value._type_spec if isinstance(value, HasTypeSpec) else None
 
 
 def type_spec_from_value(value: Any) -> TypeSpec:

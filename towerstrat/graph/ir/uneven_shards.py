@@ -16,7 +16,7 @@ def exactly(shape: Sequence[int]) -> tuple[slice, ...]:
     return tuple([slice(n) for n in shape])
 
 
-class Uneven:
+class UnevenShards:
     """One array per position, of one rank and dtype: padded with zeros to the largest shape and stacked.
 
     Args:
@@ -34,7 +34,7 @@ class Uneven:
         self.shapes = tuple([tuple(s) for s in shapes])
 
     @classmethod
-    def of(cls, parts: Sequence[Array]) -> Uneven:
+    def of(cls, parts: Sequence[Array]) -> UnevenShards:
         """The value with these arrays, one per position. Raises ValueError where their ranks differ."""
         shapes = [np.shape(p) for p in parts]
         if len({len(s) for s in shapes}) > 1:
@@ -64,4 +64,4 @@ class Uneven:
 
 def of_parts(parts: Sequence[Array]) -> Any:
     """The value with these arrays, one per position: stacked where their shapes are alike."""
-    return np.stack(parts) if all(p.shape == parts[0].shape for p in parts[1:]) else Uneven.of(parts)
+    return np.stack(parts) if all(p.shape == parts[0].shape for p in parts[1:]) else UnevenShards.of(parts)

@@ -19,7 +19,15 @@ from jax import lax
 from towerstrat.graph.ir.mesh import undivided, vary, whole
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ir.uneven_shards import exactly
-from towerstrat.graph.lowering.shard_classes import JOINED, SAME, ByKind, Kinds, kinds_around, largest, padded
+from towerstrat.graph.lowering.shard_classes import (
+    JOINED,
+    SAME,
+    ByClass,
+    ShardClasses,
+    largest,
+    padded,
+    shard_classes_in_scope,
+)
 from towerstrat.platform.deferred import jax_extend
 
 Variable = Any
@@ -32,7 +40,9 @@ Atom = Any
 _COLLECTIVES = ("psum", "all_gather", "pmax", "pmin", "ppermute", "all_to_all", "reduce_scatter")
 
 
-def switched(kinds: Kinds, function: Callable[[Any, Sequence[ByKind]], Any], given: Any, uneven: Sequence[Any]) -> Any:
+def switch_by_class(
+    kinds: ShardClasses, function: Callable[[Any, Sequence[ByClass]], Any], given: Any, uneven: Sequence[Any]
+) -> Any:
     """``function(given, exact)``, with each position computing its own kind only.
 
     The function is traced once. ``exact`` holds the uneven values at their shapes in each kind; what depends on them is
@@ -51,7 +61,7 @@ def switched(kinds: Kinds, function: Callable[[Any, Sequence[ByKind]], Any], giv
     exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, kinds.shapes, strict=True)]
 
     def traced(given: Any, exact: Any) -> Any:
-        return function(given, [ByKind(values) for values in exact])
+        return function(given, [ByClass(values) for values in exact])
 
     with undivided():
         closed, form = jax.make_jaxpr(traced, return_shape=True)(given, exact)
@@ -90,7 +100,7 @@ class _Switches:
     """
 
     def __init__(
-        self, kinds: Kinds, closed: jax_extend.core.ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]
+        self, kinds: ShardClasses, closed: jax_extend.core.ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]
     ):
         self.kinds = kinds
         jaxpr = closed.jaxpr
@@ -139,7 +149,7 @@ class _Switches:
                 found = {self.kind[v] for v in operands if v in self.kind}
                 # A print of a constant has no operand that says for which kind it was traced.
                 if equation.effects and not found:
-                    found = kinds_around(equation.source_info.name_stack)
+                    found = shard_classes_in_scope(equation.source_info.name_stack)
                 if len(found) > 1:
                     self.mixed.add(id(equation))
                 elif found:

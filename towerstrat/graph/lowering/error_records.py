@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
@@ -36,14 +36,14 @@ class _Entry(NamedTuple):
     shown: tuple[_Shown, ...]
 
 
-class Faults:
+class ErrorRecords:
     """The checks that one program evaluates: what the numbers in its record stand for."""
 
     def __init__(self, platform: str) -> None:
         self.platform = platform
         self._entries: list[_Entry] = []
 
-    def record(self, op: Operation, finding: Finding, size: int) -> jax.Array:
+    def record(self, op: Operation, finding: CheckResult, size: int) -> jax.Array:
         """The record of a check that fails, ``[size]``."""
         shown, words = [], []
         for value in finding.shown:
@@ -98,7 +98,7 @@ def _words(operations: Iterable[Operation]) -> Sequence[int]:
     return found
 
 
-def no_fault(size: int) -> np.ndarray[Any, Any]:
+def no_error(size: int) -> np.ndarray[Any, Any]:
     """A record of ``size`` elements that no check has written."""
     return np.zeros(size, np.int64)
 
@@ -115,7 +115,7 @@ def failing(record: Array, axis: Axis | None) -> jax.Array:
     return vary(jnp.asarray(record[0] != 0), axis).astype(jnp.float32)
 
 
-def found_on_host(check: Check, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:
+def found_on_host(check: InputCheck, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:
     """The error of a check on known values, evaluated by numpy; None where it passes."""
     wanted = [np.asarray(v) if i in check.values else v for i, v in enumerate(values)]
     finding = check.test(op, wanted)

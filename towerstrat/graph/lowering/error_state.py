@@ -8,16 +8,16 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from towerstrat.graph.ir.check_definitions import Finding
+from towerstrat.graph.ir.check_definitions import CheckResult
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.error_records import Faults, failed_anywhere, failing, found_on_host, no_fault
-from towerstrat.graph.lowering.shard_classes import ByKind
+from towerstrat.graph.lowering.error_records import ErrorRecords, failed_anywhere, failing, found_on_host, no_error
+from towerstrat.graph.lowering.shard_classes import ByClass
 
 
-class Guarded:
+class ErrorState:
     """The part of a lowering that is about checks of operations' inputs.
 
     Attributes:
@@ -27,15 +27,15 @@ class Guarded:
     """
 
     axis: Axis | None
-    state: dict[Cell, Any]
-    written: set[Cell]
+    state: dict[StateVariable, Any]
+    written: set[StateVariable]
     eager: bool
 
-    def __init__(self, platform: str, parent: Guarded | None):
+    def __init__(self, platform: str, parent: ErrorState | None):
         self._below = parent
-        self.faults: Faults = Faults(platform) if parent is None else parent.faults
+        self.faults: ErrorRecords = ErrorRecords(platform) if parent is None else parent.faults
         self.gate: Any = None
-        self.gated: dict[Cell, Any] = {}
+        self.gated: dict[StateVariable, Any] = {}
         self._steps_alone = parent is None
         self._failed: tuple[Any, Any] = (None, None)
         self._checked: set[Operation] = set()
@@ -46,16 +46,16 @@ class Guarded:
     def joined(self, value: Any) -> Any:
         raise NotImplementedError
 
-    def read(self, cell: Cell, op: Operation) -> Any:
+    def read(self, cell: StateVariable, op: Operation) -> Any:
         raise NotImplementedError
 
-    def write(self, cell: Cell, value: Any, gate: Any = None) -> None:
+    def write(self, cell: StateVariable, value: Any, gate: Any = None) -> None:
         raise NotImplementedError
 
     @property
     def fault(self) -> Any:
         """The record of failed checks of the whole evaluation, as it is now; numpy where no check can have failed."""
-        return self.state.get(FAULT) if self._steps_alone or self._below is None else self._below.fault
+        return self.state.get(ERROR_RECORD) if self._steps_alone or self._below is None else self._below.fault
 
     def begin_step(self, size: int, gate: Any = None) -> None:
         """Makes this fork a step of its own, which begins without a failed check.
@@ -65,7 +65,7 @@ class Guarded:
           gate: whether a step before it has failed.
         """
         self._steps_alone, self.gate = True, gate
-        self.state[FAULT] = no_fault(size)
+        self.state[ERROR_RECORD] = no_error(size)
 
     def failed(self) -> Any:
         """Scalar bool, equal at all positions: whether a check has failed so far. None where none can have.
@@ -75,7 +75,7 @@ class Guarded:
         if not self._steps_alone and self._below is not None:
             return self._below.failed()
         fault = self.fault
-        if not isinstance(fault, jax.Array | ByKind):
+        if not isinstance(fault, jax.Array | ByClass):
             return self.gate
         if self._failed[0] is not fault:
             self._enter(failed_anywhere(self.joined(fault), self.axis))
@@ -98,18 +98,18 @@ class Guarded:
     def _enter(self, found: Any) -> None:
         self._failed = (self.fault, found if self.gate is None else self.gate | found)
 
-    def update(self, cell: Cell, old: Array, new: Array) -> None:
+    def update(self, cell: StateVariable, old: Array, new: Array) -> None:
         """Writes a value that depends on the old one's entries alone; where a check has failed it stays the old one."""
         failed = self.failed()
         if failed is not None:
             new = jnp.where(failed, old, new)
         self.write(cell, new, self.fault)
 
-    def is_gated(self, cell: Cell) -> bool:
+    def is_gated(self, cell: StateVariable) -> bool:
         """Whether a cell has its old value wherever a check has failed."""
         return cell not in self.written or self.gated.get(cell) is self.fault
 
-    def restored(self, cell: Cell, old: Any) -> Any:
+    def restored(self, cell: StateVariable, old: Any) -> Any:
         """The value of a cell after a step: the old one where a check has failed."""
         new, failed = self.state[cell], self.failed()
         if failed is None or self.is_gated(cell):
@@ -128,7 +128,7 @@ class Guarded:
         self._checked.add(op)
         values = [self.read(t.op.attrs["cell"], op) if t.dtype is resource else self._tested(t) for t in op.inputs]
         values += [self._tested(t) for t in op.outputs] if check.after else []
-        if self.eager or FAULT not in self.state:
+        if self.eager or ERROR_RECORD not in self.state:
             if not any(isinstance(values[i], jax.core.Tracer) for i in check.values if i < len(values)):
                 error = found_on_host(check, op, values)
                 if error is not None:
@@ -138,14 +138,14 @@ class Guarded:
         if finding is not None:
             self.find(op, finding)
 
-    def find(self, op: Operation, finding: Finding) -> None:
+    def find(self, op: Operation, finding: CheckResult) -> None:
         """Enters what a check of an operation found in the record of failed checks; the first that fails stays."""
-        if FAULT not in self.state or not (isinstance(finding.bad, jax.core.Tracer) or bool(finding.bad)):
+        if ERROR_RECORD not in self.state or not (isinstance(finding.bad, jax.core.Tracer) or bool(finding.bad)):
             return
-        fault = self.joined(self.state[FAULT])
+        fault = self.joined(self.state[ERROR_RECORD])
         record = vary(self.faults.record(op, finding, fault.shape[0]), self.axis)
         chosen = jnp.where(jnp.asarray(finding.bad) & (fault[0] == 0), record, fault)
-        self.write(FAULT, vary(lax.stop_gradient(chosen), self.axis))
+        self.write(ERROR_RECORD, vary(lax.stop_gradient(chosen), self.axis))
 
     def _tested(self, tensor: Tensor) -> Any:
         """The value of an input as a check sees it: without its derivative."""

@@ -14,7 +14,7 @@ from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
 
 
-def pulled(
+def apply_formula(
     op: Operation,
     inputs: Sequence[Array],
     outputs: Sequence[Array],
@@ -69,7 +69,9 @@ def with_formula(
         for i, array in zip(places, arrays, strict=True):
             given[i] = array
         several = isinstance(result, tuple | list)
-        found = pulled(op, given, result if several else [result], list(cotangents) if several else [cotangents], axis)
+        found = apply_formula(
+            op, given, result if several else [result], list(cotangents) if several else [cotangents], axis
+        )
         return tuple(None if found[i] is None else vary(found[i], axis) for i in places)
 
     function.defvjp(forward, backward)

@@ -21,9 +21,9 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import varies, vary
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
-from towerstrat.graph.ir.shard_operations import PartTensor
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
+from towerstrat.graph.ir.shard_operations import ShardTensor
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, int32, resource
 from towerstrat.graph.lowering.gradient_check import Dependence, check_paths
@@ -43,8 +43,8 @@ from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside
 from towerstrat.graph.lowering.python_gradients import TracedRule, carries_gradient
 from towerstrat.graph.lowering.rule_evaluation import input_cotangents
-from towerstrat.graph.lowering.shard_classes import ByKind
-from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, Rows, ones_like, pull_back, reverse
+from towerstrat.graph.lowering.shard_classes import ByClass
+from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, RowCotangent, ones_like, pull_back, reverse
 
 
 def gradients(
@@ -169,7 +169,7 @@ def gradients_through(
                 "stops": frozenset(stops),
                 "sparse": sparse,
                 "selected": frozenset(x for x, own in zip(x_list, own_xs, strict=True) if x is not own),
-                "copies": frozenset(graph.own(x) for x in map(_source, nest.flatten(xs)) if isinstance(x, PartTensor)),
+                "copies": frozenset(graph.own(x) for x in map(_source, nest.flatten(xs)) if isinstance(x, ShardTensor)),
             },
             "grad",
         )
@@ -299,7 +299,7 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
             given = vary(given, lowering.axis) if inside else given
             if position is not None and lowering.axis is not None:
                 given = jnp.where(lax.axis_index(lowering.axis.name) == position, given, jnp.zeros_like(given))
-            sums.add(y, given if indices is None else Rows(given, jnp.asarray(lowering.value(indices))))
+            sums.add(y, given if indices is None else RowCotangent(given, jnp.asarray(lowering.value(indices))))
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     for step in reverse(op.attrs["path"], records):
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums, position is not None)):
@@ -334,13 +334,13 @@ def _first_order(lowering: Lowering, op: Operation) -> int:
     return [frame.records[op].order for frame in lowering.frames() if op in frame.records][-1]
 
 
-def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Cell, Any]:
+def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[StateVariable, Any]:
     """The state that an operation outside of a gradient's region has read, as what the region is differentiated by.
 
     Raises:
       UnsupportedError: it is differentiated by a variable that was assigned since.
     """
-    around: Mapping[Cell, Any] = next((f.state for f in lowering.frames() if step in f.snapshots), {})
+    around: Mapping[StateVariable, Any] = next((f.state for f in lowering.frames() if step in f.snapshots), {})
     state = {}
     for cell, value in lowering.state_read_by(step).items():
         if lowering.state.get(cell) is around.get(cell):
@@ -421,7 +421,7 @@ def _summed_over_towers(
         return cotangent
     if cotangent is None:
         return None
-    whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, Rows) else cotangent
+    whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
     return vary((yield whole), lowering.axis)
 
 
@@ -459,7 +459,7 @@ def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) 
         if lowering.kind is not None:
             raise combines_inside(op)
         assert lowering.axis is not None
-        answer = lax.psum(lowering.joined(requests[0] if len(passes) == 1 else ByKind(requests)), lowering.axis.name)
+        answer = lax.psum(lowering.joined(requests[0] if len(passes) == 1 else ByClass(requests)), lowering.axis.name)
 
 
 def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
@@ -518,7 +518,7 @@ def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pa
             found = sums.rows(x)
             if found is None:
                 assert sums.total(x, _value_of(lowering, x)) is None, x.name
-                found = Rows.none_of(_value_of(lowering, x))
+                found = RowCotangent.none_of(_value_of(lowering, x))
             values_output, indices_output = next(outputs), next(outputs)
             values = yield from _of_declared_variance(lowering, values_output, _conjugated(found.values))
             indices: Array = jnp.asarray(found.indices, indices_output.dtype.np)
@@ -611,7 +611,7 @@ def _backward(
     return dict(zip(leaves, pull(seeds), strict=True))
 
 
-define(
+define_op(
     "Gradients",
     _rule,
     lower=_lower,
@@ -645,7 +645,7 @@ def read_backward(
 
 def gather_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
-) -> Mapping[Tensor, Rows]:
+) -> Mapping[Tensor, RowCotangent]:
     """The gradient rule of a row lookup: the handle's cotangent is zero except for those rows.
 
     Source: ``_GatherGrad`` in ``tensorflow/python/ops/resource_variable_ops.py``.
@@ -654,4 +654,4 @@ def gather_backward(
     indices = lowering.value(op.inputs[1])
     flat = jnp.reshape(jnp.asarray(indices), (-1,))
     tail = cotangent.shape[np.ndim(indices) :]
-    return {op.inputs[0]: Rows(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}
+    return {op.inputs[0]: RowCotangent(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}

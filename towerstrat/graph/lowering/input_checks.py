@@ -1,6 +1,6 @@
 """Checks of operations' inputs that several types share: divisors, indices, labels, lengths, matrices.
 
-Each is a ``Check`` for a type's definition; the messages begin as the original's do.
+Each is a ``InputCheck`` for a type's definition; the messages begin as the original's do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph_elements import Operation
 
 Values = Sequence[Any]
@@ -38,7 +38,7 @@ def _first_true(bad: Any) -> tuple[Any, Any]:
     return place < count, jnp.minimum(place, count - 1)
 
 
-def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> Finding | None:
+def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> CheckResult | None:
     """Finds the first true entry of ``bad``.
 
     Args:
@@ -57,21 +57,21 @@ def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> Finding | N
         where = ",".join(str(int(i)) for i in np.unravel_index(int(place), shape)) if shape else ""
         return message(f"[{where}]" if shape else "", *entries)
 
-    return Finding(found, (numpy.asarray(place, np.int64), *entries), text)
+    return CheckResult(found, (numpy.asarray(place, np.int64), *entries), text)
 
 
-def _divided(op: Operation, values: Values) -> Finding | None:
+def _divided(op: Operation, values: Values) -> CheckResult | None:
     divisor = values[1]
     if not op.inputs[1].dtype.is_integer:
         return None
     return first_of(divisor == 0, message=lambda where: f"Integer division by zero: divisor{where} is 0")
 
 
-DIVISOR = Check(_divided, (1,))
+DIVISOR = InputCheck(_divided, (1,))
 """Of integers: the second input, a divisor, is nowhere 0."""
 
 
-def _raised(op: Operation, values: Values) -> Finding | None:
+def _raised(op: Operation, values: Values) -> CheckResult | None:
     exponent = values[1]
     if not op.inputs[1].dtype.is_integer or op.inputs[1].dtype.is_unsigned:
         return None
@@ -82,7 +82,7 @@ def _raised(op: Operation, values: Values) -> Finding | None:
     )
 
 
-EXPONENT = Check(_raised, (1,))
+EXPONENT = InputCheck(_raised, (1,))
 """Of integers: the second input, an exponent, is nowhere negative."""
 
 
@@ -102,50 +102,50 @@ def beyond(indices: Any, size: int) -> Any:
     return found & numpy.logical_not((indices >= LEFT_OVER) & (indices <= PADDING))
 
 
-def in_range(indices: Any, size: int, what: str = "indices") -> Finding | None:
+def in_range(indices: Any, size: int, what: str = "indices") -> CheckResult | None:
     """Every index is in [0, size)."""
     return first_of(
         outside(indices, size), indices, message=lambda where, i: f"{what}{where} = {int(i)} is not in [0, {size})"
     )
 
 
-def known_sizes(position: int, message: str) -> Check:
+def known_sizes(position: int, message: str) -> InputCheck:
     """The check that sizes which must be known are not negative. ``message`` has fields ``where`` and ``size``."""
 
-    def test(op: Operation, values: Values) -> Finding | None:
+    def test(op: Operation, values: Values) -> CheckResult | None:
         sizes = values[position]
         if not on_host(sizes):
             return None
         return first_of(sizes < 0, sizes, message=lambda where, s: message.format(where=where, size=int(s)))
 
-    return Check(test, (position,))
+    return InputCheck(test, (position,))
 
 
-def indices(size: Callable[[Operation, Values], int], position: int = 1, what: str = "indices") -> Check:
+def indices(size: Callable[[Operation, Values], int], position: int = 1, what: str = "indices") -> InputCheck:
     """The check that an input holds indices below a size, a function of the operation and its inputs."""
-    return Check(lambda op, values: in_range(values[position], size(op, values), what), (position,))
+    return InputCheck(lambda op, values: in_range(values[position], size(op, values), what), (position,))
 
 
-def rows(indices: Any, size: int) -> Finding | None:
+def rows(indices: Any, size: int) -> CheckResult | None:
     """Every index is that of a row of a table of so many, or of a left-over row."""
     return first_of(
         beyond(indices, size), indices, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
     )
 
 
-ROWS = Check(lambda op, values: rows(values[1], values[0].shape[0]), (1,))
+ROWS = InputCheck(lambda op, values: rows(values[1], values[0].shape[0]), (1,))
 """The second input holds indices of rows of the first, or left-over rows."""
 
 
-def _coordinates(op: Operation, values: Values) -> Finding | None:
+def _coordinates(op: Operation, values: Values) -> CheckResult | None:
     return coordinates(values[1], values[0].shape, "shape")
 
 
-COORDINATES = Check(_coordinates, (1,))
+COORDINATES = InputCheck(_coordinates, (1,))
 """The second input holds coordinates in the shape of the first."""
 
 
-def coordinates(indices: Any, shape: Sequence[int], what: str) -> Finding | None:
+def coordinates(indices: Any, shape: Sequence[int], what: str) -> CheckResult | None:
     """Every row of the last dimension is a (partial) coordinate in a shape."""
     depth = indices.shape[-1]
     numpy: Any = np if on_host(indices) else jnp
@@ -161,14 +161,14 @@ def coordinates(indices: Any, shape: Sequence[int], what: str) -> Finding | None
         found = ", ".join(str(int(i)) for i in row)
         return f"indices[{where}] = [{found}] does not index into {what} [{','.join(map(str, shape))}]"
 
-    return Finding(failed, (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
+    return CheckResult(failed, (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
 
 
-def not_finite(words: str) -> Callable[[Any], Finding]:
+def not_finite(words: str) -> Callable[[Any], CheckResult]:
     """The finding of a decomposition whose result has NaN in it."""
 
-    def found(result: Any) -> Finding:
+    def found(result: Any) -> CheckResult:
         numpy: Any = np if on_host(result) else jnp
-        return Finding(numpy.any(numpy.isnan(result)), (), lambda: words)
+        return CheckResult(numpy.any(numpy.isnan(result)), (), lambda: words)
 
     return found

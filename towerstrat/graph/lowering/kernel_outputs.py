@@ -16,7 +16,7 @@ FOLD_LIMIT = 4096
 """Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
 
 
-def as_outputs(op: Operation, result: Any, each: Callable[[Any], Array]) -> Sequence[Array]:
+def to_output_list(op: Operation, result: Any, each: Callable[[Any], Array]) -> Sequence[Array]:
     """A kernel's result, an array or a tuple of them, as one value per output; ``each`` is applied to every value."""
     if len(op.outputs) == 1 and not isinstance(result, tuple | list):
         return [each(result)]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,15 +17,16 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import InvalidArgumentError, OpError, UnsupportedError
-from towerstrat.graph.ir.graph_elements import Operation, Tensor, loops_in, numpy_alone
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, loops_in, runs_in_numpy
 from towerstrat.graph.ir.mesh import Axis, varies, vary
-from towerstrat.graph.ir.output_pruning import Narrowed
+from towerstrat.graph.ir.output_pruning import PrunedOperation
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.types import Array, HostArray, host_array, resource
-from towerstrat.graph.lowering.error_state import Guarded
-from towerstrat.graph.lowering.gradient_formulas import by_source, in_place_of, pulled, with_formula
-from towerstrat.graph.lowering.kernel_outputs import all_known, as_outputs, check_declared
+from towerstrat.graph.lowering.error_state import ErrorState
+from towerstrat.graph.lowering.executor import Executor, Pullback
+from towerstrat.graph.lowering.gradient_formulas import apply_formula, by_source, in_place_of, with_formula
+from towerstrat.graph.lowering.kernel_outputs import all_known, check_declared, to_output_list
 from towerstrat.graph.lowering.lowering_errors import (
     NeedsStatic,
     changed_shape,
@@ -41,26 +42,23 @@ from towerstrat.graph.lowering.row_cotangents import Key, Lookups, Shapes, looku
 from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
 from towerstrat.graph.lowering.scheduling import late_ones_last
 from towerstrat.graph.lowering.shape_checks import check_shapes
-from towerstrat.graph.lowering.shard_classes import ByKind, Kinds, at, combines, same, steps_of_gradients, tracing
+from towerstrat.graph.lowering.shard_classes import (
+    ByClass,
+    ShardClasses,
+    at,
+    has_collective,
+    mark_equal,
+    steps_of_gradients,
+    tracing,
+)
 from towerstrat.graph.lowering.tape import Cotangent, Record
-from towerstrat.hosts.process_index import PEERS
-
-Pull = Callable[[Sequence[bool], Sequence[Array | None]], list[Array | None]]
-"""(per input: wanted, output cotangents) -> input cotangents. None stands for zeros, or an input not wanted."""
-
-
-class Executor(Protocol):
-    """Runs operations one by one on concrete arrays, each as a compiled program of its own."""
-
-    def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], Pull]:
-        """The operation's outputs, and its vector-Jacobian product at ``values``."""
-
+from towerstrat.hosts.process_index import PROCESSES
 
 _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 """Raised by JAX where a kernel asks for the value of a tracer."""
 
 
-class Lowering(Guarded):
+class Lowering(ErrorState):
     """One evaluation of operations: an environment of values and state. Forks see it and add their own.
 
     Args:
@@ -69,9 +67,9 @@ class Lowering(Guarded):
     Attributes:
       platform: "cpu", "gpu" or "tpu".
       axis: the named axis the evaluation is mapped over, or None.
-      values: tensor -> value: numpy where it is known while lowering, else a JAX array or tracer; a ``ByKind`` where it
-        differs by kind of position; of a handle its cell.
-      state: cell -> current value (an array or ``ByKind``).
+      values: tensor -> value: numpy where it is known while lowering, else a JAX array or tracer; a ``ByClass`` where
+        it differs by kind of position; of a handle its cell.
+      state: cell -> current value (an array or ``ByClass``).
       fed: tensor -> value that replaces its operation's output.
       taped: operations on the path of some gradient.
       active: tensors on the path of some gradient.
@@ -89,7 +87,7 @@ class Lowering(Guarded):
       quiet: True in a second evaluation of the same operations: nothing is printed again.
       calls_at_once: whether all values are known to the host, and calls of Python are made while it goes.
       kinds: the kinds of positions, where some inputs have shapes that differ by position. Values that depend on such
-        inputs are ``ByKind``; they are computed by ``parts``, one evaluation on top of this one for each kind.
+        inputs are ``ByClass``; they are computed by ``parts``, one evaluation on top of this one for each kind.
       kind: of such a part, its kind.
       split: the operations that were evaluated once per kind.
       records: the tape: operation -> its record.
@@ -104,7 +102,7 @@ class Lowering(Guarded):
         self,
         platform: str,
         axis: Axis | None = None,
-        state: Mapping[Cell, Any] | None = None,
+        state: Mapping[StateVariable, Any] | None = None,
         fed: Mapping[Tensor, Array] | None = None,
         operations: Iterable[Operation] = (),
         trips: Mapping[Operation, int] | None = None,
@@ -114,31 +112,31 @@ class Lowering(Guarded):
     ):
         self.platform = platform
         self.axis = axis
-        self.state: dict[Cell, Any] = dict(state or {})
+        self.state: dict[StateVariable, Any] = dict(state or {})
         self.fed: dict[Tensor, Array] = dict(fed or {})
         self.values: dict[Tensor, Any] = dict(self.fed)
-        self.counted: Mapping[Operation, Cell] = {} if parent is None else parent.counted
+        self.counted: Mapping[Operation, StateVariable] = {} if parent is None else parent.counted
         self.cut: frozenset[Tensor] = frozenset() if parent is None else parent.cut
         self.trips: Mapping[Operation, int] = trips or {}
         self.parent = parent
         self.records: dict[Operation, Record] = {}
         self.twins: dict[Tensor, Array] = {}
-        self.written: set[Cell] = set()
-        self.variables: dict[Cell, Array] = {} if parent is None else dict(parent.variables)
+        self.written: set[StateVariable] = set()
+        self.variables: dict[StateVariable, Array] = {} if parent is None else dict(parent.variables)
         self._shared: dict[Hashable, Any] = {}
         super().__init__(platform, parent)
         self.taped: set[Operation] = set()
         self.active: set[Tensor] = set()
         self.rules: dict[Operation, TracedRule] = {}
         self.narrowed: dict[Operation, Operation] = {}
-        self.snapshots: dict[Operation, dict[Cell, Any]] = {}
+        self.snapshots: dict[Operation, dict[StateVariable, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
         self.differentiated: bool = parent is not None and parent.differentiated
         self.eager: bool = eager if parent is None else parent.eager
         self.executor: Executor | None = executor if parent is None else parent.executor
         self.quiet: bool = parent is not None and parent.quiet
         self.calls_at_once: bool = False
-        self.kinds: Kinds | None = None if parent is None else parent.kinds
+        self.kinds: ShardClasses | None = None if parent is None else parent.kinds
         self.kind: int | None = None if parent is None else parent.kind
         self.split: set[Operation] = set() if parent is None else parent.split
         self._parts: list[Lowering] = []
@@ -152,7 +150,7 @@ class Lowering(Guarded):
 
     def _find_paths(self, operations: Iterable[Operation]) -> None:
         for op in operations:
-            if isinstance(op, Narrowed):
+            if isinstance(op, PrunedOperation):
                 self.narrowed[op.whole] = op
             if "path" in op.attrs:
                 self.taped.update(op.attrs["path"])
@@ -161,7 +159,9 @@ class Lowering(Guarded):
             for body in op.bodies:
                 self._find_paths(body.needed)
 
-    def fork(self, values: Mapping[Tensor, Any] | None = None, state: Mapping[Cell, Any] | None = None) -> Lowering:
+    def fork(
+        self, values: Mapping[Tensor, Any] | None = None, state: Mapping[StateVariable, Any] | None = None
+    ) -> Lowering:
         """An evaluation on top of this one: it sees this one's values and a copy of its state, and changes neither.
 
         Args:
@@ -185,7 +185,7 @@ class Lowering(Guarded):
         return value if self.kind is None else at(value, self.kind)
 
     def of_all_kinds(self, tensor: Tensor) -> Any:
-        """The value of a tensor; a ``ByKind`` where it differs by kind of position."""
+        """The value of a tensor; a ``ByClass`` where it differs by kind of position."""
         frame: Lowering | None = self
         while frame is not None:
             if tensor in frame.values:
@@ -205,7 +205,7 @@ class Lowering(Guarded):
         """The tape's entry for an operation, or None where it was not recorded."""
         return next((frame.records[op] for frame in self.frames() if op in frame.records), None)
 
-    def state_read_by(self, op: Operation) -> dict[Cell, Any]:
+    def state_read_by(self, op: Operation) -> dict[StateVariable, Any]:
         """The state that an operation read when it was evaluated."""
         return next((frame.snapshots[op] for frame in self.frames() if op in frame.snapshots), {})
 
@@ -235,7 +235,7 @@ class Lowering(Guarded):
         # Equal everywhere, yet evaluated per kind: the first kind's twin serves them all.
         if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
             owner = next(frame for frame in self.frames() if tensor in frame.values)
-            return same(owner.parts[0].invariant(tensor))
+            return mark_equal(owner.parts[0].invariant(tensor))
         if tensor.varies:
             raise not_one_value(tensor, self.axis.name)
         # Depth first with a stack of its own: chains of operations are longer than Python's recursion limit.
@@ -262,13 +262,13 @@ class Lowering(Guarded):
 
     # ---- state -----------------------------------------------------------------------------------------------
 
-    def read(self, cell: Cell, op: Operation) -> Array:
+    def read(self, cell: StateVariable, op: Operation) -> Array:
         """The current value of a cell. Raises FailedPreconditionError, in the name of ``op``, where it has none."""
         if cell not in self.state:
             raise uninitialized(cell, op)
         return self.state[cell]
 
-    def read_variable(self, cell: Cell, op: Operation) -> Array:
+    def read_variable(self, cell: StateVariable, op: Operation) -> Array:
         """``read`` for a differentiable read of a variable: the cotangent goes to the variable, and not to a write."""
         value, variable = self.read(cell, op), self.variables.get(cell)
         if variable is None or value is variable:
@@ -277,7 +277,7 @@ class Lowering(Guarded):
             raise changed_shape(cell, op, np.shape(variable), np.shape(value))
         return in_place_of(vary(jnp.asarray(value), self.axis), variable)
 
-    def write(self, cell: Cell, value: Array | ByKind, gate: Any = None) -> None:
+    def write(self, cell: StateVariable, value: Array | ByClass, gate: Any = None) -> None:
         """Stores a value in a cell, in the parts for each kind of position too.
 
         Args:
@@ -289,10 +289,10 @@ class Lowering(Guarded):
         for kind, part in enumerate(self._parts):
             part.state[cell] = at(value, kind)
 
-    def cells_of(self, op: Operation) -> list[Cell]:
+    def cells_of(self, op: Operation) -> list[StateVariable]:
         """The cells that a branch or loop changes: of its operations, of counted loops inside, the record of checks."""
         inside = set(loops_in(op)) - {op} if self.counted else ()
-        record = (FAULT,) if op.checks and FAULT in self.state else ()
+        record = (ERROR_RECORD,) if op.checks and ERROR_RECORD in self.state else ()
         return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside), *record)))
 
     def key(self, op: Operation) -> jax.Array:
@@ -308,8 +308,8 @@ class Lowering(Guarded):
         count = self.state[counter]
         seeds = op.attrs.get("seeds", (0, 0))
         source: tuple[Any, ...] = (op.attrs.get("seeds"), op.name if seeds[1] is None else "")
-        if PEERS.stream and seeds == (None, None):
-            source = (*source, PEERS.stream)
+        if PROCESSES.stream and seeds == (None, None):
+            source = (*source, PROCESSES.stream)
         stable = zlib.crc32(repr(source).encode())
         data: Any
         if isinstance(count, jax.core.Tracer):
@@ -370,7 +370,7 @@ class Lowering(Guarded):
         """
         if op.writes and (op.bodies or op.definition.writes) and self.kind is None:
             self.failed()  # outside of bodies and of what is for one kind, where all positions come by
-        if self.kinds is not None and self.kind is None and not combines(op) and self._splits(op):
+        if self.kinds is not None and self.kind is None and not has_collective(op) and self._splits(op):
             self.split.add(op)
             if not op.definition.joint:
                 self._execute_by_kind(op)
@@ -423,16 +423,16 @@ class Lowering(Guarded):
         return self._parts
 
     def joined(self, value: Any) -> Array:
-        """A ``ByKind`` as one varying array, padded to the largest shape; any other value as it is."""
+        """A ``ByClass`` as one varying array, padded to the largest shape; any other value as it is."""
         return value if self.kinds is None else self.kinds.joined(value, found=not self.differentiated)
 
-    def even(self, value: Any, holder: Tensor | Cell) -> Array:
+    def even(self, value: Any, holder: Tensor | StateVariable) -> Array:
         """``joined`` for a value that must have one shape everywhere; ``holder`` is named in the error.
 
         Raises:
           UnsupportedError: the shape differs by position.
         """
-        if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
+        if isinstance(value, ByClass) and len(set(value.shapes)) > 1:
             where = f" (created at {holder.op.line})" if isinstance(holder, Tensor) else ""
             shapes = sorted(set(value.shapes))
             raise UnsupportedError(
@@ -446,9 +446,9 @@ class Lowering(Guarded):
         """True where it, an input, the state it uses or the path of a gradient differs by kind of position."""
         if op.only is not None or op.definition.chooses:
             return True
-        if any(isinstance(self.value(t), ByKind) for t in op.inputs if t.dtype is not resource):
+        if any(isinstance(self.value(t), ByClass) for t in op.inputs if t.dtype is not resource):
             return True
-        if any(isinstance(self.state.get(c), ByKind) for c in (*op.reads, *op.writes)):
+        if any(isinstance(self.state.get(c), ByClass) for c in (*op.reads, *op.writes)):
             return True
         return bool(self.split) and any(step in self.split for step in steps_of_gradients(op))
 
@@ -462,14 +462,14 @@ class Lowering(Guarded):
         for tensor in op.outputs:
             if tensor not in self.fed:
                 values = {kind: self.parts[kind].values.pop(tensor) for kind in kinds}
-                self.values[tensor] = self.of_kinds(values) if tensor.varies else same(values[kinds[0]])
+                self.values[tensor] = self.of_kinds(values) if tensor.varies else mark_equal(values[kinds[0]])
         self.collect()
 
-    def of_kinds(self, values: Mapping[int, Array]) -> ByKind:
+    def of_kinds(self, values: Mapping[int, Array]) -> ByClass:
         """The values of some kinds as those of all; what the others have nobody uses."""
         assert self.kinds is not None
         first = next(iter(values.values()))
-        return ByKind([
+        return ByClass([
             values[kind] if kind in values else jnp.zeros(np.shape(first), first.dtype)
             for kind in range(self.kinds.count)
         ])  # fmt: skip
@@ -479,9 +479,9 @@ class Lowering(Guarded):
         for cell in {cell: None for part in self.parts for cell in part.written}:
             wrote = next(part.state[cell] for part in self.parts if cell in part.written)
             if cell.per_position:
-                self.write(cell, ByKind([part.state.get(cell, wrote) for part in self.parts]))
+                self.write(cell, ByClass([part.state.get(cell, wrote) for part in self.parts]))
             else:
-                self.write(cell, same(wrote))
+                self.write(cell, mark_equal(wrote))
         for part in self.parts:
             part.written.clear()
 
@@ -513,7 +513,7 @@ class Lowering(Guarded):
         values = self._arguments(op)
         if values is not None and self.executor is not None:
             return self.executor(op, values)[0]
-        if definition.lower is not None and not numpy_alone(op):
+        if definition.lower is not None and not runs_in_numpy(op):
             return definition.lower(self, op)
         return self.apply(op, [self.value(t) for t in op.inputs])
 
@@ -530,13 +530,13 @@ class Lowering(Guarded):
         definition = op.definition
         attrs = op.arguments
         check_shapes(op, args)
-        alone = numpy_alone(op)
+        alone = runs_in_numpy(op)
         if alone:
             if any(isinstance(a, jax.core.Tracer) for a in args):
                 raise on_host(op)
             args = [np.asarray(a) for a in args]
         if definition.numpy is not None and (alone or all_known(args)):
-            outputs = as_outputs(op, definition.numpy(*args, **attrs), lambda x: x)
+            outputs = to_output_list(op, definition.numpy(*args, **attrs), lambda x: x)
             return [host_array(o, t.dtype.np) for o, t in zip(outputs, op.outputs, strict=True)]
         kernel = definition.kernel
         if kernel is None:
@@ -553,8 +553,8 @@ class Lowering(Guarded):
         if self.differentiated and definition.gradient is not None:
             # What is fed keeps the derivative that the formula gives it.
             fed = {i: self.fed[t] for i, t in enumerate(op.outputs) if t in self.fed and t not in self.cut}
-            return as_outputs(op, with_formula(op, kernel, args, attrs, self.axis, fed), lambda x: x)
-        return as_outputs(op, kernel(*args, **attrs), lambda x: x)
+            return to_output_list(op, with_formula(op, kernel, args, attrs, self.axis, fed), lambda x: x)
+        return to_output_list(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
         """Evaluates an operation on a gradient's path under its own ``jax.vjp`` and records it.
@@ -582,7 +582,7 @@ class Lowering(Guarded):
         # Cast to varying before differentiating: the transpose of an implicit cast would sum cotangents over the axis.
         primals = {t: self.even(self.read_variable(cells[t], op) if t in cells else self.value(t), t) for t in sources}
         primals = {t: vary(jnp.asarray(v), self.axis) for t, v in primals.items()}
-        written: list[Cell] = []
+        written: list[StateVariable] = []
         shapes: Shapes = {}
         keys: list[Key] = []
 
@@ -632,7 +632,11 @@ class Lowering(Guarded):
         return [by_index[t.value_index] for t in op.outputs]
 
     def _execute_singly(
-        self, op: Operation, executed: tuple[list[Array], Pull], sources: Sequence[Tensor], results: Sequence[Tensor]
+        self,
+        op: Operation,
+        executed: tuple[list[Array], Pullback],
+        sources: Sequence[Tensor],
+        results: Sequence[Tensor],
     ) -> Sequence[Array]:
         """Records an operation on a gradient's path that the executor has run; returns its outputs."""
         outputs, pull_back = executed
@@ -661,13 +665,15 @@ class Lowering(Guarded):
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            return by_source(op, sources, pulled(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis))
+            return by_source(
+                op, sources, apply_formula(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis)
+            )
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)
         return outputs
 
-    def _changes(self, op: Operation, found: dict[Cell, Array]) -> dict[Cell, Array]:
+    def _changes(self, op: Operation, found: dict[StateVariable, Array]) -> dict[StateVariable, Array]:
         """The state that a recorded operation wrote.
 
         Args:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 
 
 class NeedsStatic(Exception):
@@ -22,7 +22,7 @@ class NeedsStatic(Exception):
         self.tensor = op.inputs[position]
 
 
-class NeedsTrips(UnsupportedError):
+class NeedsTripCount(UnsupportedError):
     """The gradient of a loop needs a static bound on its number of iterations; the caller may learn it from a run."""
 
     def __init__(self, op: Operation):
@@ -41,7 +41,9 @@ def not_one_value(tensor: Tensor, axis: str) -> UnsupportedError:
     )
 
 
-def changed_shape(cell: Cell, op: Operation, before: tuple[int, ...], now: tuple[int, ...]) -> UnsupportedError:
+def changed_shape(
+    cell: StateVariable, op: Operation, before: tuple[int, ...], now: tuple[int, ...]
+) -> UnsupportedError:
     """The error for a gradient by a variable whose shape a branch or loop changes before it reads it."""
     return UnsupportedError(
         f"{op.name} (created at {op.line}) reads variable {cell.name} with shape {now}, and the gradient by it "
@@ -69,7 +71,7 @@ def varying_shape(op: Operation) -> UnsupportedError:
     )
 
 
-def uninitialized(cell: Cell, op: Operation) -> FailedPreconditionError:
+def uninitialized(cell: StateVariable, op: Operation) -> FailedPreconditionError:
     """The error for an operation that reads a variable without a value; names the initializer to run."""
     local = op.graph.get_collection("local_variables")
     kind = "local" if any(v.name.rpartition(":")[0] == cell.name for v in local) else "global"

@@ -13,7 +13,7 @@ from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import resource
 
@@ -135,7 +135,7 @@ def _varying(op: Operation) -> list[bool]:
     return [inside or op.attrs["_of"].varies]
 
 
-define(
+define_op(
     "Cotangent",
     lambda inputs, attrs: [_like_output(attrs)],
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],

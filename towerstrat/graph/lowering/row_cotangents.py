@@ -18,7 +18,7 @@ from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array, DType, int32, int64
 from towerstrat.graph.lowering.input_checks import PADDING
 from towerstrat.graph.lowering.python_gradients import carries_gradient, passes_gradient, rule_of, sources_of
-from towerstrat.graph.lowering.tape import Rows
+from towerstrat.graph.lowering.tape import RowCotangent
 
 Place = tuple[tuple[Operation, int], ...]
 """The loops that are unrolled around an operation, with the numbers of the iterations."""
@@ -35,7 +35,7 @@ def index_type_of(op: Operation) -> DType:
 
 def rows_of(
     made: Collection[Operation], keys: Sequence[Key], values: Sequence[Array], indices: Sequence[Array], table: Array
-) -> Rows:
+) -> RowCotangent:
     """The cotangent of a variable, of which ``made`` are the lookups.
 
     Args:
@@ -43,8 +43,8 @@ def rows_of(
     """
     found = [(v, i) for k, v, i in zip(keys, values, indices, strict=True) if k[0] in made]
     if not found:
-        return Rows.none_of(table)
-    return Rows(jnp.concatenate([v for v, _ in found]), jnp.concatenate([i for _, i in found]))
+        return RowCotangent.none_of(table)
+    return RowCotangent(jnp.concatenate([v for v, _ in found]), jnp.concatenate([i for _, i in found]))
 
 
 def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:

@@ -12,7 +12,7 @@ from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import vary
 from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.python_gradients import TracedRule
-from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Rows
+from towerstrat.graph.lowering.tape import Cotangent, Cotangents, RowCotangent
 
 if TYPE_CHECKING:
     from towerstrat.graph.ir.graph_elements import Tensor
@@ -35,7 +35,7 @@ def input_cotangents(
     child.run(rule.block.needed)
     for tensor, grad in zip(op.inputs, rule.grads, strict=True):
         if isinstance(grad, tuple):
-            yield tensor, Rows(jnp.conj(child.value(grad[0])), child.value(grad[1]))
+            yield tensor, RowCotangent(jnp.conj(child.value(grad[0])), child.value(grad[1]))
         elif grad is not None:
             yield tensor, jnp.conj(child.value(grad))
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 import heapq
 from collections.abc import Container, Sequence
 
-from towerstrat.graph.ir.graph_elements import Operation, Tensor, dependencies, has_effect, numpy_alone
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, dependencies, has_effect, runs_in_numpy
+from towerstrat.graph.ir.state import StateVariable
 
 _COLLECTIVE, _WRITE = 1, 2
 
@@ -61,7 +61,7 @@ def texts_last(operations: Sequence[Operation], fed: Container[Tensor]) -> list[
     before: set[Operation] = set()
     last: set[Operation] = set()
     for op in reversed(operations):
-        of_text = op.axis is None and op.definition.host is None and numpy_alone(op)
+        of_text = op.axis is None and op.definition.host is None and runs_in_numpy(op)
         if of_text and op not in before and not (op.bodies or op.reads or has_effect(op)):
             last.add(op)
         else:
@@ -82,8 +82,8 @@ def _changes_variables(op: Operation) -> bool:
 def _befores(operations: Sequence[Operation], place: dict[Operation, int]) -> list[set[int]]:
     """For each operation the places of those that have to come before it."""
     result: list[set[int]] = []
-    writer: dict[Cell, int] = {}
-    readers: dict[Cell, list[int]] = {}
+    writer: dict[StateVariable, int] = {}
+    readers: dict[StateVariable, list[int]] = {}
     for i, op in enumerate(operations):
         befores = {j for d in dependencies(op) if (j := place.get(d, i)) < i}
         for cell in (*op.reads, *op.writes):

@@ -19,12 +19,12 @@ from jax import lax
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.platform import compilers
 
 JOINED = "towerstrat_joined"
 SAME = "towerstrat_same"
-"""Names of the jitted functions by which ``switched`` recognises ``Kinds.joined`` and ``same`` in a jaxpr."""
+"""Names of the jitted functions by which ``switched`` recognises ``Kinds.joined`` and ``mark_equal`` in a jaxpr."""
 _SCOPE = "towerstrat_kind_"
 
 
@@ -33,12 +33,12 @@ def tracing(kind: int) -> AbstractContextManager[None]:
     return jax.named_scope(f"{_SCOPE}{kind}")
 
 
-def kinds_around(names: object) -> set[int]:
+def shard_classes_in_scope(names: object) -> set[int]:
     """The kinds of the ``tracing`` scopes in an equation's name stack."""
     return {int(number) for number in re.findall(f"{_SCOPE}([0-9]+)", str(names))}
 
 
-class ByKind:
+class ByClass:
     """The values of one tensor or cell, one per kind of position; their shapes may differ."""
 
     __slots__ = ("values",)
@@ -54,15 +54,15 @@ class ByKind:
         return tuple([np.shape(v) for v in self.values])
 
 
-def at(value: Array | ByKind, kind: int) -> Array:
-    """The value at positions of one kind; a value that is no ``ByKind`` is the same for all kinds."""
-    return value.at(kind) if isinstance(value, ByKind) else value
+def at(value: Array | ByClass, kind: int) -> Array:
+    """The value at positions of one kind; a value that is no ``ByClass`` is the same for all kinds."""
+    return value.at(kind) if isinstance(value, ByClass) else value
 
 
 T = TypeVar("T")
 
 
-def differences(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, ...]]:
+def index_sets(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, ...]]:
     """By position what it does of operations that not all positions do alike; empty tuples where there are none."""
     columns: list[list[int]] = []
     stack = list(operations)
@@ -77,13 +77,13 @@ def differences(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, 
     return list(zip(*columns, strict=True)) if columns else [()] * axis.size
 
 
-class Kinds:
+class ShardClasses:
     """The partition of an axis' positions by the shapes of their inputs, and by what they do.
 
     Args:
       axis: the mesh axis.
       inputs: the inputs of the program whose shape differs by position.
-      does: by position what it does of the program (``differences``); None: all do the same.
+      does: by position what it does of the program (``index_sets``); None: all do the same.
 
     Attributes:
       count: the number of kinds.
@@ -91,7 +91,7 @@ class Kinds:
       shapes: for each input, its shape in each kind.
     """
 
-    def __init__(self, axis: Axis, inputs: Sequence[Uneven], does: Sequence[Hashable] | None = None):
+    def __init__(self, axis: Axis, inputs: Sequence[UnevenShards], does: Sequence[Hashable] | None = None):
         self.axis = axis
         shapes = list(zip(*(u.shapes for u in inputs), strict=True)) if inputs else [()] * axis.size
         together = list(zip(shapes, does or [()] * axis.size, strict=True))
@@ -116,8 +116,8 @@ class Kinds:
         """The kind of this position (int32 scalar)."""
         return jnp.asarray(np.array(self.table, np.int32))[lax.axis_index(self.axis.name)]
 
-    def joined(self, value: Array | ByKind, found: bool = True) -> Array:
-        """A ``ByKind`` as one varying array of the largest shape: at each position its kind's value, padded with zeros.
+    def joined(self, value: Array | ByClass, found: bool = True) -> Array:
+        """A ``ByClass`` as one varying array of the largest shape: at each index its kind's value, padded with zeros.
 
         Args:
           found: leave a mark for ``switched``, which selects by a switch instead of computing all kinds everywhere.
@@ -127,7 +127,7 @@ class Kinds:
         Raises:
           ValueError: the ranks differ.
         """
-        if not isinstance(value, ByKind):
+        if not isinstance(value, ByClass):
             return value
         if len({len(s) for s in value.shapes}) > 1:
             raise ValueError(f"Expected values of one rank at all positions, got shapes {value.shapes}.")
@@ -168,23 +168,25 @@ _identity.__name__ = SAME
 _same = compilers.mark(_identity)
 
 
-def same(value: Array) -> Array:
+def mark_equal(value: Array) -> Array:
     """A value of the first kind that all kinds share; marks it for ``switched`` as one that every position computes."""
     return _same(value) if isinstance(value, jax.core.Tracer) else value
 
 
-def kinds_of(axis: Axis | None, inputs: Sequence[Uneven], operations: Iterable[Operation]) -> Kinds | None:
+def shard_classes_of(
+    axis: Axis | None, inputs: Sequence[UnevenShards], operations: Iterable[Operation]
+) -> ShardClasses | None:
     """The kinds of positions of a program; None where there is one and no input is uneven."""
     if axis is None:
         return None
-    does = differences(operations, axis)
-    return Kinds(axis, inputs, does) if inputs or does[0] else None
+    does = index_sets(operations, axis)
+    return ShardClasses(axis, inputs, does) if inputs or does[0] else None
 
 
-def combines(op: Operation) -> bool:
+def has_collective(op: Operation) -> bool:
     """True of a branch or loop with a collective inside: all positions have to run it together."""
     inside = (inner for body in op.bodies for inner in body.needed)
-    return not op.definition.joint and any(inner.definition.collective or combines(inner) for inner in inside)
+    return not op.definition.joint and any(inner.definition.collective or has_collective(inner) for inner in inside)
 
 
 def steps_of_gradients(op: Operation) -> Iterator[Operation]:

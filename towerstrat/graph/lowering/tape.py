@@ -16,7 +16,7 @@ from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array
 
 
-class Rows(NamedTuple):
+class RowCotangent(NamedTuple):
     """A cotangent that is zero except for some rows; rows that repeat add up.
 
     Attributes:
@@ -28,7 +28,7 @@ class Rows(NamedTuple):
     indices: Array
 
     @classmethod
-    def none_of(cls, table: Array) -> Rows:
+    def none_of(cls, table: Array) -> RowCotangent:
         """No row of a table."""
         return cls(jnp.zeros((0, *table.shape[1:]), table.dtype), jnp.zeros((0,), jnp.int32))
 
@@ -38,7 +38,7 @@ class Rows(NamedTuple):
         return zeros.at[self.indices].add(self.values, mode="drop", wrap_negative_indices=False)
 
 
-Cotangent = Array | Rows
+Cotangent = Array | RowCotangent
 
 
 class Record(NamedTuple):
@@ -70,21 +70,21 @@ class Cotangents:
         if value is not None:
             self._parts.setdefault(tensor, []).append(value)
 
-    def rows(self, tensor: Tensor) -> Rows | None:
+    def rows(self, tensor: Tensor) -> RowCotangent | None:
         """The sum as rows; None where there is none or a summand is dense."""
-        parts = [p for p in self._parts.get(tensor, ()) if isinstance(p, Rows)]
+        parts = [p for p in self._parts.get(tensor, ()) if isinstance(p, RowCotangent)]
         if not parts or len(parts) < len(self._parts[tensor]):
             return None
         if len(parts) == 1:
             return parts[0]
-        return Rows(jnp.concatenate([p.values for p in parts]), jnp.concatenate([p.indices for p in parts]))
+        return RowCotangent(jnp.concatenate([p.values for p in parts]), jnp.concatenate([p.indices for p in parts]))
 
     def total(self, tensor: Tensor, like: Any = None) -> Array | None:
         """The sum as one array; None where there is no summand. ``like`` is an array of its shape: rows need it."""
         parts = self._parts.get(tensor)
         if not parts:
             return None
-        arrays = [p.dense(like) if isinstance(p, Rows) else p for p in parts]
+        arrays = [p.dense(like) if isinstance(p, RowCotangent) else p for p in parts]
         result = arrays[0]
         for other in arrays[1:]:
             result = result + other

@@ -18,12 +18,12 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int32, int64, uint64
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (tensors can be indexed)
 from towerstrat.graph.ops.math import arithmetic, reductions
@@ -110,8 +110,8 @@ def _seed_of(*words: jax.Array) -> jax.Array:
     return jax.random.key_data(key).astype(jnp.int64)
 
 
-define("RngReadAndSkip", _skip_rule, lower=_skip, reads=True, writes=True, stateful=True, differentiable=False)
-define("SeedOfState", _seed_rule, _seed_of, differentiable=False)
+define_op("RngReadAndSkip", _skip_rule, lower=_skip, reads=True, writes=True, stateful=True, differentiable=False)
+define_op("SeedOfState", _seed_rule, _seed_of, differentiable=False)
 
 
 # ---- generators --------------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class Generator(Trackable):
 
     def skip(self, delta: Any) -> Tensor:
         """Advances the state as drawing ``delta`` numbers does; returns the state before."""
-        return one("RngReadAndSkip", [self._state.handle, arithmetic.cast(delta, uint64)])
+        return add_op("RngReadAndSkip", [self._state.handle, arithmetic.cast(delta, uint64)])
 
     def _seed(self, shape: Any) -> Tensor:
         """The seed for a draw of this shape; advances the state by the number of values."""
@@ -217,7 +217,7 @@ class Generator(Trackable):
             words.append(all_reduce.position(graph.axis))
         elif graph.running_place is not None:
             words.append(constant(graph.running_place.position, int32))
-        return one("SeedOfState", words)
+        return add_op("SeedOfState", words)
 
     # ---- drawing ---------------------------------------------------------------------------------------------
 

@@ -11,11 +11,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, string
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.random.stateful import random_normal, random_uniform, truncated_normal
 from towerstrat.graph.variables.partitioned import PartitionInfo
 
@@ -248,7 +248,7 @@ def _orthogonal(x: jax.Array, *, gain: float) -> jax.Array:
     return q * (jnp.sign(diagonal) * np.asarray(gain, x.dtype))
 
 
-define(
+define_op(
     "OrthogonalColumns", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)], _orthogonal,
     differentiable=False, immediate=True,
 )  # fmt: skip
@@ -264,7 +264,7 @@ def _placed(x: jax.Array, *, shape: tuple[int, ...], transposed: bool, middle: b
     return whole.at[tuple((d - 1) // 2 for d in shape[:-2])].set(matrix)
 
 
-define(
+define_op(
     "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False,
     immediate=True,
 )  # fmt: skip
@@ -291,8 +291,8 @@ class Orthogonal(Initializer):
             raise ValueError(f"The tensor to initialize must be at least two-dimensional, got shape {sizes}.")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         drawn = random_normal([max(rows, columns), min(rows, columns)], dtype=dtype or self.dtype, seed=self.seed)
-        made = one("OrthogonalColumns", [drawn], {"gain": float(self.gain)})
-        return one("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": rows < columns, "middle": False})
+        made = add_op("OrthogonalColumns", [drawn], {"gain": float(self.gain)})
+        return add_op("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": rows < columns, "middle": False})
 
 
 class ConvolutionDeltaOrthogonal(Initializer):
@@ -317,8 +317,8 @@ class ConvolutionDeltaOrthogonal(Initializer):
         if sizes[-2] > sizes[-1]:
             raise ValueError(f"In_filters cannot be greater than out_filters: got {sizes[-2]} and {sizes[-1]}.")
         drawn = random_normal([sizes[-1], sizes[-1]], dtype=dtype or self.dtype, seed=self.seed)
-        made = one("OrthogonalColumns", [drawn], {"gain": math.sqrt(self.gain)})
-        return one("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": False, "middle": True})
+        made = add_op("OrthogonalColumns", [drawn], {"gain": math.sqrt(self.gain)})
+        return add_op("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": False, "middle": True})
 
 
 class Identity(Initializer):

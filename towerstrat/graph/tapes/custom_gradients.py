@@ -16,7 +16,7 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.python_gradients import register_rule, trace_rule
@@ -229,7 +229,7 @@ def _variables_read(graph: Graph, first: int) -> dict[Tensor, Variable | Tensor]
     return {h: h if v is None else v for h, v in found.items() if getattr(v, "trainable", True)}
 
 
-define(
+define_op(
     "CustomGradient",
     lambda inputs, attrs: [Signature(t.dtype, t.dims) for t in inputs[: attrs["results"]]],
     lower=lambda lowering, op: [lowering.value(t) for t in op.inputs[: op.attrs["results"]]],
@@ -319,7 +319,7 @@ def _later(inputs: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Tenso
     return tensors[: len(inputs)], tensors[len(inputs) :]
 
 
-define(
+define_op(
     "OptimizationBarrier",
     lambda inputs, attrs: [Signature(t.dtype, t.dims) for t in inputs],
     lambda *values: lax.optimization_barrier(values),

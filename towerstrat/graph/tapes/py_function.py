@@ -12,7 +12,7 @@ from towerstrat.graph.eager.context import EagerContext, Executed
 from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, as_dtype
 from towerstrat.graph.lowering.lowering import Lowering
@@ -91,7 +91,7 @@ def _execute(context: EagerContext, inputs: Sequence[Tensor], attrs: Mapping[str
     return _results(Executed(context, op_registry.lookup("EagerPyFunc"), inputs, attrs, []), inputs)
 
 
-define(
+define_op(
     "EagerPyFunc",
     lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
     host=_call,

@@ -15,9 +15,9 @@ from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, has_effect
-from towerstrat.graph.ir.op_registry import Signature, Unrolling, define
+from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import FAULT
+from towerstrat.graph.ir.state import ERROR_RECORD
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.python_gradients import differentiable_leaves
@@ -131,7 +131,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
     if sizes - {1, count}:
         raise ValueError(f"The first dimensions of elems differ: {sorted(sizes)}.")
 
-    cells = [c for c in lowering.cells_of(op) if c is FAULT]
+    cells = [c for c in lowering.cells_of(op) if c is ERROR_RECORD]
 
     def one(*args: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
         child = lowering.fork({**given, **dict(zip(rows, args, strict=True))})
@@ -177,4 +177,6 @@ def _unroll(unrolling: Unrolling, op: Operation) -> None:
         unrolling.tensors[output] = stacked
 
 
-define("VectorizedMap", _rule, lower=_lower, varying=_varying, unroll=_unroll, hidden=("bodies", "variables", "flows"))
+define_op(
+    "VectorizedMap", _rule, lower=_lower, varying=_varying, unroll=_unroll, hidden=("bodies", "variables", "flows")
+)

@@ -15,7 +15,7 @@ from jax import lax
 
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.lowering.input_checks import PADDING
 
 DENSE_BELOW = 16
@@ -45,7 +45,7 @@ def write_rows(
     )
 
 
-def unless(failed: jax.Array | None, indices: jax.Array) -> jax.Array:
+def drop_if(failed: jax.Array | None, indices: jax.Array) -> jax.Array:
     """Indices of rows to write; where ``failed`` all different ones past the end of every table. None: none has."""
     return indices if failed is None else jnp.where(failed, _left_over(indices), indices)
 
@@ -107,7 +107,7 @@ class CellRows:
         failed: jax.Array | None = None,
     ):  # fmt: skip
         self.table = table
-        self._indices = indices if indices is None else unless(failed, indices)
+        self._indices = indices if indices is None else drop_if(failed, indices)
         self._distinct = distinct
         self._failed = failed
 
@@ -155,7 +155,7 @@ class RowSum(NamedTuple):
     @classmethod
     def of(cls, table: jax.Array, values: jax.Array, indices: jax.Array, failed: jax.Array | None = None) -> RowSum:
         """The sum for a table: dense where the table is small beside the number of rows; of no row where ``failed``."""
-        indices = unless(failed, indices)
+        indices = drop_if(failed, indices)
         if table.shape[0] < DENSE_BELOW * indices.shape[0]:
             return cls(write_rows(jnp.zeros_like(table), indices, "add", values), None)
         return cls(*sum_repeated(values, indices))
@@ -173,7 +173,7 @@ def _deduplicate_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]
     return [Signature(values.dtype, values.dims), Signature(indices.dtype, indices.dims)]
 
 
-define(
+define_op(
     "DeduplicateRows",
     _deduplicate_rule,
     lambda values, indices: sum_repeated(jnp.asarray(values), jnp.asarray(indices)),

@@ -18,16 +18,16 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import at_first, vary
-from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define, scalar
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define_op, scalar
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array, bool_, resource
 from towerstrat.graph.lowering.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering.input_checks import COORDINATES, ROWS
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.variables.rows import Method, are_distinct, unless, write_rows
+from towerstrat.graph.variables.rows import Method, are_distinct, drop_if, write_rows
 
 
-def variable_handle(cell: Cell, name: str) -> Tensor:
+def variable_handle(cell: StateVariable, name: str) -> Tensor:
     """Adds a variable's handle to the current graph: a tensor of dtype ``resource`` that stands for the cell.
 
     Args:
@@ -36,7 +36,7 @@ def variable_handle(cell: Cell, name: str) -> Tensor:
     return get_default_graph().add("VarHandleOp", (), {"cell": cell}, f"{name}/").outputs[0]
 
 
-def _cell(tensor: Tensor) -> Cell:
+def _cell(tensor: Tensor) -> StateVariable:
     return tensor.op.attrs["cell"]
 
 
@@ -121,13 +121,13 @@ def _assign(lowering: Lowering, op: Operation) -> list[Array]:
     return [value]
 
 
-def _check_assigned(cell: Cell, old: Array, new: Array) -> None:
+def _check_assigned(cell: StateVariable, old: Array, new: Array) -> None:
     """Raises ValueError for a value that a variable cannot have: one of a declared shape takes all that fit it."""
     if shapes.known(cell.dims) or not shapes.TensorShape(cell.dims).is_compatible_with(np.shape(new)):
         _check_shape(cell, old, new)
 
 
-def _check_shape(cell: Cell, old: Array, new: Array) -> None:
+def _check_shape(cell: StateVariable, old: Array, new: Array) -> None:
     if np.shape(old) != np.shape(new):
         raise ValueError(f"Variable {cell.name} has shape {np.shape(old)}, the assigned value {np.shape(new)}.")
 
@@ -160,7 +160,7 @@ def _scattering(method: Method) -> Lower:
         cell = _cell(op.inputs[0])
         old = lowering.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
-        indices = unless(lowering.failed(), indices)
+        indices = drop_if(lowering.failed(), indices)
         shape = (*indices.shape, *old.shape[1:])
         updates = jnp.broadcast_to(jnp.asarray(updates, old.dtype), shape)
         value = write_rows(jnp.asarray(old), indices, method, updates, distinct=are_distinct(op.inputs[1]))
@@ -177,7 +177,7 @@ def _scattering_nd(method: str) -> Lower:
         old = lowering.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
         first, *rest = jnp.moveaxis(indices, -1, 0)
-        at = jnp.asarray(old).at[(unless(lowering.failed(), first), *rest)]
+        at = jnp.asarray(old).at[(drop_if(lowering.failed(), first), *rest)]
         written = getattr(at, method)(jnp.asarray(updates, old.dtype), mode="drop", wrap_negative_indices=False)
         return _rows_written(lowering, op, lax.stop_gradient(written))
 
@@ -227,38 +227,40 @@ def _assign_eagerly(context: Eager, inputs: Sequence[Any], attrs: Attrs) -> list
     return [value]
 
 
-define(
+define_op(
     "VarHandleOp",
     lambda inputs, attrs: [Signature(resource, ())],
     lower=lambda lowering, op: [op.attrs["cell"]],
     constant=True,
     hidden=("cell",),
 )
-define(
+define_op(
     "ReadVariableOp", _cell_rule, lower=_first_outside(_read), reads=True, backward=read_backward,
     execute=lambda context, inputs, attrs: [context.read(inputs[0])],
 )  # fmt: skip
-define(
+define_op(
     "VarIsInitializedOp", scalar(bool_), lower=_is_initialized, reads=True, differentiable=False,
     execute=lambda context, inputs, attrs: [context.is_initialized(inputs[0])],
 )  # fmt: skip
-define(
+define_op(
     "InitializedValue",
     _cell_rule,
     lower=lambda lowering, op: [lowering.state.get(_cell(op.inputs[0]), lowering.value(op.inputs[1]))],
     reads=True,
     differentiable=False,
 )
-define("ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward, check=ROWS)
-define(
+define_op(
+    "ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward, check=ROWS
+)
+define_op(
     "AssignVariableOp", _assign_rule, lower=_first_outside(_assign), writes=True, stateful=True, differentiable=False,
     immediate=True, execute=_assign_eagerly,
 )  # fmt: skip
-define(
+define_op(
     "AssignAddVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a + b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
-define(
+define_op(
     "AssignSubVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a - b)), reads=True, writes=True,
     stateful=True, differentiable=False,
 )  # fmt: skip
@@ -272,7 +274,7 @@ _ROW_WRITES: tuple[tuple[str, Method], ...] = (
     ("ResourceScatterMax", "max"),
 )
 for _type, _row_method in _ROW_WRITES:
-    define(
+    define_op(
         _type, _scatter_rule, lower=_first_outside(_scattering(_row_method)), reads=True, writes=True, stateful=True,
         differentiable=False, check=ROWS,
     )  # fmt: skip
@@ -281,11 +283,11 @@ for _type, _method in (
     ("ResourceScatterNdAdd", "add"),
     ("ResourceScatterNdSub", "subtract"),
 ):
-    define(
+    define_op(
         _type, _cell_rule, lower=_first_outside(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
         differentiable=False, check=COORDINATES,
     )  # fmt: skip
-define(
+define_op(
     "NoOp", lambda inputs, attrs: [], lower=lambda lowering, op: [], constant=True,
     execute=lambda context, inputs, attrs: [],
 )  # fmt: skip

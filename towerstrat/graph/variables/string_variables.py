@@ -12,8 +12,8 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
-from towerstrat.graph.ir.op_registry import Function, Rule, define, lookup
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Function, Rule, define_op, lookup
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import HostArray, string
 from towerstrat.graph.variables import state_ops  # noqa: F401  (registers the operations on other variables)
 
@@ -30,7 +30,7 @@ READS = ("ReadVariableOp", "ReadStringVariableOp")
 """The types of operations whose output is the value of a variable."""
 
 
-def type_for(cell: Cell, type: str) -> str:
+def type_for(cell: StateVariable, type: str) -> str:
     """The type of an operation on the variable of a cell: ``type``, or for strings that of the host.
 
     Raises:
@@ -47,7 +47,7 @@ def type_for(cell: Cell, type: str) -> str:
     return _ON_HOST[type]
 
 
-def _value(session: SessionLike, op: Operation, cell: Cell) -> HostArray:
+def _value(session: SessionLike, op: Operation, cell: StateVariable) -> HostArray:
     value = session.state.get(cell)
     if value is None:
         raise FailedPreconditionError(
@@ -109,7 +109,7 @@ def _scatter(session: SessionLike, op: Operation, values: Sequence[Any]) -> list
 def _define(type: str, host: Function, writes: bool = False, reads: bool = True) -> None:
     numeric = lookup(type)
     rule: Rule = numeric.rule
-    define(
+    define_op(
         _ON_HOST[type], rule, host=host, reads=reads, writes=writes, stateful=writes, differentiable=False,
         execute=numeric.execute,
     )  # fmt: skip

@@ -14,8 +14,8 @@ from towerstrat.errors import FailedPreconditionError, OutOfRangeError
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
 from towerstrat.graph.variables.string_variables import type_for
@@ -40,7 +40,7 @@ def _count_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(cell.dtype, ())]
 
 
-def _count(session: SessionLike, op: Operation, values: Sequence[Cell]) -> list[HostArray]:
+def _count(session: SessionLike, op: Operation, values: Sequence[StateVariable]) -> list[HostArray]:
     cell, limit = values[0], op.attrs["limit"]
     now = session.state.get(cell)
     if now is None:
@@ -52,7 +52,7 @@ def _count(session: SessionLike, op: Operation, values: Sequence[Cell]) -> list[
     return [count]
 
 
-define(
+define_op(
     "UninitializedNames",
     _names_rule,
     host=_names,
@@ -60,7 +60,7 @@ define(
     differentiable=False,
     hidden=("names",),
 )
-define("CountUpTo", _count_rule, host=_count, reads=True, writes=True, stateful=True, differentiable=False)
+define_op("CountUpTo", _count_rule, host=_count, reads=True, writes=True, stateful=True, differentiable=False)
 
 
 def global_variables(scope: str | None = None) -> list[Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 from towerstrat.graph.ir import op_registry, shapes
 from towerstrat.graph.ir.composite_values import Convertible
-from towerstrat.graph.ir.context_stacks import SURROUNDINGS, SessionLike, get_default_session
+from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS, SessionLike, get_default_session
 from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
@@ -23,7 +23,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.python_operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.ir.user_lines import unconverted
@@ -206,7 +206,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
       constraint: a function of the value that optimizers apply after an update.
       synchronization, aggregation: how strategies keep and combine copies of it.
       shape: static shape that all values must fit; default the initial value's.
-      axis, combine: of a tower-local variable, as of ``Cell``.
+      axis, combine: of a tower-local variable, as of ``StateVariable``.
       caching_device, import_scope: change nothing: reads are not cached, and there are no imported definitions.
 
     Raises:
@@ -294,7 +294,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
             if expected_shape is not None:
                 as_shape(expected_shape).assert_is_compatible_with(dims)
             dims = static_shapes.wider(dims, shape, base)
-            self._cell = Cell(base, initial.dtype, dims, axis, combine=combine)
+            self._cell = StateVariable(base, initial.dtype, dims, axis, combine=combine)
             self._initial_value = initial
             with graph.outside():
                 self._handle = variable_handle(self._cell, base)
@@ -317,7 +317,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
         return self._handle
 
     @property
-    def cell(self) -> Cell:
+    def cell(self) -> StateVariable:
         """The key of its value in a session's state."""
         return self._cell
 
@@ -459,7 +459,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
 
     def _change(self, type: str, inputs: Sequence[Tensor], name: str | None, read_value: bool = True) -> Any:
         """Adds an operation that writes the variable; a strategy's context may replace its inputs."""
-        around = SURROUNDINGS.current()
+        around = TRACE_CONTEXTS.current()
         if around is not None:
             inputs = around.written(self, type, inputs)
         return self._changed(get_default_graph().add(self._type(type), (self._handle, *inputs), None, name), read_value)

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 
 from towerstrat.graph.ir.device_names import parse, unparse
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.towers.cluster.task_processes import Task, tasks_of_environment
 
 
@@ -24,7 +24,7 @@ def local_names(num_gpus: int | None = None, tasks: Sequence[Task] | None = None
     """
     if num_gpus is not None and num_gpus < 0:
         raise ValueError(f"Expected a number of GPUs, got {num_gpus}.")
-    if tasks is None and PEERS.count > 1:
+    if tasks is None and PROCESSES.count > 1:
         tasks = tasks_of_environment()
     processes = [_task_name(task) for task in tasks] if tasks else [""]
     if num_gpus is not None:
@@ -45,7 +45,7 @@ def of_each_process(names: Sequence[str], tasks: Sequence[Task] | None = None) -
       ValueError: some names say it, and others do not.
     """
     said = ["task" in parse(name) for name in names]
-    if PEERS.count == 1 or (names and all(said)):
+    if PROCESSES.count == 1 or (names and all(said)):
         return list(names)
     if any(said):
         raise ValueError(
@@ -64,13 +64,14 @@ def devices_named(names: Sequence[str]) -> list[Any]:
     Raises:
       ValueError: there are fewer devices, and the message says how to get more; or the names are not of all processes.
     """
-    if PEERS.count == 1:
+    if PROCESSES.count == 1:
         return _numbered(names, jax.devices())
     task_of = {name: _task_of(name) for name in names}
     tasks = sorted(set(task_of.values()), key=lambda task: (task[0] not in ("chief", "master"), task))
-    if len(tasks) != PEERS.count:
+    if len(tasks) != PROCESSES.count:
         raise ValueError(
-            f"The strategy's devices are {list(names)}, of {len(tasks)} task(s), in a run of {PEERS.count} processes: "
+            f"The strategy's devices are {list(names)}, of {len(tasks)} task(s), in a run of {PROCESSES.count} "
+            f"processes: "
             "each needs a tower. Name a device of each task, or start as many processes as tasks."
         )
     devices = _devices_of_processes()

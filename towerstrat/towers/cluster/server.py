@@ -11,7 +11,7 @@ from towerstrat.errors import InvalidArgumentError, NotFoundError, UnknownError
 from towerstrat.graph.runtime.plans.server_state import SERVERS, ServerState
 from towerstrat.graph.runtime.sessions.session_config import check_config
 from towerstrat.hosts import shared_seeds
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs, messages
 from towerstrat.towers.cluster.cluster_spec import ClusterSpec
 from towerstrat.towers.cluster.task_processes import AIDES, require_processes, training_tasks
@@ -161,9 +161,9 @@ def _check_processes(definition: Any) -> bool:
     if definition.job_name in AIDES:
         return False
     spec = ClusterSpec(definition.cluster)
-    if not (PEERS.count > 1 and training_tasks(spec) == [("local", 0)]):
+    if not (PROCESSES.count > 1 and training_tasks(spec) == [("local", 0)]):
         require_processes("tf.train.Server", spec, definition.job_name, definition.task_index)
-    if PEERS.count == 1 or len(training_tasks(spec)) == 1:
+    if PROCESSES.count == 1 or len(training_tasks(spec)) == 1:
         return False
     shared_seeds.part()  # Processes that a strategy spans stay together.
     return True

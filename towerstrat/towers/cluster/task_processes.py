@@ -7,7 +7,7 @@ import os
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.towers.cluster.cluster_spec import ClusterSpec
 
 AIDES = ("ps", "evaluator")
@@ -32,13 +32,13 @@ def tasks_of_environment() -> list[Task]:
     except json.JSONDecodeError as error:
         raise ValueError(f"Expected JSON in TF_CONFIG, got {os.environ['TF_CONFIG']!r}: {error}") from None
     tasks = training_tasks(cluster)
-    return tasks if len(tasks) == PEERS.count else [("worker", index) for index in range(PEERS.count)]
+    return tasks if len(tasks) == PROCESSES.count else [("worker", index) for index in range(PROCESSES.count)]
 
 
 def own_task(spec: ClusterSpec) -> Task | None:
     """The task that this process is; None of an empty cluster."""
     tasks = training_tasks(spec)
-    return tasks[PEERS.index] if PEERS.index < len(tasks) else None
+    return tasks[PROCESSES.index] if PROCESSES.index < len(tasks) else None
 
 
 def require_processes(what: str, cluster_spec: Any, task_type: str | None = None, task_id: int | None = None) -> Any:
@@ -58,16 +58,17 @@ def require_processes(what: str, cluster_spec: Any, task_type: str | None = None
         return spec
     names = ", ".join(f"{job} {index}" for job, index in tasks)
     trains = "trains" if len(tasks) == 1 else "train"
-    if len(tasks) != PEERS.count:
+    if len(tasks) != PROCESSES.count:
         raise UnsupportedError(
             f"{what} of a cluster of {_count(len(tasks), 'task')} that {trains} ({names}), in a run of "
-            f"{_count(PEERS.count, 'process')}. {_instead(len(tasks))}"
+            f"{_count(PROCESSES.count, 'process')}. {_instead(len(tasks))}"
         )
     if task_type in AIDES or task_type is None or task_id is None:
         return spec
-    if PEERS.count > 1 and (task_type, task_id) in tasks and (task_type, task_id) != own_task(spec):
+    if PROCESSES.count > 1 and (task_type, task_id) in tasks and (task_type, task_id) != own_task(spec):
         raise UnsupportedError(
-            f"{what} of /job:{task_type}/task:{task_id} in process {PEERS.index} of {PEERS.count}: the processes are, "
+            f"{what} of /job:{task_type}/task:{task_id} in process {PROCESSES.index} of {PROCESSES.count}: the "
+            f"processes are, "
             f"in order, {names}. Start process {tasks.index((task_type, task_id))} "
             f"(`towerstrat run --host {tasks.index((task_type, task_id))} ...`) as this task."
         )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.towers.cluster.local_devices import local_names
 from towerstrat.towers.cluster.task_processes import require_processes, training_tasks
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.mirrored_strategy import MirroredStrategy
 from towerstrat.towers.engine.collective_all_reduce import CollectiveAllReduce
-from towerstrat.towers.engine.mirrored_engine import MirroredTowers
+from towerstrat.towers.engine.mirrored_engine import MirroredEngine
 
 
 class CollectiveAllReduceStrategy(MirroredStrategy):
@@ -23,7 +23,7 @@ class CollectiveAllReduceStrategy(MirroredStrategy):
     def __init__(self, num_gpus_per_worker: int = 0):
         self._num_gpus_per_worker = num_gpus_per_worker
         self._cluster_spec: Any = None
-        ops = CollectiveAllReduce(PEERS.count, num_gpus_per_worker)
+        ops = CollectiveAllReduce(PROCESSES.count, num_gpus_per_worker)
         super().__init__(local_names(num_gpus_per_worker), cross_tower_ops=ops)
 
     def configure(
@@ -42,7 +42,7 @@ class CollectiveAllReduceStrategy(MirroredStrategy):
         if task_type not in ("chief", "worker"):
             raise ValueError(f'Unrecognized task_type: {task_type!r}, valid task types are: "chief", "worker".')
         self._cluster_spec = spec = require_processes(type(self).__name__, cluster_spec, task_type, task_id)
-        engine = MirroredTowers.named(local_names(self._num_gpus_per_worker, training_tasks(spec)), CONTRIB)
+        engine = MirroredEngine.named(local_names(self._num_gpus_per_worker, training_tasks(spec)), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
 

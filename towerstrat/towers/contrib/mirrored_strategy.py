@@ -15,7 +15,7 @@ from towerstrat.towers.contrib.distribution_strategy import DistributionStrategy
 from towerstrat.towers.contrib.per_device_dataset import PerDeviceDataIterator
 from towerstrat.towers.engine.destinations import validate_destinations
 from towerstrat.towers.engine.distributed_values import DistributedValues
-from towerstrat.towers.engine.mirrored_engine import MirroredTowers
+from towerstrat.towers.engine.mirrored_engine import MirroredEngine
 from towerstrat.towers.engine.step_tracing import run_steps_eagerly
 
 
@@ -50,11 +50,11 @@ class MirroredStrategy(Chief, DistributionStrategy):
         self._auto_shard_dataset = auto_shard_dataset
         self._num_gpus = count
         self._are_named = devices is not None
-        engine = MirroredTowers.named(local_names(count) if devices is None else devices, CONTRIB)
+        engine = MirroredEngine.named(local_names(count) if devices is None else devices, CONTRIB)
         engine.cross_tower_ops = cross_tower_ops
         self._stand_on(engine)
 
-    engine: MirroredTowers
+    engine: MirroredEngine
 
     def read_var(self, tower_local_var: Any) -> Any:
         return super().read_var(tower_local_var)
@@ -79,7 +79,7 @@ class MirroredStrategy(Chief, DistributionStrategy):
         spec = require_processes(type(self).__name__, cluster_spec)
         if self._are_named:
             raise ValueError("`num_gpus` is required if `cluster_spec` is given.")
-        engine = MirroredTowers.named(local_names(self._num_gpus, training_tasks(spec)), CONTRIB)
+        engine = MirroredEngine.named(local_names(self._num_gpus, training_tasks(spec)), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
 

@@ -7,7 +7,7 @@ from typing import Any
 from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.distribution_strategy import DistributionStrategy
-from towerstrat.towers.engine.single_tower_engine import OneTower
+from towerstrat.towers.engine.single_tower_engine import SingleTowerEngine
 
 
 class OneDeviceStrategy(Chief, DistributionStrategy):
@@ -19,7 +19,7 @@ class OneDeviceStrategy(Chief, DistributionStrategy):
     """
 
     def __init__(self, device: str, prefetch_on_device: bool | None = None):
-        self._stand_on(OneTower(device, CONTRIB))
+        self._stand_on(SingleTowerEngine(device, CONTRIB))
 
     def read_var(self, tower_local_var: Any) -> Any:
         return super().read_var(tower_local_var)

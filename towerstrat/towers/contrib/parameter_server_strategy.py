@@ -9,7 +9,7 @@ from towerstrat.towers.cluster.task_processes import require_processes
 from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.distribution_strategy import DistributionStrategy
-from towerstrat.towers.engine.central_engine import CentralTowers
+from towerstrat.towers.engine.central_engine import CentralStorageEngine
 
 
 class ParameterServerStrategy(Chief, DistributionStrategy):
@@ -21,11 +21,11 @@ class ParameterServerStrategy(Chief, DistributionStrategy):
       num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
     """
 
-    engine: CentralTowers
+    engine: CentralStorageEngine
 
     def __init__(self, num_gpus_per_worker: int = 0):
         self._num_gpus_per_worker = num_gpus_per_worker
-        self._stand_on(CentralTowers.beside(local_names(num_gpus_per_worker), None, CONTRIB))
+        self._stand_on(CentralStorageEngine.beside(local_names(num_gpus_per_worker), None, CONTRIB))
 
     def read_var(self, var: Any) -> Any:
         return super().read_var(var)

@@ -10,21 +10,21 @@ import numpy as np
 from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.api.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
 from towerstrat.data.files.file_sharding import of_files
-from towerstrat.data.iterators.collective_reads import are_alike, next_of
+from towerstrat.data.iterators.collective_reads import are_alike, gather_next
 from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.data.iterators.session_iterators import Iterator, Session, iterator_resource, with_operation
 from towerstrat.data.pipeline.ordering import Shard
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.op_registry import Signature, define
-from towerstrat.graph.ir.uneven_shards import Uneven
-from towerstrat.hosts.process_index import PEERS
-from towerstrat.towers.engine.batch_splitting import Dealt, share_of
+from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.uneven_shards import UnevenShards
+from towerstrat.hosts.process_index import PROCESSES
+from towerstrat.towers.engine.batch_splitting import ElementPerReplica, share_of
 from towerstrat.towers.engine.distributed_values import per_device
 from towerstrat.towers.engine.local_batches import dealt
 
@@ -51,10 +51,10 @@ class PerDeviceDataset:
             source = dataset.node
             apart = not are_alike(source)
             if sharded and not apart:
-                shared = of_files(source, PEERS.count, PEERS.index)
-                source, apart = shared or Shard(source, PEERS.count, PEERS.index), True
+                shared = of_files(source, PROCESSES.count, PROCESSES.index)
+                source, apart = shared or Shard(source, PROCESSES.count, PROCESSES.index), True
             share = share_of(axis, apart)
-            whole = Dealt([source], share, apart=apart)
+            whole = ElementPerReplica([source], share, apart=apart)
             whole.whole = True
             own = None if apart else dealt(source, share, share.count, whole)
             self._dataset = Dataset._made(whole if own is None else own)
@@ -128,7 +128,7 @@ class PerDeviceDataIterator:
         found: Sequence[Tensor] = op.outputs
         if get_default_graph().executing_eagerly:
             found = [
-                PositionTensor(context(), t.host(), t.dtype, self._axis, t.dims[1:])  # type: ignore[attr-defined, index]
+                ShardedTensor(context(), t.host(), t.dtype, self._axis, t.dims[1:])  # type: ignore[attr-defined, index]
                 for t in found
             ]
         for tensor in found:
@@ -161,7 +161,7 @@ def _next_for_all(session: Session, op: Operation, values: Sequence[Any]) -> lis
     shapes = [[np.shape(part) for part in element] for element in taken]
     alike = all(other == shapes[0] for other in shapes)
     if not alike and op.attrs["uneven"]:
-        return [Uneven.of(parts) for parts in zip(*taken, strict=True)]
+        return [UnevenShards.of(parts) for parts in zip(*taken, strict=True)]
     if not alike:
         source.push_back(taken)
         raise InvalidArgumentError(
@@ -174,7 +174,7 @@ def _next_for_all(session: Session, op: Operation, values: Sequence[Any]) -> lis
 
 def _of_processes(source: IteratorResource, op: Operation, axis: Axis) -> list[Any]:
     try:
-        return next_of(source, axis, op.attrs["uneven"])
+        return gather_next(source, axis, op.attrs["uneven"])
     except StopIteration as end:
         said = f"End of sequence: {axis.size} towers need {axis.size} elements, fewer are left{end.value or ''}."
         raise OutOfRangeError(None, op, said) from None
@@ -186,7 +186,7 @@ def _rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
     return [Signature(t, d) for t, d in zip(attrs["types"], attrs["dims"], strict=True)]
 
 
-define(
+define_op(
     "DistributedIteratorGetNext",
     _rule,
     host=_next_for_all,

@@ -14,11 +14,11 @@ from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.distributed_values import DistributedValues, Mirrored, PerDevice
-from towerstrat.towers.engine.distributed_variables import Shared
+from towerstrat.towers.engine.distributed_variables import DistributedVariableMixin
 from towerstrat.towers.engine.engine import CrossTower, Engine
 
 
-class DistributedVariable(Shared, Variable, DistributedValues):
+class DistributedVariable(DistributedVariableMixin, Variable, DistributedValues):
     """A variable of a graph with a copy on each tower."""
 
 

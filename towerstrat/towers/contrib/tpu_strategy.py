@@ -16,7 +16,7 @@ from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.tpu_system import TPUClusterResolver
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.one_device_strategy import OneDeviceStrategy
-from towerstrat.towers.engine.spmd_engine import Towers
+from towerstrat.towers.engine.spmd_engine import SpmdEngine
 
 _INITIALIZE = "TPU_STRATEGY_INITIALIZE"
 
@@ -54,7 +54,7 @@ class TPUStrategy(OneDeviceStrategy):
         if device_assignment is not None:
             if num_cores is not None:
                 raise ValueError("Give num_cores or device_assignment, not both: each says how many towers there are.")
-            self._stand_on(Towers.on(device_assignment.devices(devices), CONTRIB))
+            self._stand_on(SpmdEngine.on(device_assignment.devices(devices), CONTRIB))
             return
         count = len(devices) if num_cores is None else _positive("num_cores", num_cores)
         if count > len(devices):
@@ -63,7 +63,7 @@ class TPUStrategy(OneDeviceStrategy):
                 f"{devices[0].platform} device(s). Run the program with `towerstrat run --towers {count}` for virtual "
                 "CPU devices, or ask for fewer."
             )
-        self._stand_on(Towers.on(devices[:count], CONTRIB))
+        self._stand_on(SpmdEngine.on(devices[:count], CONTRIB))
 
     def read_var(self, var: Any) -> Any:
         return super().read_var(var)

@@ -35,8 +35,8 @@ from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
 from towerstrat.towers.distribute.tpu_strategy import TPUExtended
 from towerstrat.towers.engine.distributed_values import DistributedValues
 from towerstrat.towers.engine.engine import Engine
-from towerstrat.towers.engine.single_tower_engine import OneTower
-from towerstrat.towers.engine.spmd_engine import Towers
+from towerstrat.towers.engine.single_tower_engine import SingleTowerEngine
+from towerstrat.towers.engine.spmd_engine import SpmdEngine
 
 
 class _Replicas(ReplicaSurface):
@@ -61,7 +61,7 @@ _REPLICAS = _Replicas()
 class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
     """The members of both; where a name has two meanings, the arguments tell them apart."""
 
-    engine: Towers | OneTower
+    engine: SpmdEngine | SingleTowerEngine
 
     def _stand_on(self, engine: Engine) -> None:
         super()._stand_on(engine)

@@ -11,7 +11,7 @@ from towerstrat.towers.cluster.task_processes import require_processes, training
 from towerstrat.towers.distribute.replica_api import REPLICAS
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
-from towerstrat.towers.engine.central_engine import CentralTowers
+from towerstrat.towers.engine.central_engine import CentralStorageEngine
 
 
 class ParameterServerExtended(StrategyExtendedV1):
@@ -37,7 +37,7 @@ class CentralStorageStrategy(Strategy):
 
     def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None):
         names = local_names() if compute_devices is None else list(compute_devices)
-        self._engine = CentralTowers.beside(names, parameter_device, REPLICAS)
+        self._engine = CentralStorageEngine.beside(names, parameter_device, REPLICAS)
         super().__init__(ParameterServerExtended(self))
 
 
@@ -50,7 +50,7 @@ class CentralStorageStrategyV1(StrategyV1):
 
     def __init__(self, compute_devices: Sequence[str] | None = None, parameter_device: str | None = None):
         names = local_names() if compute_devices is None else list(compute_devices)
-        self._engine = CentralTowers.beside(names, parameter_device, REPLICAS)
+        self._engine = CentralStorageEngine.beside(names, parameter_device, REPLICAS)
         super().__init__(ParameterServerExtended(self))
 
 
@@ -69,7 +69,7 @@ class ParameterServerStrategyV1(StrategyV1):
         resolver = self._cluster_resolver
         cluster = resolver.cluster_spec()
         spec = require_processes("ParameterServerStrategy", cluster, resolver.task_type, resolver.task_id)
-        self._engine = CentralTowers.beside(local_names(tasks=training_tasks(spec) or None), None, REPLICAS)
+        self._engine = CentralStorageEngine.beside(local_names(tasks=training_tasks(spec) or None), None, REPLICAS)
         super().__init__(ParameterServerExtended(self))
 
     @property

@@ -13,11 +13,11 @@ from towerstrat.data.elements.optional import Optional
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.iterators.python_iterators import IteratorBase, OwnedIterator, opened
 from towerstrat.data.iterators.session_iterators import Iterator
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.iteration import StagedIterable, Test
 from towerstrat.graph.autograph.loops import Variables
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite_values import Argument
 from towerstrat.graph.ir.graph import get_default_graph
@@ -94,7 +94,7 @@ class DistributedIterator(OwnedIterator):
         if self._layout is None:
             return super()._components(context, arrays)
         parts = zip(arrays, self.structure.dtypes, self.structure.dims, strict=True)
-        return [PositionTensor(context, a, t, self._layout.axis, d) for a, t, d in parts]
+        return [ShardedTensor(context, a, t, self._layout.axis, d) for a, t, d in parts]
 
     def _optional(self, has_value: Tensor, components: list[Tensor]) -> Optional:
         if self._layout is None:
@@ -121,7 +121,7 @@ class DistributedDataset(Argument, StagedIterable):
       layout: the replicas, None for a single one.
     """
 
-    def __init__(self, node: Node, layout: Layout | None):
+    def __init__(self, node: DatasetNode, layout: Layout | None):
         self._node = node
         self._layout = layout
 

@@ -10,14 +10,14 @@ from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.elements.options import AutoShardPolicy
 from towerstrat.data.files.file_sharding import of_files
 from towerstrat.data.iterators.collective_reads import ALIKE, are_surely_alike, require_alike
-from towerstrat.data.pipeline.nodes import INFINITE, Node
+from towerstrat.data.pipeline.nodes import INFINITE, DatasetNode
 from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.towers.distribute.distributed_dataset import DistributedDataset, Layout
-from towerstrat.towers.engine.batch_splitting import Dealt, Shares, share_of
+from towerstrat.towers.engine.batch_splitting import ElementPerReplica, Shares, share_of
 from towerstrat.towers.engine.local_batches import split_rows
 
 
@@ -198,14 +198,14 @@ def divided(
     return kind(split_rows(node, share_of(layout.axis)), layout)
 
 
-def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy, in_workers: bool) -> Node:
+def _of_process(node: DatasetNode, layout: Layout, policy: AutoShardPolicy, in_workers: bool) -> DatasetNode:
     """The batches of a pipeline that is this process' own, in parts of which its replicas get the next ones in turn.
 
     Raises:
       ValueError: files are to be divided, and the pipeline reads none.
     """
     if policy is AutoShardPolicy.FILE:
-        shared = of_files(node, PEERS.count, PEERS.index)
+        shared = of_files(node, PROCESSES.count, PROCESSES.index)
         if shared is None:
             raise ValueError(
                 "auto_shard_policy is FILE, and the dataset reads no files by TFRecordDataset, TextLineDataset or "
@@ -213,12 +213,12 @@ def _of_process(node: Node, layout: Layout, policy: AutoShardPolicy, in_workers:
             )
         node = shared
     parts = Shares(Prefetch(node, 1), layout.axis.size)
-    made = Dealt([parts], share_of(layout.axis, apart=True), apart=True)
+    made = ElementPerReplica([parts], share_of(layout.axis, apart=True), apart=True)
     _go_on(made, in_workers)
     return made
 
 
-def _go_on(node: Dealt, in_workers: bool) -> None:
+def _go_on(node: ElementPerReplica, in_workers: bool) -> None:
     """Has processes go on until the data of all has ended, where the original does: unless shapes are known, or data
     has no end. All processes come to it together.
     """
@@ -243,7 +243,7 @@ def dealt(
     """The dataset of an input function, an element of which goes to each replica; or each replica's own dataset.
 
     Args:
-      drops: as of ``Dealt``; where it is False, the batch dimension of elements is unknown.
+      drops: as of ``ElementPerReplica``; where it is False, the batch dimension of elements is unknown.
       apart: whether each process has an input pipeline of its own, where several have replicas. Where all have the same
         its elements go to all replicas in turn.
       in_workers: whether shapes count as unknown where there are several such pipelines, so that processes go on until
@@ -257,7 +257,7 @@ def dealt(
     if per_replica:
         datasets = [dataset_fn(InputContext(replicas, i, replicas)) for i in range(replicas)]
     elif apart:
-        datasets = [dataset_fn(InputContext(PEERS.count, PEERS.index, replicas))]
+        datasets = [dataset_fn(InputContext(PROCESSES.count, PROCESSES.index, replicas))]
     else:
         datasets = [dataset_fn(InputContext(1, 0, replicas))]
     for dataset in datasets:
@@ -268,9 +268,9 @@ def dealt(
     if apart and per_replica:  # Each process calls the function for all, so that seeds are those of one process.
         datasets = [datasets[i] for i in layout.axis.own]
     elif apart and are_surely_alike(datasets[0].node):
-        logs.info(ALIKE, PEERS.count)
+        logs.info(ALIKE, PROCESSES.count)
         apart = False
-    node = Dealt([dataset.node for dataset in datasets], share_of(layout.axis, apart), drops, apart)
+    node = ElementPerReplica([dataset.node for dataset in datasets], share_of(layout.axis, apart), drops, apart)
     if not drops:
         node.structure = node.structure.with_dims([dims and (None, *dims[1:]) for dims in node.structure.dims])
     if apart and in_workers is not None:

@@ -21,7 +21,7 @@ from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
 from towerstrat.towers.engine.distributed_values import PerDevice, value_container
 from towerstrat.towers.engine.eager_tower_values import of_one_array
-from towerstrat.towers.engine.mirrored_engine import MirroredTowers, Parts
+from towerstrat.towers.engine.mirrored_engine import MirroredEngine, Parts
 
 
 class MirroredStrategy(Strategy):
@@ -33,7 +33,7 @@ class MirroredStrategy(Strategy):
     """
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None):
-        self._engine = MirroredTowers.named(list(devices) if devices else local_names(), REPLICAS)
+        self._engine = MirroredEngine.named(list(devices) if devices else local_names(), REPLICAS)
         super().__init__(MirroredExtended(self, cross_device_ops))
 
 
@@ -46,14 +46,14 @@ class MirroredStrategyV1(StrategyV1):
     """
 
     def __init__(self, devices: Sequence[str] | None = None, cross_device_ops: Any = None):
-        self._engine = MirroredTowers.named(list(devices) if devices else local_names(), REPLICAS)
+        self._engine = MirroredEngine.named(list(devices) if devices else local_names(), REPLICAS)
         super().__init__(MirroredExtended(self, cross_device_ops))
 
 
 class MirroredExtended(StrategyExtendedV1):
     """``extended`` of a MirroredStrategy."""
 
-    _engine: MirroredTowers
+    _engine: MirroredEngine
 
     def __init__(self, container_strategy: Any, cross_device_ops: Any = None):
         super().__init__(container_strategy)

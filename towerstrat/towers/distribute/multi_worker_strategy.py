@@ -11,7 +11,7 @@ from towerstrat.towers.distribute.communication_options import CommunicationImpl
 from towerstrat.towers.distribute.mirrored_strategy import MirroredExtended
 from towerstrat.towers.distribute.replica_api import REPLICAS
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
-from towerstrat.towers.engine.mirrored_engine import MirroredTowers
+from towerstrat.towers.engine.mirrored_engine import MirroredEngine
 
 
 class CollectiveAllReduceExtended(MirroredExtended):
@@ -55,7 +55,7 @@ def _over_workers(strategy: Any, cluster_resolver: Any) -> Any:
         )
     name = "MultiWorkerMirroredStrategy"
     spec = require_processes(name, resolver.cluster_spec(), resolver.task_type, resolver.task_id)
-    strategy._engine = MirroredTowers.named(local_names(tasks=training_tasks(spec) or None), REPLICAS)
+    strategy._engine = MirroredEngine.named(local_names(tasks=training_tasks(spec) or None), REPLICAS)
     return resolver
 
 

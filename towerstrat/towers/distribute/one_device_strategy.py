@@ -5,7 +5,7 @@ from __future__ import annotations
 from towerstrat.towers.distribute.replica_api import REPLICAS
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
-from towerstrat.towers.engine.single_tower_engine import OneTower
+from towerstrat.towers.engine.single_tower_engine import SingleTowerEngine
 
 
 class OneDeviceStrategy(Strategy):
@@ -16,7 +16,7 @@ class OneDeviceStrategy(Strategy):
     """
 
     def __init__(self, device: str):
-        self._engine = OneTower(device, REPLICAS)
+        self._engine = SingleTowerEngine(device, REPLICAS)
         super().__init__(StrategyExtendedV1(self))
 
 
@@ -28,5 +28,5 @@ class OneDeviceStrategyV1(StrategyV1):
     """
 
     def __init__(self, device: str):
-        self._engine = OneTower(device, REPLICAS)
+        self._engine = SingleTowerEngine(device, REPLICAS)
         super().__init__(StrategyExtendedV1(self))

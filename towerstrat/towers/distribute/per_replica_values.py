@@ -9,22 +9,22 @@ import numpy as np
 
 from towerstrat.data.elements.structure import Structure
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, string
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.towers.engine import distributed_values as tower_values
 from towerstrat.towers.engine import tower_contexts
-from towerstrat.towers.engine.distributed_values import PerDevice, Selections
+from towerstrat.towers.engine.distributed_values import LazySelections, PerDevice
 from towerstrat.towers.engine.eager_tower_values import stacked
 
 
-class PerReplica(PerDevice, Specified):
+class PerReplica(PerDevice, HasTypeSpec):
     """A value that may differ between replicas. ``values`` are its parts, in the order of the replicas."""
 
     def __init__(self, index: Any):
@@ -81,7 +81,7 @@ class PerReplica(PerDevice, Specified):
         return f"PerReplica:{{\n{parts}\n}}"
 
     def _shown(self) -> Iterator[Any]:
-        if self.local is None or isinstance(self.local, PositionTensor):
+        if self.local is None or isinstance(self.local, ShardedTensor):
             yield from self.values
         else:
             yield from (self.local for _ in self._index)
@@ -155,7 +155,7 @@ class PerReplicaSpec(TypeSpec):
 
 def per_replica(local: Any, devices: Sequence[str], axis: Axis) -> PerReplica:
     """The per-replica value over a value of replica context."""
-    return PerReplica(Selections(local, devices, axis))
+    return PerReplica(LazySelections(local, devices, axis))
 
 
 class Mirrored(tower_values.Mirrored):
@@ -193,7 +193,7 @@ def of_replicas(value: Any, devices: Sequence[str], axis: Axis) -> Any:
     Raises:
       IndexError: it has fewer parts.
     """
-    if not isinstance(value, PerReplica) or not isinstance(value.local, PositionTensor) or value.local.axis is axis:
+    if not isinstance(value, PerReplica) or not isinstance(value.local, ShardedTensor) or value.local.axis is axis:
         return value
     parts = value.values
     if len(parts) < axis.size:

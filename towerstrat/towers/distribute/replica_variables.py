@@ -33,13 +33,13 @@ from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.distribute.replica_context import strategy_of, strategy_shown
 from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.distributed_values import Mirrored, PerDevice
-from towerstrat.towers.engine.distributed_variables import Shared
+from towerstrat.towers.engine.distributed_variables import DistributedVariableMixin
 from towerstrat.towers.engine.engine import CrossTower, Engine
 
 _SUMMED = (VariableAggregation.SUM, VariableAggregation.MEAN)
 
 
-class ReplicaVariable(Shared):
+class ReplicaVariable(DistributedVariableMixin):
     """A variable of a strategy: a mixin in front of a class of variables.
 
     Args:
@@ -485,7 +485,7 @@ def written_in_turn(
     Raises:
       ValueError: each replica assigns a value of its own.
     """
-    if isinstance(variable, Shared):
+    if isinstance(variable, DistributedVariableMixin):
         return inputs
     if _METHODS.get(type) in ("assign_add", "assign_sub"):
         with get_default_graph().under(None):

@@ -36,7 +36,7 @@ from towerstrat.towers.distribute.replica_context import Scope, require_cross_re
 from towerstrat.towers.distribute.step_functions import DatasetIterator, run_steps
 from towerstrat.towers.distribute.strategy_extended import StrategyExtended, StrategyExtendedV1
 from towerstrat.towers.engine import tower_contexts
-from towerstrat.towers.engine.batch_splitting import Dealt
+from towerstrat.towers.engine.batch_splitting import ElementPerReplica
 from towerstrat.towers.engine.distributed_values import DistributedValues
 from towerstrat.towers.engine.strategy_scope import strategy_scope
 
@@ -301,7 +301,7 @@ class _Base:
                 f"Input replication mode not supported: {replication_mode}: expected InputReplicationMode.PER_WORKER."
             )
         found = dealt(input_fn, self._layout(), DistributedDatasetV1, self.num_replicas_in_sync)
-        if isinstance(found._node, Dealt):
+        if isinstance(found._node, ElementPerReplica):
             found._node.whole = True
         return self._initializable(found)
 

@@ -21,7 +21,7 @@ from towerstrat.towers.distribute.replica_variables import ReplicaVariable
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
 from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
 from towerstrat.towers.engine.distributed_values import DistributedValues, Mirrored
-from towerstrat.towers.engine.spmd_engine import Towers
+from towerstrat.towers.engine.spmd_engine import SpmdEngine
 
 
 class TPUExtended(StrategyExtendedV1):
@@ -131,7 +131,7 @@ class TPUStrategy(_OnTPUs, Strategy):
                 "divide tensors with strategy.experimental_split_to_logical_devices."
             )
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._engine = Towers.on(_devices(self._resolver, experimental_device_assignment), REPLICAS)
+        self._engine = SpmdEngine.on(_devices(self._resolver, experimental_device_assignment), REPLICAS)
         super().__init__(TPUExtended(self))
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
@@ -186,7 +186,7 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
         self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None, device_assignment: Any = None
     ):
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._engine = Towers.on(_devices(self._resolver, device_assignment), REPLICAS)
+        self._engine = SpmdEngine.on(_devices(self._resolver, device_assignment), REPLICAS)
         extended = TPUExtended(self, steps_per_run)
         super().__init__(extended)
         self._steps_per_run = extended.steps_per_run

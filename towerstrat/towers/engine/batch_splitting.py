@@ -1,4 +1,4 @@
-"""Pipelines whose elements have a part for every replica: arrays ``[replicas, ...]``, or ``Uneven`` ones."""
+"""Pipelines whose elements have a part for every replica: arrays ``[replicas, ...]``, or ``UnevenShards`` ones."""
 
 from __future__ import annotations
 
@@ -9,19 +9,27 @@ import numpy as np
 
 from towerstrat.data.elements.structure import RaggedParts
 from towerstrat.data.elements.types import Array, Element
-from towerstrat.data.pipeline.nodes import INFINITE, UNKNOWN, Node, Opening, Pull, smallest, write_next
-from towerstrat.data.pipeline.process_shards import Share
+from towerstrat.data.pipeline.nodes import (
+    INFINITE,
+    UNKNOWN,
+    DatasetNode,
+    ElementIterator,
+    IteratorContext,
+    smallest,
+    write_next,
+)
+from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.uneven_shards import Uneven, of_parts
+from towerstrat.graph.ir.uneven_shards import UnevenShards, of_parts
 
 
-def share_of(axis: Axis, apart: bool = False) -> Share:
+def share_of(axis: Axis, apart: bool = False) -> LocalIndices:
     """This process' share of elements with a part for each position of an axis; where processes are apart its own."""
-    return Share(len(axis.own)) if apart else Share(axis.size, axis.own)
+    return LocalIndices(len(axis.own)) if apart else LocalIndices(axis.size, axis.own)
 
 
-class Split(Node):
+class BatchSplit(DatasetNode):
     """Each batch divided among the replicas: the first gets the first rows, and the last may get fewer, or none.
 
     Every component is divided by its own size.
@@ -38,10 +46,10 @@ class Split(Node):
 
     sure = True
 
-    def __init__(self, child: Node, share: Share):
+    def __init__(self, child: DatasetNode, share: LocalIndices):
         self.child = child
         self.children = (child,)
-        self.share: Share = share
+        self.share: LocalIndices = share
         self.replicas = replicas = share.count
         if child.structure.composite:
             raise UnsupportedError(
@@ -56,7 +64,7 @@ class Split(Node):
                 )
         self.structure = child.structure.with_dims([_share(d, replicas) for d in child.structure.dims])
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Splits(self.child.open(opening), self.share)
 
     def cardinality(self) -> int:
@@ -70,10 +78,10 @@ def _share(dims: Any, replicas: int) -> Any:
     return (batch // replicas if batch is not None and batch % replicas == 0 else None, *dims[1:])
 
 
-class _Splits(Pull):
+class _Splits(ElementIterator):
     changing = {"source": "source"}
 
-    def __init__(self, source: Iterator[Element], share: Share):
+    def __init__(self, source: Iterator[Element], share: LocalIndices):
         self.source = source
         self.share = share
 
@@ -88,7 +96,7 @@ class _Splits(Pull):
         return None if element is None else self._split(element)
 
     def next_many(self, out: Sequence[Array]) -> int:
-        if not isinstance(self.source, Pull) or not self.share.whole:
+        if not isinstance(self.source, ElementIterator) or not self.share.whole:
             return 0
         return self.source.next_many([b.reshape(len(b), b.shape[1] * b.shape[2], *b.shape[3:]) for b in out])
 
@@ -110,14 +118,14 @@ def divided(batch: Array, replicas: int) -> Any:
         return batch.reshape(replicas, share, *batch.shape[1:])
     parts = [batch[i * share : (i + 1) * share] for i in range(replicas)]
     if batch.dtype.hasobject:
-        return Uneven.of(parts)
+        return UnevenShards.of(parts)
     padded = np.zeros((replicas, share, *batch.shape[1:]), batch.dtype)
     padded.reshape(-1, *batch.shape[1:])[: len(batch)] = batch
-    return Uneven(padded, [p.shape for p in parts])
+    return UnevenShards(padded, [p.shape for p in parts])
 
 
-class Shares(Node):
-    """The parts of each batch, one after the other, as ``Split`` divides it: batches for one replica each.
+class Shares(DatasetNode):
+    """The parts of each batch, one after the other, as ``BatchSplit`` divides it: batches for one replica each.
 
     Args:
       child: batches of all replicas together.
@@ -128,12 +136,12 @@ class Shares(Node):
 
     sure = True
 
-    def __init__(self, child: Node, replicas: int):
+    def __init__(self, child: DatasetNode, replicas: int):
         self.children = (child,)
         self.replicas = replicas
-        self.structure = Split(child, Share(replicas)).structure
+        self.structure = BatchSplit(child, LocalIndices(replicas)).structure
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Shares(self.children[0].open(opening), self.replicas)
 
     def cardinality(self) -> int:
@@ -141,7 +149,7 @@ class Shares(Node):
         return count * self.replicas if count >= 0 else count
 
 
-class _Shares(Pull):
+class _Shares(ElementIterator):
     changing = {"source": "source", "left": "left"}
 
     def __init__(self, source: Iterator[Element], replicas: int):
@@ -158,7 +166,7 @@ class _Shares(Pull):
         return self.left.pop()
 
 
-class Dealt(Node):
+class ElementPerReplica(DatasetNode):
     """An element for each replica. Where no more are left for some of them, these get batches of nothing.
 
     Args:
@@ -175,9 +183,9 @@ class Dealt(Node):
 
     sure = True
 
-    def __init__(self, children: Sequence[Node], share: Share, drops: bool = True, apart: bool = False):
+    def __init__(self, children: Sequence[DatasetNode], share: LocalIndices, drops: bool = True, apart: bool = False):
         self.children = tuple(children)
-        self.share: Share = share
+        self.share: LocalIndices = share
         self.apart = apart
         self.replicas = replicas = share.count
         self.structure = children[0].structure
@@ -196,7 +204,7 @@ class Dealt(Node):
         self.whole = drops and self.fixed
         """Whether no replica may go without a batch."""
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Deals([child.open(opening) for child in self.children], self.share, self.whole)
 
     def alike(self) -> int:
@@ -218,10 +226,10 @@ class Dealt(Node):
         return min(finite) if self.whole else max(finite)
 
 
-class _Deals(Pull):
+class _Deals(ElementIterator):
     changing = {"sources": "sources", "taken": "taken"}
 
-    def __init__(self, sources: Sequence[Iterator[Element]], share: Share, whole: bool):
+    def __init__(self, sources: Sequence[Iterator[Element]], share: LocalIndices, whole: bool):
         self.sources: list[Iterator[Element] | None] = list(sources)
         self.share = share
         self.whole = whole

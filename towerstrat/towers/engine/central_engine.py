@@ -10,31 +10,31 @@ from towerstrat.graph.ir.device_names import canonical, parse
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.towers.cluster.local_devices import devices_named, of_each_process
 from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.distributed_values import DistributedValues, Mirrored, map_parts, value_container
-from towerstrat.towers.engine.mirrored_engine import MirroredTowers
-from towerstrat.towers.engine.strategy_api import Surface
+from towerstrat.towers.engine.mirrored_engine import MirroredEngine
+from towerstrat.towers.engine.strategy_api import StrategyApi
 
 
-class CentralTowers(MirroredTowers):
-    """``MirroredTowers`` that share variables without copies.
+class CentralStorageEngine(MirroredEngine):
+    """``MirroredEngine`` that share variables without copies.
 
     What several towers assign to a variable is aggregated first; updates are synchronous.
 
     Args:
-      axis, surface, devices: as of ``MirroredTowers``.
+      axis, surface, devices: as of ``MirroredEngine``.
       parameter_device: the name of the device that variables are on.
     """
 
-    def __init__(self, axis: Axis, surface: Surface, devices: Sequence[str], parameter_device: str):
+    def __init__(self, axis: Axis, surface: StrategyApi, devices: Sequence[str], parameter_device: str):
         super().__init__(axis, surface, devices)
         self._parameter_device = parameter_device
 
     @classmethod
-    def beside(cls, names: Sequence[str], parameter_device: str | None, surface: Surface) -> CentralTowers:
+    def beside(cls, names: Sequence[str], parameter_device: str | None, surface: StrategyApi) -> CentralStorageEngine:
         """Towers on devices that a program names, and variables on another; None: a lone GPU, or else the CPU.
 
         Raises:
@@ -43,11 +43,11 @@ class CentralTowers(MirroredTowers):
         if not names:
             raise ValueError("Must specify at least one device: the list of devices is empty.")
         if parameter_device is None:
-            alone = PEERS.count == 1 and len(names) == 1 and parse(names[0]).get("device", "").startswith("GPU")
+            alone = PROCESSES.count == 1 and len(names) == 1 and parse(names[0]).get("device", "").startswith("GPU")
             parameter_device = names[0] if alone else "/device:CPU:0"
         names = of_each_process(names)
         # The original's workers did not wait for one another.
-        level = logs.WARN if PEERS.count > 1 else logs.INFO
+        level = logs.WARN if PROCESSES.count > 1 else logs.INFO
         said = "Towers on %s share variables on %s, each kept once; updates are synchronous."
         logs.log_first_n(level, said, 1, list(names), parameter_device)
         return cls(Axis(surface.word, devices_named(names)), surface, names, parameter_device)

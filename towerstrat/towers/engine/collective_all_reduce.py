@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.cross_tower_ops import (
@@ -81,9 +81,9 @@ class MultiWorkerAllReduce(AllReduceCrossTowerOps):
 
 def _require_workers(what: str, count: int) -> None:
     """Raises UnsupportedError where workers are not the processes of this run; one is any number of them."""
-    if count not in (1, PEERS.count):
+    if count not in (1, PROCESSES.count):
         raise UnsupportedError(
-            f"{what} of {count} workers in a run of {PEERS.count} process(es), one for each worker: start {count} "
+            f"{what} of {count} workers in a run of {PROCESSES.count} process(es), one for each worker: start {count} "
             f"(`towerstrat launch -n {count} SCRIPT`), or name one worker, whose towers it reduces over."
         )
 

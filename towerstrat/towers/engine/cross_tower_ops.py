@@ -15,7 +15,13 @@ from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.platform import logs
 from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.destinations import devices_match, get_devices_from, validate_destinations
-from towerstrat.towers.engine.distributed_values import DistributedValues, MapOutput, Mirrored, PerDevice, Selections
+from towerstrat.towers.engine.distributed_values import (
+    DistributedValues,
+    LazySelections,
+    MapOutput,
+    Mirrored,
+    PerDevice,
+)
 from towerstrat.towers.engine.distributed_variables import HOW
 from towerstrat.towers.engine.tower_reductions import packable, reduced, reduced_together, size_in_bytes
 
@@ -180,7 +186,7 @@ def _simple_reduce(aggregation: VariableAggregation, value: Any, accumulation_fn
         raise ValueError(
             f"`aggregation` must be VariableAggregation.SUM or VariableAggregation.MEAN, got {aggregation}."
         )
-    if inspect.unwrap(accumulation_fn) is add_n and isinstance(value._index, Selections):
+    if inspect.unwrap(accumulation_fn) is add_n and isinstance(value._index, LazySelections):
         return reduced(HOW[aggregation], value.local, value._index.axis, _own_gradients())
     parts, count = _parts(value)
     total = aggregate(parts, accumulation_fn)
@@ -234,7 +240,7 @@ def contains_indexed_slices(value: Any) -> bool:
 
 def _tensors(values: Sequence[Any]) -> bool:
     """Whether values are those of towers, and have no rows of a table."""
-    return all(isinstance(v._index, Selections) and not contains_indexed_slices(v) for v in values)
+    return all(isinstance(v._index, LazySelections) and not contains_indexed_slices(v) for v in values)
 
 
 def _all_match(pairs: Sequence[Any]) -> bool:

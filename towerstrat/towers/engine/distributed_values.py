@@ -34,7 +34,7 @@ def _positions(devices: tuple[str, ...]) -> Mapping[str, int]:
     return {canonical(device): position for position, device in enumerate(devices)}
 
 
-class Selections(Mapping[str, Any]):
+class LazySelections(Mapping[str, Any]):
     """Device -> the value of the tower there, selected from the tensor of a trace that runs on all towers.
 
     The operation that selects a part is added to the graph when the part is first asked for, once for each block.
@@ -85,7 +85,7 @@ class DistributedValues:
     """
 
     def __init__(self, index: Mapping[str, Any]):
-        if isinstance(index, Selections):
+        if isinstance(index, LazySelections):
             self._index: Mapping[str, Any] = index
         else:
             self._index = {canonical(device): value for device, value in index.items()}
@@ -93,7 +93,7 @@ class DistributedValues:
     @property
     def local(self) -> Any:
         """The value in tower context; None where it was made of separate parts."""
-        return self._index.local if isinstance(self._index, Selections) else None
+        return self._index.local if isinstance(self._index, LazySelections) else None
 
     def get(self, device: str | None = None) -> Any:
         """The part on a device; by default the current tower's.
@@ -183,7 +183,7 @@ class PerDevice(Argument, Convertible, Fetchable, DistributedValues):
             local = IndexedSlices(tensors[0], tensors[1], tensors[2] if len(tensors) > 2 else local.dense_shape)
         elif not isinstance(local, Operation):
             (local,) = tensors
-        return type(self)(Selections(local, list(index), index.axis))
+        return type(self)(LazySelections(local, list(index), index.axis))
 
     def _argument_key(self) -> Any:
         return self._argument_axis(), _dense(self.local) if isinstance(self.local, IndexedSlices) else False
@@ -204,7 +204,7 @@ def _varying(tensor: Tensor, axis: Axis) -> Tensor:
     if tensor.varies:
         return tensor
     if tensor.dtype is not string:
-        return all_reduce.spread(tensor, axis)
+        return all_reduce.pcast_varying(tensor, axis)
     with get_default_graph().under(axis):
         own = identity(tensor)
     own.varies = True
@@ -244,7 +244,7 @@ class Mirrored(Operators, Convertible, Fetchable, DistributedValues):
         return [self.primary], lambda values: values[0]
 
 
-class _Everywhere(Selections):
+class _Everywhere(LazySelections):
     """Device -> the one value that all devices share."""
 
     def __getitem__(self, device: str) -> Any:
@@ -255,7 +255,7 @@ class _Everywhere(Selections):
 
 def per_device(local: Any, devices: Sequence[str], axis: Axis) -> PerDevice:
     """The per-device value over a value of tower context."""
-    return PerDevice(Selections(local, devices, axis))
+    return PerDevice(LazySelections(local, devices, axis))
 
 
 def mirrored(value: Any, devices: Sequence[str], axis: Axis) -> Mirrored:

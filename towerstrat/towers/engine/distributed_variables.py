@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary, ref
 
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import shown
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.graph import Graph, get_default_graph
@@ -177,7 +177,7 @@ class _Components(Mapping[str, Component]):
         return len(self._devices)
 
 
-class Shared(_InFrontOfVariable):
+class DistributedVariableMixin(_InFrontOfVariable):
     """A variable with a copy on each tower: a mixin in front of a class of variables.
 
     Args:
@@ -229,11 +229,11 @@ class Shared(_InFrontOfVariable):
     def _component_value(self, position: int) -> Tensor:
         raise NotImplementedError
 
-    def _whole(self, axis: Axis) -> PositionTensor:
+    def _whole(self, axis: Axis) -> ShardedTensor:
         """All copies, eagerly."""
         eager: Any = get_default_graph().home
         stored = self._cell.stacked(eager.session.state.lend(self._cell))
-        return PositionTensor(eager, stored, self.dtype, axis, self._cell.dims)
+        return ShardedTensor(eager, stored, self.dtype, axis, self._cell.dims)
 
     def _component_element(self, position: int) -> Tensor:
         return self._component_value(position)

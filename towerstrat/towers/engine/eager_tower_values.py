@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.eager.context import context
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.ops.array.arrays import concat, identity
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.indexing.segments import add_n
@@ -43,8 +43,8 @@ def stacked(parts: Sequence[Any], axis: Axis, dims: Any = None) -> Tensor:
         if len({len(s) for s in shapes}) > 1:
             raise ValueError(f"Expected values of one rank from all {axis.name}s, got shapes {shapes}.")
         dims = tuple([sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*shapes, strict=True)])
-    array: Any = np.stack(arrays) if all(s == shapes[0] for s in shapes) else Uneven.of(arrays)
-    return PositionTensor(context(), array, dtype, axis, dims)
+    array: Any = np.stack(arrays) if all(s == shapes[0] for s in shapes) else UnevenShards.of(arrays)
+    return ShardedTensor(context(), array, dtype, axis, dims)
 
 
 def combined(how: str, parts: Sequence[Any]) -> Any:
@@ -70,6 +70,6 @@ def of_one_array(parts: Sequence[Any]) -> bool:
     return isinstance(first, EagerTensor) and all(isinstance(p, EagerTensor) and p.array is first.array for p in parts)
 
 
-def joined(tensor: PositionTensor, dim: int) -> Tensor:
+def joined(tensor: ShardedTensor, dim: int) -> Tensor:
     """The values of all positions, concatenated along a dimension."""
     return concat([tensor.part(position) for position in range(tensor.axis.size)], dim)

@@ -13,20 +13,20 @@ from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.pipeline import mapping
 from towerstrat.data.pipeline.batching import Batch
-from towerstrat.data.pipeline.deferred_maps import Column, Columns, Recipe, stacked, without_maps
+from towerstrat.data.pipeline.deferred_maps import Column, Columns, DeferredFunction, stacked, without_maps
 from towerstrat.data.pipeline.element_functions import Function
-from towerstrat.data.pipeline.iterator_state import Stateful
+from towerstrat.data.pipeline.iterator_state import Resumable
 from towerstrat.data.pipeline.mapping import Map
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull, known, tensors_among
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext, known, tensors_among
 from towerstrat.data.pipeline.ordering import WithOptions
 from towerstrat.data.pipeline.prefetch import Prefetch
-from towerstrat.data.pipeline.process_shards import Share
-from towerstrat.data.pipeline.row_functions import works_on_rows
-from towerstrat.data.pipeline.table_rows import Rows
+from towerstrat.data.pipeline.process_shards import LocalIndices
+from towerstrat.data.pipeline.row_functions import is_rowwise
+from towerstrat.data.pipeline.table_rows import TablePass
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.types import string
-from towerstrat.graph.ir.uneven_shards import Uneven
-from towerstrat.towers.engine.batch_splitting import Split
+from towerstrat.graph.ir.uneven_shards import UnevenShards
+from towerstrat.towers.engine.batch_splitting import BatchSplit
 
 _AHEAD, _AHEAD_BYTES = 8, 1 << 22
 """Batches, and their bytes, that are made ahead at most."""
@@ -42,25 +42,25 @@ class _Plan(NamedTuple):
       structure: of what these give.
     """
 
-    child: Node
-    recipe: Recipe
+    child: DatasetNode
+    recipe: DeferredFunction
     batch: Batch
     after: Sequence[Function]
     structure: Structure
 
 
-def split_rows(node: Node, share: Share) -> Node:
+def split_rows(node: DatasetNode, share: LocalIndices) -> DatasetNode:
     """Each batch of a pipeline divided among positions, of which this process makes its own.
 
     Maps below the batch that can wait are called for the process' own rows, and so are those above it that work on each
     row by itself. The rest is taken as a whole, so that orders, draws and places are those of one process.
     """
-    whole = Split(Prefetch(node, 1), share)
+    whole = BatchSplit(Prefetch(node, 1), share)
     plan = None if share.whole else _planned(node)
-    return whole if plan is None else _ahead(OwnRows(plan, plan.batch, whole.structure, share), whole)
+    return whole if plan is None else _ahead(LocalRows(plan, plan.batch, whole.structure, share), whole)
 
 
-def dealt(node: Node, share: Share, times: int, whole: Node) -> Node | None:
+def dealt(node: DatasetNode, share: LocalIndices, times: int, whole: DatasetNode) -> DatasetNode | None:
     """The batches of a pipeline dealt to positions in turn, of which this process makes its own; those of a step are
     the rows of one large batch. None where no maps can wait, or the last batch may be smaller.
 
@@ -72,10 +72,10 @@ def dealt(node: Node, share: Share, times: int, whole: Node) -> Node | None:
     if plan is None or not plan.batch.drop_remainder or not isinstance(plan.batch.size, int):
         return None
     large = Batch(plan.batch.children[0], plan.batch.size * times, True)
-    return _ahead(OwnRows(plan, large, whole.structure, share), whole)
+    return _ahead(LocalRows(plan, large, whole.structure, share), whole)
 
 
-def _planned(node: Node) -> _Plan | None:
+def _planned(node: DatasetNode) -> _Plan | None:
     """What waits; None where nothing does, or rows are not arrays of known shapes.
 
     Texts are on no device: each process has those of all positions.
@@ -85,7 +85,7 @@ def _planned(node: Node) -> _Plan | None:
         return None
     after: list[Function] = []
     batch = _behind(node)
-    while type(batch) is Map and batch.function.of_one_element() and works_on_rows(batch.function):
+    while type(batch) is Map and batch.function.of_one_element() and is_rowwise(batch.function):
         after.insert(0, batch.function)
         batch = _behind(batch.child)
     if type(batch) is not Batch or batch.children[0].structure.composite:
@@ -96,14 +96,14 @@ def _planned(node: Node) -> _Plan | None:
     return _Plan(child, recipe, batch, after, found) if recipe.functions or after else None
 
 
-def _behind(node: Node) -> Node:
+def _behind(node: DatasetNode) -> DatasetNode:
     """A node without those around it that change no element."""
     while isinstance(node, Prefetch | WithOptions):
         node = node.children[0]
     return node
 
 
-def _ahead(node: OwnRows, whole: Node) -> Node:
+def _ahead(node: LocalRows, whole: DatasetNode) -> DatasetNode:
     """Own rows, made ahead of their use.
 
     Where a process may fail to make its own, processes tell each other once how many batches they have made.
@@ -117,7 +117,7 @@ def _ahead(node: OwnRows, whole: Node) -> Node:
     return made
 
 
-class OwnRows(Node):
+class LocalRows(DatasetNode):
     """The parts of batches for a process' own positions, each made of elements that all processes take.
 
     Args:
@@ -129,14 +129,14 @@ class OwnRows(Node):
 
     kind = "OwnRows"
 
-    def __init__(self, plan: _Plan, batch: Batch, structure: Structure, share: Share):
+    def __init__(self, plan: _Plan, batch: Batch, structure: Structure, share: LocalIndices):
         self.children = (plan.child,)
         self.recipe = plan.recipe
         self.mapped = batch.children[0]
         self.after = list(plan.after)
         self.size = batch.size
         self.drop_remainder = batch.drop_remainder
-        self.share: Share = share
+        self.share: LocalIndices = share
         self.alone = any(f.may_fail() for f in self.recipe.functions) or any(f.may_fail(True) for f in self.after)
         self.partial = True
         self.replicas = share.count
@@ -153,7 +153,7 @@ class OwnRows(Node):
         """The shape of one row."""
         return tuple([size or 0 for size in self.dims[component] or ()])
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         mapped = self.mapped.rows(opening)
         if mapped is not None:
             return _OwnRowsPull(self, _TableRows(mapped), None, opening)
@@ -163,7 +163,7 @@ class OwnRows(Node):
         return _OwnRowsPull(self, source, make, opening)
 
 
-class _Elements(Stateful):
+class _Elements(Resumable):
     """Elements that come in blocks, or one by one, so many at a time."""
 
     changing = {"source": "source"}
@@ -173,19 +173,19 @@ class _Elements(Stateful):
 
     def take(self, count: int) -> tuple[int, Callable[[Array], Columns]]:
         """How many of the next ``count`` elements there are, and what gives those of some numbers, one at least."""
-        columns = self.source.next_columns(count) if isinstance(self.source, Pull) else None
+        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
         if columns is not None:
             return count, lambda own: [column[own] for column in columns]
         taken = list(islice(self.source, count))
         return len(taken), lambda own: [list(c) for c in zip(*(taken[i] for i in own.tolist()), strict=True)]
 
 
-class _TableRows(Stateful):
+class _TableRows(Resumable):
     """The same of a pass over a table."""
 
     changing = {"order": "order"}
 
-    def __init__(self, rows: Rows):
+    def __init__(self, rows: TablePass):
         self.rows = rows
         self.order = rows.order
 
@@ -194,15 +194,15 @@ class _TableRows(Stateful):
         return len(numbers), lambda own: list(self.rows.many(numbers[own]))
 
 
-class _OwnRowsPull(Pull):
+class _OwnRowsPull(ElementIterator):
     changing = {"source": "source", "taken": "taken"}
 
     def __init__(
         self,
-        node: OwnRows,
+        node: LocalRows,
         source: _Elements | _TableRows,
         make: Callable[[Columns, bool], Columns] | None,
-        opening: Opening,
+        opening: IteratorContext,
     ):
         self.source = source
         self.node = node
@@ -251,7 +251,7 @@ class _OwnRowsPull(Pull):
                 first += counts[i]
         if min(counts) == part:
             return made
-        return Uneven(made, [(n, *inner) for n in counts])
+        return UnevenShards(made, [(n, *inner) for n in counts])
 
 
 def _batch(rows: Columns) -> list[Array]:

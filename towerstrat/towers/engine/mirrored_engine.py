@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir import nest
@@ -14,7 +14,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.shard_operations import Part, PartTensor, Place, part_of, whole_of
+from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, ShardTensor, replicated_of, shard_of
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.control.branches import group
@@ -23,22 +23,22 @@ from towerstrat.towers.cluster.local_devices import devices_named, of_each_proce
 from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.distributed_values import (
     DistributedValues,
+    LazySelections,
     MapOutput,
     Mirrored,
     PerDevice,
-    Selections,
     map_parts,
     regroup,
     select_device_mirrored,
     value_container,
 )
 from towerstrat.towers.engine.eager_tower_values import combined, copied, joined, stacked
-from towerstrat.towers.engine.spmd_engine import Towers
-from towerstrat.towers.engine.strategy_api import Surface
-from towerstrat.towers.engine.tower_threads import Lockstep, LockstepEngine
+from towerstrat.towers.engine.spmd_engine import SpmdEngine
+from towerstrat.towers.engine.strategy_api import StrategyApi
+from towerstrat.towers.engine.tower_threads import LockstepEngine, TowerThreads
 
 
-class Parts(Selections):
+class Parts(LazySelections):
     """Device -> what the tower there has made.
 
     Args:
@@ -54,7 +54,7 @@ class Parts(Selections):
     def local(self) -> Any:
         """The value in tower context, made when it is first asked for; None where no tower has made a tensor."""
         if self._local is None and any(
-            isinstance(whole_of(p), Tensor | IndexedSlices | Operation) for p in self._parts
+            isinstance(replicated_of(p), Tensor | IndexedSlices | Operation) for p in self._parts
         ):
             self._local = together(self._parts, self.axis)
         return self._local
@@ -73,11 +73,11 @@ def together(parts: Sequence[Any], axis: Axis) -> Any:
         if not all(isinstance(p, IndexedSlices) for p in parts):
             raise ValueError(f"Expected IndexedSlices from all towers or from none, got {list(parts)}.")
         values, indices = (together([getattr(p, name) for p in parts], axis) for name in ("values", "indices"))
-        return IndexedSlices(values, indices, whole_of(parts[0].dense_shape))
+        return IndexedSlices(values, indices, replicated_of(parts[0].dense_shape))
     if all(isinstance(p, EagerTensor) for p in parts):
         return stacked(parts, axis)
-    wholes = [whole_of(p) for p in parts]
-    own = all(isinstance(p, Part | PartTensor) for p in parts)
+    wholes = [replicated_of(p) for p in parts]
+    own = all(isinstance(p, ShardOperation | ShardTensor) for p in parts)
     graph = get_default_graph()
     if own and all(w is wholes[0] for w in wholes):
         return wholes[0]
@@ -90,7 +90,7 @@ def together(parts: Sequence[Any], axis: Axis) -> Any:
         return all_reduce.own_of(tensors, axis)
 
 
-class MirroredTowers(Towers, LockstepEngine):
+class MirroredEngine(SpmdEngine, LockstepEngine):
     """Towers at the positions of a mesh axis; their function is called for each, one after the other.
 
     What all of them do alike is one program that runs at every position. Where they differ, each position runs what its
@@ -102,15 +102,15 @@ class MirroredTowers(Towers, LockstepEngine):
       devices: the towers' devices, as the program calls them.
     """
 
-    def __init__(self, axis: Axis, surface: Surface, devices: Sequence[str]):
+    def __init__(self, axis: Axis, surface: StrategyApi, devices: Sequence[str]):
         super().__init__(axis, surface)
         self._devices = [canonical(device) for device in devices]
         self.hands_controls_on = surface.hands_controls_on
         self.hands_tapes_on = surface.hands_tapes_on
-        self._places = [Place(axis, position) for position in range(axis.size)]
+        self._places = [AxisIndex(axis, position) for position in range(axis.size)]
 
     @classmethod
-    def named(cls, names: Sequence[str], surface: Surface) -> MirroredTowers:
+    def named(cls, names: Sequence[str], surface: StrategyApi) -> MirroredEngine:
         """Towers on devices that a program names: of each process, where the names do not say of which.
 
         Raises:
@@ -137,7 +137,7 @@ class MirroredTowers(Towers, LockstepEngine):
         count = self.axis.size
         of_towers = [(self._select(args, k), self._select(kwargs, k)) for k in range(count)]
         given = [a for a, _ in of_towers], [k for _, k in of_towers]
-        return Lockstep(self, self._places, fn, *given, self._regroup, self._select).run()
+        return TowerThreads(self, self._places, fn, *given, self._regroup, self._select).run()
 
     def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> PerDevice:
         made: dict[str, list[Any]] = {}
@@ -174,13 +174,13 @@ class MirroredTowers(Towers, LockstepEngine):
         return copied(value.primary) if self._executes() else self._part_of(value.primary, tower)
 
     def _part_of(self, tensor: Tensor, tower: int) -> Tensor:
-        if isinstance(tensor, PositionTensor) and get_default_graph().executing_eagerly:
+        if isinstance(tensor, ShardedTensor) and get_default_graph().executing_eagerly:
             return tensor.part(tower)
         graph = get_default_graph()
         if graph.executing_eagerly:
             return tensor
         graph.has_parts = True
-        return part_of(graph.own(tensor), self._places[tower])
+        return shard_of(graph.own(tensor), self._places[tower])
 
     def _regroup(self, of_towers: Sequence[Any]) -> Any:
         return regroup(dict(zip(self._devices, of_towers, strict=True)), self._differing)
@@ -206,7 +206,7 @@ class MirroredTowers(Towers, LockstepEngine):
         return combined(how, self.unwrap(value))
 
     def concatenated(self, local: Any, axis: int) -> Tensor:
-        if self._executes() and isinstance(local, PositionTensor):
+        if self._executes() and isinstance(local, ShardedTensor):
             return joined(local, axis)
         return super().concatenated(local, axis)
 

@@ -9,12 +9,12 @@ from typing import Any
 from towerstrat.graph.ir import default_graph
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.towers.engine.distributed_values import MapOutput
 from towerstrat.towers.engine.step_context import MultiStepContext
-from towerstrat.towers.engine.step_tracing import run_steps, run_steps_eagerly
-from towerstrat.towers.engine.strategy_api import Surface
+from towerstrat.towers.engine.step_tracing import run_steps_eagerly, trace_step_loop
+from towerstrat.towers.engine.strategy_api import StrategyApi
 from towerstrat.towers.engine.strategy_scope import colocated
 from towerstrat.towers.engine.tower_contexts import SingleTower
 
@@ -24,7 +24,7 @@ _ALONE = (
 )
 
 
-class OneTower(SingleTower):
+class SingleTowerEngine(SingleTower):
     """Runs everything as one tower on one device.
 
     Args:
@@ -32,10 +32,10 @@ class OneTower(SingleTower):
       surface: the surface that its strategy belongs to.
     """
 
-    def __init__(self, device: str, surface: Surface):
+    def __init__(self, device: str, surface: StrategyApi):
         super().__init__()
-        if PEERS.count > 1:
-            logs.log_first_n(logs.WARN, _ALONE, 1, device, PEERS.count)
+        if PROCESSES.count > 1:
+            logs.log_first_n(logs.WARN, _ALONE, 1, device, PROCESSES.count)
         self.default_device = device
         self._device = device
         self.surface = surface
@@ -75,7 +75,7 @@ class OneTower(SingleTower):
     ) -> MultiStepContext:
         if get_default_graph().executing_eagerly:
             return run_steps_eagerly(self.surface, fn, iterator.get_next, iterations, initial_loop_values)
-        return run_steps(self.surface, None, self.worker_devices, fn, iterator, iterations, initial_loop_values)
+        return trace_step_loop(self.surface, None, self.worker_devices, fn, iterator, iterations, initial_loop_values)
 
     def map(self, map_over: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> MapOutput:
         with self._placed():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.device_names import canonical
 from towerstrat.graph.ir.graph import get_default_graph
@@ -23,11 +23,11 @@ from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.cross_tower_ops import CrossTowerOps, ReductionToOneDeviceCrossTowerOps
 from towerstrat.towers.engine.distributed_values import (
     DistributedValues,
+    LazySelections,
     MapOutput,
     Mirrored,
     OwnDevice,
     PerDevice,
-    Selections,
     map_parts,
     mirrored,
     select_device_mirrored,
@@ -36,8 +36,8 @@ from towerstrat.towers.engine.distributed_values import (
 from towerstrat.towers.engine.distributed_variables import HOW, Component
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.step_context import MultiStepContext
-from towerstrat.towers.engine.step_tracing import run_steps
-from towerstrat.towers.engine.strategy_api import Surface
+from towerstrat.towers.engine.step_tracing import trace_step_loop
+from towerstrat.towers.engine.strategy_api import StrategyApi
 from towerstrat.towers.engine.strategy_scope import colocated
 from towerstrat.towers.engine.symbolic_tower_id import TowerId
 from towerstrat.towers.engine.tower_reductions import reduced
@@ -45,7 +45,7 @@ from towerstrat.towers.engine.tower_reductions import reduced
 _ONE_BY_ONE = ReductionToOneDeviceCrossTowerOps()
 
 
-class Towers(Engine):
+class SpmdEngine(Engine):
     """One tower at each position of a mesh axis.
 
     A function of the towers is traced once, and the trace runs at every position. Its operations carry the axis; what
@@ -60,7 +60,7 @@ class Towers(Engine):
     cross_tower_ops: CrossTowerOps | None = None
     """How values of the towers are combined, where a program says it; None: each by one collective."""
 
-    def __init__(self, axis: Axis, surface: Surface):
+    def __init__(self, axis: Axis, surface: StrategyApi):
         super().__init__()
         self.axis = axis
         self.surface = surface
@@ -68,7 +68,7 @@ class Towers(Engine):
         self._devices = [canonical(f"/device:TPU:{i * axis.logical}") for i in range(axis.size)]
 
     @classmethod
-    def on(cls, devices: Sequence[Any], surface: Surface) -> Towers:
+    def on(cls, devices: Sequence[Any], surface: StrategyApi) -> SpmdEngine:
         """Towers on devices: one for each, or a list of logical devices for each."""
         several = bool(devices) and isinstance(devices[0], list | tuple)
         flat = [device for own in devices for device in own] if several else devices
@@ -119,7 +119,7 @@ class Towers(Engine):
         self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any
     ) -> MultiStepContext:
         axis = self.axis if self.mapped else None
-        return run_steps(
+        return trace_step_loop(
             self.surface, axis, self._devices, fn, iterator, iterations, initial_loop_values, fixed_shapes=True
         )
 
@@ -148,7 +148,7 @@ class Towers(Engine):
         return map_parts(self._left, structure) if self.mapped else structure
 
     def _left(self, value: Any) -> Any:
-        if isinstance(value, PerDevice) and isinstance(value.local, PositionTensor):
+        if isinstance(value, PerDevice) and isinstance(value.local, ShardedTensor):
             # A value from outside that the function returned: an operation of the towers hands it on.
             with get_default_graph().under(self.axis):
                 value = identity(value.local)
@@ -180,7 +180,7 @@ class Towers(Engine):
             if not (isinstance(value, Tensor | IndexedSlices) and _in_towers(value)):
                 return self._reduce_plain(aggregation, value)
             value = self.per_tower(value)
-        if isinstance(value, PerDevice) and not isinstance(value._index, Selections):
+        if isinstance(value, PerDevice) and not isinstance(value._index, LazySelections):
             if aggregation == VariableAggregation.ONLY_FIRST_TOWER:
                 return mirrored(value.get(self._devices[0]), devices, self.axis)
             return (self.cross_tower_ops or _ONE_BY_ONE).reduce(aggregation, value, destinations)
@@ -333,7 +333,7 @@ def _in_towers(value: Tensor | IndexedSlices) -> bool:
 class _TowerTrace(tower_contexts.TowerContext):
     """The tower context of a function that is traced once for all towers."""
 
-    def __init__(self, towers: Towers, block: Block):
+    def __init__(self, towers: SpmdEngine, block: Block):
         super().__init__(towers, TowerId(towers.axis) if towers.mapped else 0)
         self._towers = towers
         self._block = block

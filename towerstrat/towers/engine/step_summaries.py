@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, numpy_alone
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, runs_in_numpy
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ops.collectives.all_reduce import select
 
@@ -26,14 +26,14 @@ class Collected:
         self.sources: list[Tensor] = []
         for key in graph.get_all_collection_keys():
             for value in graph.get_collection(key):
-                if isinstance(value, Tensor) and value.op.block is block and numpy_alone(value.op):
+                if isinstance(value, Tensor) and value.op.block is block and runs_in_numpy(value.op):
                     self._visit(value)
 
     def _visit(self, tensor: Tensor) -> None:
         op = tensor.op
         if op.block is not self._block or op in self._operations:
             return
-        if numpy_alone(op) or op.definition.constant:
+        if runs_in_numpy(op) or op.definition.constant:
             for source in op.inputs:
                 self._visit(source)
             self._operations[op] = None

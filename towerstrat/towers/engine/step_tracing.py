@@ -22,11 +22,11 @@ from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine.distributed_values import DistributedValues, Mirrored, PerDevice
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.step_summaries import Collected
-from towerstrat.towers.engine.strategy_api import Surface
+from towerstrat.towers.engine.strategy_api import StrategyApi
 
 
-def run_steps(
-    surface: Surface,
+def trace_step_loop(
+    surface: StrategyApi,
     axis: Axis | None,
     devices: Sequence[str],
     fn: Callable[..., Any],
@@ -94,7 +94,7 @@ def run_steps(
 
 
 def run_steps_eagerly(
-    surface: Surface, fn: Callable[..., Any], take: Callable[[], Any], iterations: Any, initial_loop_values: Any
+    surface: StrategyApi, fn: Callable[..., Any], take: Callable[[], Any], iterations: Any, initial_loop_values: Any
 ) -> MultiStepContext:
     """Calls ``fn(context, *inputs)`` with one element after the other, where operations are executed eagerly.
 
@@ -122,7 +122,9 @@ def _as_value(value: Any) -> Any:
     return value if isinstance(value, DistributedValues) else convert_to_tensor(value)
 
 
-def _checked_elements(surface: Surface, iterator: Any, fixed_shapes: bool) -> tuple[Sequence[DType], Sequence[Dims]]:
+def _checked_elements(
+    surface: StrategyApi, iterator: Any, fixed_shapes: bool
+) -> tuple[Sequence[DType], Sequence[Dims]]:
     """Types and shapes of the components of an iterator's elements, once they can enter a step loop."""
     if not isinstance(iterator, Iterator):
         raise TypeError(
@@ -209,7 +211,7 @@ def _as_output(value: Any) -> Tensor:
     return convert_to_tensor(_in_tower(value))
 
 
-def _effects(result: Any, graph: Graph, surface: Surface) -> list[Operation]:
+def _effects(result: Any, graph: Graph, surface: StrategyApi) -> list[Operation]:
     """The operations of a step function's result: of operations, tensors and variables, or of one that it names.
 
     Raises:

@@ -13,7 +13,7 @@ from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.step_context import MultiStepContext
 
 
-class Surface(Protocol):
+class StrategyApi(Protocol):
     """The words, classes and rules of one surface; an engine gets that of its strategy.
 
     Attributes:

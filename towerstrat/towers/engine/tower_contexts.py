@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.context_stacks import SURROUNDINGS
+from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ops.array.arrays import identity
@@ -40,7 +40,7 @@ class Mode(NamedTuple):
 
 
 def current_mode() -> Mode:
-    mode = SURROUNDINGS.current()
+    mode = TRACE_CONTEXTS.current()
     if not isinstance(mode, Mode):
         return _DEFAULT_MODE
     elsewhere = mode.graph is not None and type(graph := get_default_graph()) is Graph and graph is not mode.graph
@@ -100,7 +100,7 @@ def get_update_device() -> str | None:
 
 def enter_cross_tower(engine: Engine) -> AbstractContextManager[Any]:
     """A context manager: code inside speaks for all towers of ``engine``."""
-    return SURROUNDINGS.entered(Mode(engine, None, get_update_device(), get_default_graph()))
+    return TRACE_CONTEXTS.entered(Mode(engine, None, get_update_device(), get_default_graph()))
 
 
 class UpdateContext:
@@ -114,10 +114,10 @@ class UpdateContext:
         self._device = device
 
     def __enter__(self) -> None:
-        SURROUNDINGS.entries.append(current_mode()._replace(update_device=self._device))
+        TRACE_CONTEXTS.entries.append(current_mode()._replace(update_device=self._device))
 
     def __exit__(self, *exc: Any) -> None:
-        SURROUNDINGS.entries.pop()
+        TRACE_CONTEXTS.entries.pop()
 
 
 _LOSS_REDUCTIONS: WeakKeyDictionary[Graph, str] = WeakKeyDictionary()
@@ -202,10 +202,10 @@ class TowerContext:
         self._tower_id = tower_id
 
     def __enter__(self) -> None:
-        SURROUNDINGS.entries.append(Mode(self.engine, self, get_update_device()))
+        TRACE_CONTEXTS.entries.append(Mode(self.engine, self, get_update_device()))
 
     def __exit__(self, *exc: Any) -> None:
-        SURROUNDINGS.entries.pop()
+        TRACE_CONTEXTS.entries.pop()
 
     def merge_call(self, merge_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Calls ``merge_fn(distribution, *args, **kwargs)`` once, in cross-tower context.

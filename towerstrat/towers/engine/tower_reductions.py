@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.eager.positions import PositionTensor
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -43,7 +43,7 @@ def _part(local: Any, position: int) -> Any:
     """What one tower has of an eager value."""
     if isinstance(local, IndexedSlices):
         return IndexedSlices(_part(local.values, position), _part(local.indices, position), local.dense_shape)
-    return local.part(position) if isinstance(local, PositionTensor) else local
+    return local.part(position) if isinstance(local, ShardedTensor) else local
 
 
 def _rows(how: str, local: IndexedSlices, axis: Axis, own: bool) -> IndexedSlices:

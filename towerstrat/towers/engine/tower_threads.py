@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from towerstrat.graph.eager.context import context, recorded_by
 from towerstrat.graph.ir.graph import Graph, get_default_graph
-from towerstrat.graph.ir.shard_operations import Place
-from towerstrat.graph.ir.shard_traces import Traces
+from towerstrat.graph.ir.shard_operations import AxisIndex
+from towerstrat.graph.ir.shard_traces import ShardTraces
 from towerstrat.graph.scopes.variable_scope import get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import variable_creator_scope
 from towerstrat.platform import logs
@@ -40,7 +40,7 @@ class LockstepEngine(Engine):
     hands_tapes_on = False
 
 
-class _Meeting(NamedTuple):
+class _MergeRequest(NamedTuple):
     """What a tower says at a ``merge_call``."""
 
     function: Callable[..., Any]
@@ -81,7 +81,7 @@ class _Scopes:
 class LockstepTower(tower_contexts.TowerContext):
     """The context of one of several towers whose functions are called one by one."""
 
-    def __init__(self, run: Lockstep, number: int):
+    def __init__(self, run: TowerThreads, number: int):
         super().__init__(run.engine, number)
         self._run = run
         self._number = number
@@ -107,14 +107,14 @@ class _Tower:
         self.number = number
         self.scopes = scopes
         self.turn = threading.Semaphore(0)
-        self.meeting: _Meeting | None = None
+        self.meeting: _MergeRequest | None = None
         self.result: Any = None
         self.error: BaseException | None = None
         self.stopped = False
         self.thread: threading.Thread | None = None
 
 
-class Lockstep:
+class TowerThreads:
     """One call of a function for each tower.
 
     Args:
@@ -127,7 +127,7 @@ class Lockstep:
     """
 
     def __init__(
-        self, engine: LockstepEngine, places: Sequence[Place], fn: Callable[..., Any], args: Sequence[Any],
+        self, engine: LockstepEngine, places: Sequence[AxisIndex], fn: Callable[..., Any], args: Sequence[Any],
         kwargs: Sequence[Any], regroup: Callable[[Sequence[Any]], Any], select: Callable[[Any, int], Any],
     ):  # fmt: skip
         self.engine = engine
@@ -137,7 +137,7 @@ class Lockstep:
         eagerly = graph.executing_eagerly
         graph.has_parts = not eagerly
         self._places = places
-        self._traces = None if eagerly else Traces(graph, places[0].axis, places)
+        self._traces = None if eagerly else ShardTraces(graph, places[0].axis, places)
         self._block = graph.block
         self._axis = None if eagerly else places[0].axis
         self._caller = _Scopes(graph)
@@ -193,7 +193,7 @@ class Lockstep:
         if tower.error is not None:
             raise tower.error
 
-    def _called(self, meetings: Sequence[_Meeting]) -> Any:
+    def _called(self, meetings: Sequence[_MergeRequest]) -> Any:
         """What the function that the towers meet for returns."""
         args = self._regroup([m.args for m in meetings])
         kwargs = self._regroup([m.kwargs for m in meetings])
@@ -209,7 +209,7 @@ class Lockstep:
             stack.enter_context(tower_contexts.enter_cross_tower(self.engine))
             return meetings[0].function(self.engine.tower_view, *args, **kwargs)
 
-    def _recorded(self, meetings: Sequence[_Meeting]) -> AbstractContextManager[None]:
+    def _recorded(self, meetings: Sequence[_MergeRequest]) -> AbstractContextManager[None]:
         """Inside, the tapes of towers record what is executed, where they are to."""
         return recorded_by([tape for m in meetings for tape in m.tapes] if self.engine.hands_tapes_on else [])
 
@@ -278,7 +278,7 @@ class Lockstep:
             raise _RequestedStop
         controls = [c for s in graph.control_stack if s is not None for c in s.controls]
         tapes = list(context().tapes.active) if self._traces is None else []
-        tower.meeting = _Meeting(function, args, kwargs, graph.scope_name, controls, tapes)
+        tower.meeting = _MergeRequest(function, args, kwargs, graph.scope_name, controls, tapes)
         self._back.release()
         tower.turn.acquire()
         if tower.stopped:

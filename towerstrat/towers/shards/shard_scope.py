@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple
 
-from towerstrat.graph.ir.context_stacks import SURROUNDINGS
+from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
@@ -41,19 +41,19 @@ class Shards(NamedTuple):
 
 def in_shards(axis: Axis | None) -> AbstractContextManager[Any]:
     """A context manager: code inside belongs to a computation that the shards of ``axis`` run."""
-    return SURROUNDINGS.entered(Shards(axis))
+    return TRACE_CONTEXTS.entered(Shards(axis))
 
 
 def for_inference() -> AbstractContextManager[Any]:
     """A context manager: the code of a computation inside writes no variable."""
-    around = SURROUNDINGS.current()
+    around = TRACE_CONTEXTS.current()
     assert isinstance(around, Shards)
-    return SURROUNDINGS.entered(around._replace(inference=True))
+    return TRACE_CONTEXTS.entered(around._replace(inference=True))
 
 
 def under_tpu_inference_context() -> bool:
     """Whether the computation of a ``rewrite_for_inference`` is being built."""
-    around = SURROUNDINGS.current()
+    around = TRACE_CONTEXTS.current()
     return isinstance(around, Shards) and around.inference
 
 
@@ -77,10 +77,10 @@ def outside_compilation(computation: Callable[..., Any], *args: Any, **kwargs: A
     Raises:
       NotImplementedError: inside of another ``outside_compilation``.
     """
-    around = SURROUNDINGS.current()
+    around = TRACE_CONTEXTS.current()
     if not isinstance(around, Shards):
         return computation(*args, **kwargs)
     if around.outside:
         raise NotImplementedError(f"Cannot nest outside_compilation clusters.\n  at: {user_line()}")
-    with SURROUNDINGS.entered(around._replace(outside=True)), get_default_graph().device(None):
+    with TRACE_CONTEXTS.entered(around._replace(outside=True)), get_default_graph().device(None):
         return computation(*args, **kwargs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 _CAUTION = 0.5
 """Where processes agree on the time, they do so after this part of the steps that are expected until the trigger."""
@@ -54,7 +54,7 @@ class SecondOrStepTimer:
         Processes that run together go by the first one's clock, at steps that they all know beforehand: few, nearer to
         one another as the time comes.
         """
-        if not PEERS.together:
+        if not PROCESSES.together:
             return time.time() >= last_time + seconds
         if step < self._next_look:
             return False

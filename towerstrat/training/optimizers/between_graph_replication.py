@@ -9,7 +9,7 @@ from typing import Any
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ops.collectives.worker_mean import mean_over_workers
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.towers.engine.tower_contexts import has_distribution_strategy
 
 
@@ -43,8 +43,8 @@ def over_workers(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
       pairs: (gradient, variable).
     """
     graph = get_default_graph()
-    alone = PEERS.count == 1 or PEERS.united or graph.executing_eagerly or isinstance(graph, FunctionGraph)
-    inside = graph.axis is not None or (PEERS.together and graph.block is not graph.root)
+    alone = PROCESSES.count == 1 or PROCESSES.united or graph.executing_eagerly or isinstance(graph, FunctionGraph)
+    inside = graph.axis is not None or (PROCESSES.together and graph.block is not graph.root)
     if alone or inside or has_distribution_strategy():
         return [g for g, _ in pairs]
     return mean_over_workers(pairs, not _REPLICAS.synchronized)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.training.optimizers.momentum import MOMENTUM
 from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
@@ -22,7 +22,7 @@ def _ratio(var: Any, grad: Any, *, eeta: float, weight_decay: float, epsilon: fl
     return jnp.where((size > 0) & (slope > 0), ratio, one)
 
 
-define(
+define_op(
     "TrustRatio",
     lambda inputs, attrs: [Signature(inputs[0].dtype, ())],
     _ratio,

@@ -14,11 +14,11 @@ import numpy as np
 from towerstrat.graph.ir.default_graph import name_scope
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import define, same
+from towerstrat.graph.ir.op_registry import define_op, same
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import DType, int32, int64
 from towerstrat.graph.ops.array.arrays import where
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.math import arithmetic as ops
 from towerstrat.graph.ops.random.stateful import random_normal
 
@@ -34,7 +34,7 @@ def _ratio(steps: Any, period: Any) -> Any:
     return jnp.where(whole * period == steps, whole, ratio)
 
 
-define("StepRatio", same, _ratio, numpy=lambda steps, period: np.divide(steps, period))
+define_op("StepRatio", same, _ratio, numpy=lambda steps, period: np.divide(steps, period))
 
 
 class _Parts(NamedTuple):
@@ -47,7 +47,7 @@ class _Parts(NamedTuple):
 
     def ratio(self, step: Tensor, period: Any) -> Tensor:
         """How many periods of steps have passed."""
-        return one("StepRatio", [step, ops.cast(period, self.dtype)], name="ratio")
+        return add_op("StepRatio", [step, ops.cast(period, self.dtype)], name="ratio")
 
 
 def _called_in_graphs(deferred: Callable[..., Callable[[], Any]]) -> Callable[..., Any]:

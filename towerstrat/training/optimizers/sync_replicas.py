@@ -25,7 +25,7 @@ from towerstrat.graph.ops.array.arrays import fill
 from towerstrat.graph.ops.control.branches import group, no_op
 from towerstrat.graph.variables.variable_ops import global_variables, report_uninitialized_variables
 from towerstrat.graph.variables.variables import GraphKeys, create_variable
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
@@ -64,11 +64,12 @@ class SyncReplicasOptimizer(OptimizerWrapper):
         use_locking: bool = False, name: str = "sync_replicas",
     ):  # fmt: skip
         super().__init__(opt, name)
-        self._in_step = PEERS.count > 1 and not PEERS.united
-        if self._in_step and replicas_to_aggregate > PEERS.count:
+        self._in_step = PROCESSES.count > 1 and not PROCESSES.united
+        if self._in_step and replicas_to_aggregate > PROCESSES.count:
             raise UnsupportedError(
-                f"SyncReplicasOptimizer(replicas_to_aggregate={replicas_to_aggregate}) in a run of {PEERS.count} "
-                f"processes, of which each gives one gradient to a step. Use replicas_to_aggregate={PEERS.count}, and "
+                f"SyncReplicasOptimizer(replicas_to_aggregate={replicas_to_aggregate}) in a run of {PROCESSES.count} "
+                f"processes, of which each gives one gradient to a step. Use "
+                f"replicas_to_aggregate={PROCESSES.count}, and "
                 "larger batches."
             )
         self._use_locking = use_locking

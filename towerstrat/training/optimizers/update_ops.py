@@ -14,12 +14,12 @@ import jax.numpy as jnp
 from jax import lax
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import vary
-from towerstrat.graph.ir.op_registry import Signature, define
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.variables.rows import CellRows, RowSum, are_distinct, of_lookups, repeated
@@ -66,23 +66,23 @@ def define_update(
     """Registers both operation types of a rule; ``cells`` and ``scalars`` are names separated by spaces."""
     update = Update(name, tuple(cells.split()), tuple(scalars.split()), function, whole)
     effects: dict[str, Any] = {"reads": True, "writes": True, "stateful": True, "differentiable": False}
-    define(
+    define_op(
         f"ResourceApply{name}",
         lambda inputs, attrs: _check(update, inputs, False),
         lower=lambda lowering, op: _lower(update, lowering, op, False),
         **effects,
     )
-    define(
+    define_op(
         f"ResourceSparseApply{name}",
         lambda inputs, attrs: _check(update, inputs, True),
         lower=lambda lowering, op: _lower(update, lowering, op, True),
-        check=Check(_check_rows, (len(update.cells) + len(update.scalars) + 1,)),
+        check=InputCheck(_check_rows, (len(update.cells) + len(update.scalars) + 1,)),
         **effects,
     )
     return update
 
 
-def _cells(update: Update, inputs: Sequence[Tensor]) -> list[Cell]:
+def _cells(update: Update, inputs: Sequence[Tensor]) -> list[StateVariable]:
     return [t.op.attrs["cell"] for t in inputs[: len(update.cells)]]
 
 
@@ -117,12 +117,12 @@ def _check(update: Update, inputs: Sequence[Tensor], sparse: bool) -> list[Signa
     return []
 
 
-def _check_rows(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_rows(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     """Indices of rows that a program made itself are in the table; those of lookups were checked there."""
     return None if of_lookups(op.inputs[-1]) else input_checks.rows(values[-1], values[0].shape[0])
 
 
-def _storable(lowering: Lowering, cell: Cell, tensor: Tensor) -> Any:
+def _storable(lowering: Lowering, cell: StateVariable, tensor: Tensor) -> Any:
     """An input as a value that can be stored in the cell."""
     if cell.per_position:
         return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)

@@ -9,7 +9,7 @@ from functools import partial
 from towerstrat.checkpoints import bundle_writer
 from towerstrat.checkpoints.bundle_writer import Saved
 from towerstrat.hosts.heartbeat import CHECKPOINTING, PROGRESS
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform.duty import DUTY
 from towerstrat.training.saving.async_writer import copies
 from towerstrat.training.saving.collective_save import SharedSave
@@ -31,7 +31,7 @@ def captured(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) 
 
 
 def _prepared(prefix: str, arrays: Iterable[Saved], beside: bytes | None, copied: bool) -> Callable[[], None]:
-    if not PEERS.together:
+    if not PROCESSES.together:
         return partial(bundle_writer.write, prefix, copies(arrays) if copied else arrays, beside)
     if threading.current_thread() is threading.main_thread():
         return SharedSave(prefix, arrays, beside, copied)

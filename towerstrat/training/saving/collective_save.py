@@ -26,7 +26,7 @@ from towerstrat.checkpoints.shard_layout import Form, cut, divided
 from towerstrat.errors import FailedPreconditionError, OpError, UnknownError
 from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.hosts.channels import TALKS
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.storage import storage_of
 from towerstrat.training.saving.async_writer import copies
@@ -96,23 +96,23 @@ class SharedSave:
         self._folder = os.path.dirname(prefix)
         self._talk = TALKS.begin()
         self._reported: BaseException | None = None
-        self.count = PEERS.count - 1
+        self.count = PROCESSES.count - 1
         arrays = list(arrays)
         # A value of which each process has a part is put together by all of them.
         values = [_in_each(array.load()) for array in arrays]
         forms = [_form(array, value) for array, value in zip(arrays, values, strict=True)]
         self._divides = sum(form.nbytes for form in forms if form.anywhere) >= FOLDERS.smallest
-        pieces = divided(forms, PEERS.count if self._divides else 1)
+        pieces = divided(forms, PROCESSES.count if self._divides else 1)
         self._plan = tuple(_described(array, form) for array, form in zip(arrays, forms, strict=True))
         arrays = [array._replace(load=partial(_own, value)) for array, value in zip(arrays, values, strict=True)]
         # The first process writes all by itself where it turns out that it does not see what the others write.
-        self._has_all = PEERS.index == 0 and not (copied and self._divides and FOLDERS.shared.get(self._folder))
+        self._has_all = PROCESSES.index == 0 and not (copied and self._divides and FOLDERS.shared.get(self._folder))
         if copied and self._has_all:
             arrays = copies(arrays)
         self._shares = [[cut(arrays[p.number], forms[p.number].shape, p) for p in share] for share in pieces]
         self._arrays = arrays if self._has_all else []
         if copied and not self._has_all:
-            own = PEERS.index if self._divides else None
+            own = PROCESSES.index if self._divides else None
             self._shares = [
                 copies(share) if i == own else _without_values(share) for i, share in enumerate(self._shares)
             ]
@@ -123,7 +123,7 @@ class SharedSave:
         Raises:
           ValueError, OpError: as ``bundle_writing.write``; the message names the process.
         """
-        if PEERS.index:
+        if PROCESSES.index:
             self._help()
             return
         try:
@@ -186,7 +186,7 @@ class SharedSave:
     def _help(self) -> None:
         said, path, own = self._talk.hear(), None, None
         if isinstance(said, _Begin):
-            path = shard_path(self._prefix, PEERS.index, said.shards)
+            path = shard_path(self._prefix, PROCESSES.index, said.shards)
             try:
                 self._talk.report(self._share(said))
             except BaseException as error:
@@ -205,7 +205,7 @@ class SharedSave:
         """Writes this process' file."""
         if begin.plan != _digest(self._plan):
             return _Differs(self._plan)
-        return bundle_writer.write_shard(self._prefix, PEERS.index, begin.shards, self._shares[PEERS.index])
+        return bundle_writer.write_shard(self._prefix, PROCESSES.index, begin.shards, self._shares[PROCESSES.index])
 
 
 def _in_each(value: Any) -> Any:
@@ -258,7 +258,7 @@ def _sees(path: str, tail: tuple[int, int]) -> bool:
 
 def _named(error: BaseException) -> BaseException:
     """An error of this process as all others raise it."""
-    who = f"Process {PEERS.index} of {PEERS.count}"
+    who = f"Process {PROCESSES.index} of {PROCESSES.count}"
     if isinstance(error, OpError):
         named = copy(error)
         named.message = f"{who}: {error.message}"
@@ -284,7 +284,7 @@ def _difference(usual: Sequence[str], other: Sequence[str], process: int) -> str
     missing = [line for line in usual if line not in set(other)]
     more = [line for line in other if line not in set(usual)]
     return (
-        f"Process {process} of {PEERS.count} saves {more[0] if more else 'less'}, where process 0 saves "
+        f"Process {process} of {PROCESSES.count} saves {more[0] if more else 'less'}, where process 0 saves "
         f"{missing[0] if missing else 'nothing of that kind'}. Every process must save the same variables, with the "
         "same shapes and types, in the same order."
     )

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.data.iterators.session_iterators import Iterator, Position
+from towerstrat.data.iterators.session_iterators import Iterator, IteratorKey
 from towerstrat.data.pipeline.dataset_variants import boxed
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, nothing
 from towerstrat.graph.ir.types import HostArray, string
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.training.saving.saveables import SaveableObject, SaveSpec
@@ -25,7 +25,7 @@ class IteratorSaveable(SaveableObject):
       initializer: restoring runs it where the iterator is not initialized.
     """
 
-    def __init__(self, position: Position, initializer: Operation | None):
+    def __init__(self, position: IteratorKey, initializer: Operation | None):
         self._attrs = {"iterator": position, "initializer": initializer}
         state = get_default_graph().add("SerializeIterator", [], self._attrs).outputs[0]
         super().__init__(state, [SaveSpec(state, "", f"{position.name}-state")], position.name)
@@ -44,7 +44,7 @@ def make_saveable_from_iterator(iterator: Any) -> IteratorSaveable:
       ValueError: the iterator is named by a string handle.
     """
     found: Iterator = getattr(iterator, "iterator", iterator)
-    if not isinstance(found.position, Position):
+    if not isinstance(found.position, IteratorKey):
         raise ValueError("The position of an iterator from a string handle is that of the one it names; save that.")
     return IteratorSaveable(found.position, found._initializer)
 
@@ -52,7 +52,7 @@ def make_saveable_from_iterator(iterator: Any) -> IteratorSaveable:
 def iterators_of(graph: Graph) -> list[IteratorSaveable]:
     """The positions of the iterators that a graph takes elements from."""
     used = (op.attrs.get("iterator") for op in graph.get_operations())
-    return [IteratorSaveable(p, None) for p in dict.fromkeys(used) if isinstance(p, Position)]
+    return [IteratorSaveable(p, None) for p in dict.fromkeys(used) if isinstance(p, IteratorKey)]
 
 
 def _serialize(session: BaseSession, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
@@ -72,5 +72,5 @@ def _string(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 _HIDDEN = ("iterator", "initializer")
-define("SerializeIterator", _string, host=_serialize, stateful=True, differentiable=False, hidden=_HIDDEN)
-define("DeserializeIterator", nothing, host=_deserialize, stateful=True, differentiable=False, hidden=_HIDDEN)
+define_op("SerializeIterator", _string, host=_serialize, stateful=True, differentiable=False, hidden=_HIDDEN)
+define_op("DeserializeIterator", nothing, host=_deserialize, stateful=True, differentiable=False, hidden=_HIDDEN)

@@ -13,7 +13,7 @@ from towerstrat.checkpoints import checkpoint_state
 from towerstrat.checkpoints.bundle_reader import index_path
 from towerstrat.errors import DataLossError
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs, messages
 from towerstrat.platform.duty import DUTY
 from towerstrat.platform.storage import storage_of
@@ -82,9 +82,9 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
     Processes that run together get what the first one finds, which may go on and save while others still ask.
     """
-    if not PEERS.together or threading.current_thread() is not threading.main_thread():
+    if not PROCESSES.together or threading.current_thread() is not threading.main_thread():
         return _state(checkpoint_dir, latest_filename)
-    found = _state(checkpoint_dir, latest_filename) if PEERS.index == 0 else None
+    found = _state(checkpoint_dir, latest_filename) if PROCESSES.index == 0 else None
     told = AGREEMENT.first("" if found is None else base64.b64encode(found.SerializeToString()).decode())
     return messages.CheckpointState.FromString(base64.b64decode(told)) if told else None
 

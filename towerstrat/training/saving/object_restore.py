@@ -22,7 +22,7 @@ from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
 from towerstrat.graph.ir.types import HostArray
 from towerstrat.graph.runtime.plans.runner import Runner
@@ -164,7 +164,7 @@ class Restoration:
         if operations:
             session.run(operations, feeds)
 
-    def _values(self, found: Mapping[str, SaveableObject]) -> list[tuple[Cell, HostArray]]:
+    def _values(self, found: Mapping[str, SaveableObject]) -> list[tuple[StateVariable, HostArray]]:
         """The values of variables, after a check of all of them."""
         variables = [(key, each) for key, each in found.items() if isinstance(each, VariableSaveable)]
         values = [(each, self.checkpoint.read(key)) for key, each in variables]

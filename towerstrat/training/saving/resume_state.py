@@ -20,11 +20,11 @@ from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.iterators.session_iterators import resume_iterator
 from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 
@@ -112,7 +112,7 @@ def _known(graph: Graph, found: dict[str, Any]) -> dict[str, Any]:
     return fitting
 
 
-def _is_counter(cell: Cell) -> bool:
+def _is_counter(cell: StateVariable) -> bool:
     return cell.default is not None
 
 
@@ -125,7 +125,7 @@ def of_all_processes(states: dict[str, State], apart: Set[str]) -> dict[str, Sta
         process may hold parts of elements that were taken ahead.
     """
     parts = {name for name, state in states.items() if "own" in state.get("place", ())}
-    if PEERS.count == 1 or not (apart | parts):
+    if PROCESSES.count == 1 or not (apart | parts):
         return states
     different = {name: state for name, state in states.items() if name in apart | parts}
     found = [decoded(data) for data in AGREEMENT.bytes_of_all(encoded(different))]
@@ -137,15 +137,15 @@ def of_this_process(states: dict[str, State]) -> dict[str, State]:
     """The states that are for this process' iterators, by name, of those that ``of_all_processes`` gave."""
     processes = {int(name.rpartition(_OF)[2]) for name in states if _OF in name}
     same = {name: state for name, state in states.items() if _OF not in name}
-    if len(processes) != PEERS.count:
+    if len(processes) != PROCESSES.count:
         lost = sorted({name.partition(_OF)[0] for name in states} - same.keys())
         if lost:
             logs.warning(
                 "The places of %s are not taken: they are of %d processes, each with a pipeline of its own, and this "
-                "program has %d.", ", ".join(lost[:3]), len(processes), PEERS.count,
+                "program has %d.", ", ".join(lost[:3]), len(processes), PROCESSES.count,
             )  # fmt: skip
         return same
-    mine = f"{_OF}{PEERS.index}"
+    mine = f"{_OF}{PROCESSES.index}"
     return same | {name.removesuffix(mine): state for name, state in states.items() if name.endswith(mine)}
 
 

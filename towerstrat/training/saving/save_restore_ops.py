@@ -16,8 +16,8 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.context_stacks import SessionLike, Stack
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
+from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import Array, HostArray, as_dtype
 from towerstrat.graph.lowering.lowering_errors import uninitialized
 from towerstrat.graph.runtime.plans.runner import Runner
@@ -36,7 +36,7 @@ class HasState(Protocol):
     def state(self) -> StateStore: ...
 
 
-def stored(session: HasState, op: Operation, cell: Cell) -> Array:
+def stored(session: HasState, op: Operation, cell: StateVariable) -> Array:
     """The value of a variable as it is seen from outside: one for all towers. Raises FailedPreconditionError."""
     value = session.state.get(cell)
     if value is None:
@@ -57,7 +57,7 @@ def _save(session: Runner, op: Operation, values: Sequence[Any]) -> list[HostArr
     prefix, names, specs, *given = values
 
     def load(value: Any) -> Array:
-        return stored(session, op, value) if isinstance(value, Cell) else value
+        return stored(session, op, value) if isinstance(value, StateVariable) else value
 
     entries = [
         Saved(as_text(name), partial(load, value), parsed(as_text(spec)), tensor.dtype.base_dtype.as_datatype_enum)
@@ -114,7 +114,7 @@ def part_of(op: Operation | None, name: str, array: HostArray, whole: Whole | No
     return array[whole.part.within(array.shape)]
 
 
-def store(session: HasState, op: Operation | None, given: Iterable[tuple[Cell, HostArray]]) -> None:
+def store(session: HasState, op: Operation | None, given: Iterable[tuple[StateVariable, HostArray]]) -> None:
     """Sets variables, all or none. Raises InvalidArgumentError where one has another shape."""
     new = {}
     for cell, value in given:
@@ -148,6 +148,6 @@ def _nothing(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return []
 
 
-define("SaveV2", _nothing, host=_save, reads=True, stateful=True, differentiable=False)
-define("RestoreV2", _restored, host=_restore, stateful=True, differentiable=False)
-define("AssignRestored", _nothing, host=_assign, writes=True, stateful=True, differentiable=False)
+define_op("SaveV2", _nothing, host=_save, reads=True, stateful=True, differentiable=False)
+define_op("RestoreV2", _restored, host=_restore, stateful=True, differentiable=False)
+define_op("AssignRestored", _nothing, host=_assign, writes=True, stateful=True, differentiable=False)

@@ -16,7 +16,7 @@ from towerstrat.data.queues.queue_runner import start_queue_runners
 from towerstrat.errors import OutOfRangeError
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import Graph, get_default_graph
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 from towerstrat.hosts.heartbeat import PROGRESS
@@ -64,13 +64,13 @@ class CoordinatedSessionCreator:
         return CoordinatedSession(hooked, coord, self._stop_grace_period_secs)
 
 
-def _step_cell(graph: Graph) -> Cell | None:
+def _step_cell(graph: Graph) -> StateVariable | None:
     """The cell of the global step, where it is a variable."""
     step = get_global_step(graph)
     return step.cell if isinstance(step, Variable) else None
 
 
-def _runs_at_once(hooked: HookedSession, step: Cell | None, state: StateStore) -> int | None:
+def _runs_at_once(hooked: HookedSession, step: StateVariable | None, state: StateStore) -> int | None:
     """How many runs a session's hooks leave it alone; None: no limit."""
     value = None if step is None else state.get(step)
     return hooked.steps_until_session_use(0 if value is None or step is None else int(step.joined(value)))

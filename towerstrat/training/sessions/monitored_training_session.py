@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.runtime.sessions.session import goes_apart
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.graph.runtime.sessions.session import is_between_graph_target
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import messages
 from towerstrat.training.hooks.checkpoint_saver import CheckpointSaverHook
 from towerstrat.training.hooks.session_run_hook import SessionRunHook
@@ -60,8 +60,8 @@ def MonitoredTrainingSession(
       save_graph_def: whether the graph is written beside the checkpoints.
     """
     scaffold = scaffold or Scaffold()
-    goes_apart(master)
-    if not (is_chief or PEERS.together):
+    is_between_graph_target(master)
+    if not (is_chief or PROCESSES.together):
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(worker, hooks, stop_grace_period_secs)
     summary_steps, summary_secs = _intervals(save_summaries_steps, save_summaries_secs, (100, None))

@@ -15,10 +15,10 @@ import numpy as np
 from towerstrat.data.api.transforms_v1 import Transformation
 from towerstrat.data.elements.types import Array, Element
 from towerstrat.data.iterators.session_iterators import with_operation
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import define, scalar
+from towerstrat.graph.ir.op_registry import define_op, scalar
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform import messages
@@ -102,16 +102,16 @@ def _summary(session: Runner, op: Operation, values: Sequence[Array]) -> list[Ar
         raise with_operation(error, op) from error.__cause__
 
 
-define(
+define_op(
     "StatsAggregatorSummary", scalar(string), host=_summary, stateful=True, differentiable=False,
     hidden=("_aggregator",),
 )  # fmt: skip
 
 
-class _Observed(Node):
+class _Observed(DatasetNode):
     """The same elements as those of its child."""
 
-    def __init__(self, child: Node):
+    def __init__(self, child: DatasetNode):
         self.children = (child,)
         self.structure = child.structure
 
@@ -124,16 +124,16 @@ class Aggregated(_Observed):
 
     kind = "Aggregated"
 
-    def __init__(self, child: Node, aggregator: StatsAggregator):
+    def __init__(self, child: DatasetNode, aggregator: StatsAggregator):
         super().__init__(child)
         self.aggregator = aggregator
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         opening.cached(_IN_THE_PASS, list).append(self.aggregator)
         return self.children[0].open(opening)
 
 
-class MeasuredPull(Pull):
+class MeasuredPull(ElementIterator):
     """Adds a number for each element that is taken: ``measure(element, seconds)``."""
 
     changing = {"source": "source"}
@@ -155,12 +155,12 @@ class Measured(_Observed):
 
     kind = "Measured"
 
-    def __init__(self, child: Node, tag: str, measure: Callable[..., float]):
+    def __init__(self, child: DatasetNode, tag: str, measure: Callable[..., float]):
         super().__init__(child)
         self.tag = tag
         self.measure = measure
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         source = self.children[0].open(opening)
         aggregators = opening.cached(_IN_THE_PASS, list)
         if not aggregators:

@@ -14,7 +14,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32, string
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.collectives.all_reduce import select
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import messages
@@ -182,7 +182,7 @@ def merge(inputs: Sequence[Any], collections: Sequence[Any] | None = None, name:
     name = clean_tag(name)
     with name_scope(name, "Merge", inputs):
         tensors = [convert_to_tensor(summary) for summary in inputs]
-        merged = one("MergeSummary", tensors, {"N": len(tensors)}, name or "MergeSummary")
+        merged = add_op("MergeSummary", tensors, {"N": len(tensors)}, name or "MergeSummary")
         collect(merged, collections, ())
         return merged
 
@@ -221,9 +221,9 @@ def _added(
     axis = graph.axis
     if axis is not None and graph.block is graph.root:
         with graph.under(None):
-            summary = one(type, [select(t, axis, 0) if t.varies else t for t in inputs], attrs, scope)
+            summary = add_op(type, [select(t, axis, 0) if t.varies else t for t in inputs], attrs, scope)
     else:
-        summary = one(type, inputs, attrs, scope)
+        summary = add_op(type, inputs, attrs, scope)
     collect(summary, collections, _ALL)
     return summary
 

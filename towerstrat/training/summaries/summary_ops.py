@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define, scalar
+from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define_op, scalar
 from towerstrat.graph.ir.types import (
     DType,
     HostArray,
@@ -86,9 +86,9 @@ def _merge(*inputs: HostArray, N: int) -> HostArray:
 
 
 _OUTPUT = [Signature(string, ())]
-define("ScalarSummary", taking(REAL, "values", 1, _OUTPUT), numpy=_scalar, differentiable=False)
-define("HistogramSummary", taking(REAL, "values", 1, _OUTPUT), numpy=_histogram, differentiable=False)
-define("ImageSummary", taking(IMAGES, "tensor", 1, _OUTPUT), numpy=_images, differentiable=False)
-define("AudioSummaryV2", taking((float32,), "tensor", 1, _OUTPUT), numpy=_sounds, differentiable=False)
-define("TensorSummaryV2", scalar(string), numpy=_tensor, differentiable=False)
-define("MergeSummary", taking((string,), "inputs", 0, _OUTPUT), numpy=_merge, differentiable=False)
+define_op("ScalarSummary", taking(REAL, "values", 1, _OUTPUT), numpy=_scalar, differentiable=False)
+define_op("HistogramSummary", taking(REAL, "values", 1, _OUTPUT), numpy=_histogram, differentiable=False)
+define_op("ImageSummary", taking(IMAGES, "tensor", 1, _OUTPUT), numpy=_images, differentiable=False)
+define_op("AudioSummaryV2", taking((float32,), "tensor", 1, _OUTPUT), numpy=_sounds, differentiable=False)
+define_op("TensorSummaryV2", scalar(string), numpy=_tensor, differentiable=False)
+define_op("MergeSummary", taking((string,), "inputs", 0, _OUTPUT), numpy=_merge, differentiable=False)

@@ -15,7 +15,7 @@ from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Rule, define, lookup, nothing
+from towerstrat.graph.ir.op_registry import Rule, define_op, lookup, nothing
 from towerstrat.graph.ir.types import HostArray, float32, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.collectives.all_reduce import position
@@ -47,7 +47,7 @@ _OF_NUMBERS: dict[str, Rule] = {
 }
 _OF_STRINGS = ("ImportEvent", "WriteGraphSummary", "WriteStringSummary")
 for _type, _rule in _OF_NUMBERS.items():
-    define(
+    define_op(
         _type,
         _rule,
         lower=_lower,
@@ -57,7 +57,7 @@ for _type, _rule in _OF_NUMBERS.items():
         hidden=("_write", "_skip"),
     )
 for _type in ("CloseSummaryWriter", "CreateSummaryFileWriter", *_OF_STRINGS):
-    define(_type, nothing, host=_host, stateful=True, differentiable=False, hidden=("_write",))
+    define_op(_type, nothing, host=_host, stateful=True, differentiable=False, hidden=("_write",))
 
 
 def write_numbers(type: str, inputs: Sequence[Tensor], write: Write, name: str | None = None) -> Operation | None:

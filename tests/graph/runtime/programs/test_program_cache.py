@@ -11,7 +11,7 @@ import towerstrat.compat.v1 as tf
 from towerstrat.graph.runtime.programs import compilation_log
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS
-from towerstrat.graph.runtime.programs.program_cache import CACHE, Programs
+from towerstrat.graph.runtime.programs.program_cache import CACHE, OwnedPrograms
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_programs_of_feed_shapes_are_bounded_and_the_least_recently_used_goes_fi
 
 def test_bytes_of_all_programs_are_bounded(monkeypatch):
     monkeypatch.setattr(LIMITS, "program_bytes", 5)
-    first, second = Programs(), Programs()
+    first, second = OwnedPrograms(), OwnedPrograms()
     first.add("a", 1, 2)
     second.add("b", 2, 2)
     assert (first.get("a"), second.get("b")) == (1, 2)
@@ -61,7 +61,7 @@ def test_bytes_of_all_programs_are_bounded(monkeypatch):
 def test_programs_go_with_their_owner():
     gc.collect()
     before, size = len(CACHE), CACHE.size
-    owner = Programs()
+    owner = OwnedPrograms()
     owner.add("a", 1, 10)
     assert (len(CACHE), CACHE.size) == (before + 1, size + 10)
     del owner

@@ -11,19 +11,19 @@ from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.graph_input import Computed
-from towerstrat.data.pipeline.nodes import Node, Opening, Pull
-from towerstrat.data.pipeline.process_shards import Share
+from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext
+from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ir.uneven_shards import Uneven
-from towerstrat.towers.engine.batch_splitting import Dealt, Split, share_of
+from towerstrat.graph.ir.uneven_shards import UnevenShards
+from towerstrat.towers.engine.batch_splitting import BatchSplit, ElementPerReplica, share_of
 from towerstrat.towers.engine.local_batches import dealt
 
 PER_SHARD_V1, PER_HOST_V1, PER_HOST_V2, BROADCAST, SLICED = 1, 2, 3, 4, 5
 """The input modes: values of ``InputPipelineConfig``."""
 
 
-class SplitAlong(Node):
+class SplitAlong(DatasetNode):
     """Each batch divided into equal parts, every component along a dimension of its own.
 
     Args:
@@ -34,9 +34,9 @@ class SplitAlong(Node):
 
     kind = "SplitAlong"
 
-    def __init__(self, child: Node, share: Share, dimensions: Sequence[int]):
+    def __init__(self, child: DatasetNode, share: LocalIndices, dimensions: Sequence[int]):
         self.children = (child,)
-        self.share: Share = share
+        self.share: LocalIndices = share
         self.towers = share.count
         self.dimensions = tuple(dimensions)
         found = zip(child.structure.dims, self.dimensions, strict=True)
@@ -50,7 +50,7 @@ class SplitAlong(Node):
             )
         return (*dims[:along], dims[along] // self.towers, *dims[along + 1 :])
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Mapped(self.children[0].open(opening), self._split)
 
     def _split(self, element: Element) -> Element:
@@ -61,7 +61,7 @@ class SplitAlong(Node):
         return self.children[0].cardinality()
 
 
-class Joined(Node):
+class Joined(DatasetNode):
     """Successive batches as one: those of several hosts that have one pipeline.
 
     Args:
@@ -74,7 +74,7 @@ class Joined(Node):
 
     sure = True
 
-    def __init__(self, child: Node, count: int, dimensions: Sequence[int] | None):
+    def __init__(self, child: DatasetNode, count: int, dimensions: Sequence[int] | None):
         self.children = (child,)
         self.count = count
         dims = child.structure.dims
@@ -88,7 +88,7 @@ class Joined(Node):
             return dims
         return (*dims[:along], dims[along] * self.count if self.whole else None, *dims[along + 1 :])
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Joins(self, self.children[0].open(opening))
 
     def cardinality(self) -> int:
@@ -96,7 +96,7 @@ class Joined(Node):
         return count if count < 0 else count // self.count if self.whole else -(-count // self.count)
 
 
-class _Joins(Pull):
+class _Joins(ElementIterator):
     changing = {"source": "source", "taken": "taken"}
 
     def __init__(self, node: Joined, source: Iterator[Element]):
@@ -115,18 +115,18 @@ class _Joins(Pull):
         return [np.concatenate(column, axis=d) for column, d in zip(columns, self.node.dimensions, strict=True)]
 
 
-class Broadcast(Node):
+class Broadcast(DatasetNode):
     """Each element as a whole for every tower."""
 
     kind = "Broadcast"
 
-    def __init__(self, child: Node, share: Share):
+    def __init__(self, child: DatasetNode, share: LocalIndices):
         self.children = (child,)
-        self.share: Share = share
+        self.share: LocalIndices = share
         self.towers = share.count
         self.structure = child.structure
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Mapped(self.children[0].open(opening), self._repeat)
 
     def _repeat(self, element: Element) -> Element:
@@ -136,7 +136,7 @@ class Broadcast(Node):
         return self.children[0].cardinality()
 
 
-class Marked(Node):
+class Marked(DatasetNode):
     """Elements with one more component, the numbers of the rows that are there; filled up with rows of zeros.
 
     Args:
@@ -147,7 +147,7 @@ class Marked(Node):
 
     kind = "Marked"
 
-    def __init__(self, child: Node, share: Share | None, size: int | None):
+    def __init__(self, child: DatasetNode, share: LocalIndices | None, size: int | None):
         self.children = (child,)
         self.share = share
         self.towers = None if share is None else len(share.own)
@@ -157,7 +157,7 @@ class Marked(Node):
             inner = inner.with_dims([None if d is None else (size, *d[1:]) if d else d for d in inner.dims])
         self.structure = Structure.joined((inner, Structure(None, [int32], [(None,)])))
 
-    def open(self, opening: Opening) -> Iterator[Element]:
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
         return _Mapped(self.children[0].open(opening), self._mark)
 
     def cardinality(self) -> int:
@@ -169,7 +169,7 @@ class Marked(Node):
             return [*(self._filled(x, 0) for x in element), np.arange(count, dtype=np.int32)]
         counts = next((_counts(x) for x in element if _rank(x)), [1] * self.towers)
         numbers = [np.arange(count, dtype=np.int32) for count in counts]
-        rows: Any = np.stack(numbers) if len(set(counts)) == 1 else Uneven.of(numbers)
+        rows: Any = np.stack(numbers) if len(set(counts)) == 1 else UnevenShards.of(numbers)
         assert self.share is not None
         return [*(self._filled(x, 1) for x in element), self.share.of(rows) if len(counts) != self.towers else rows]
 
@@ -177,7 +177,7 @@ class Marked(Node):
         """A component with as many rows as wanted along a dimension."""
         if self.size is None or np.ndim(getattr(part, "padded", part)) <= dimension:
             return part
-        array: Any = part.padded if isinstance(part, Uneven) else part
+        array: Any = part.padded if isinstance(part, UnevenShards) else part
         missing = self.size - array.shape[dimension]
         if missing < 0:
             raise ValueError(
@@ -195,10 +195,10 @@ def _rank(part: Any) -> int:
 
 def _counts(part: Any) -> list[int]:
     """How many rows each tower has."""
-    return [shape[0] for shape in part.shapes] if isinstance(part, Uneven) else [part.shape[1]] * len(part)
+    return [shape[0] for shape in part.shapes] if isinstance(part, UnevenShards) else [part.shape[1]] * len(part)
 
 
-class _Mapped(Pull):
+class _Mapped(ElementIterator):
     """Elements of another pull, each passed through a function of the element alone."""
 
     changing = {"source": "source"}
@@ -211,14 +211,14 @@ class _Mapped(Pull):
         return self._function(next(self.source))
 
 
-def pipeline_of(result: Any) -> Node:
+def pipeline_of(result: Any) -> DatasetNode:
     """What an input function returned, a dataset or tensors, as a pipeline."""
     return result.node if isinstance(result, Dataset) else Computed(result)
 
 
 def divided_among_hosts(
-    node: Node, mode: int, axis: Axis, batch_axis: Sequence[int] | None, drops: bool, hosts: int
-) -> Node:
+    node: DatasetNode, mode: int, axis: Axis, batch_axis: Sequence[int] | None, drops: bool, hosts: int
+) -> DatasetNode:
     """A pipeline that all hosts have, of batches for one host or for a tower, dealt in turn: as ``divided``."""
     share = share_of(axis)
     times = share.count if mode == PER_HOST_V2 else hosts
@@ -229,13 +229,13 @@ def divided_among_hosts(
 
 
 def divided(
-    children: Sequence[Node],
+    children: Sequence[DatasetNode],
     mode: int,
-    share: Share,
+    share: LocalIndices,
     batch_axis: Sequence[int] | None,
     drops: bool,
     apart: bool,
-) -> Node:
+) -> DatasetNode:
     """A pipeline with a part for every tower, in an input mode.
 
     Args:
@@ -249,11 +249,11 @@ def divided(
     if mode == BROADCAST:
         return Broadcast(child, share)
     if mode == PER_HOST_V2 or len(children) > 1:
-        return Dealt(children, share, drops, apart)
-    node: Node
+        return ElementPerReplica(children, share, drops, apart)
+    node: DatasetNode
     if batch_axis is not None and any(batch_axis):
         node = SplitAlong(child, share, batch_axis)
     else:
-        node = Split(child, share)
+        node = BatchSplit(child, share)
     node.apart = apart
     return node

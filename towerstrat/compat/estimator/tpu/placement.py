@@ -9,7 +9,7 @@ from towerstrat.compat.estimator.keys import EstimatorModeKeys
 from towerstrat.compat.estimator.tpu.input_modes import BROADCAST, PER_HOST_V2, PER_SHARD_V1, SLICED
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import devices, logs
 
 TRAIN, EVAL, PREDICT = EstimatorModeKeys.TRAIN, EstimatorModeKeys.EVAL, EstimatorModeKeys.PREDICT
@@ -94,7 +94,7 @@ class Placement:
 
     def hosts(self, mode: str) -> int:
         """How many hosts call the input function."""
-        return PEERS.count if self.apart(mode) else 1
+        return PROCESSES.count if self.apart(mode) else 1
 
     def per_call(self, mode: str) -> bool:
         """Whether the input function is called once for each tower."""

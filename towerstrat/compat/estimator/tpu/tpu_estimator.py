@@ -18,12 +18,12 @@ from towerstrat.data.api.dataset import Dataset
 from towerstrat.data.api.dataset_v1 import make_initializable_iterator
 from towerstrat.data.iterators.collective_reads import ALIKE, are_surely_alike
 from towerstrat.data.iterators.session_iterators import Iterator as DataIterator
-from towerstrat.data.pipeline.nodes import Node
+from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ops.array.arrays import identity
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.towers.engine.batch_splitting import share_of
 from towerstrat.towers.shards.shard_tracing import inside
@@ -177,11 +177,11 @@ class TPUEstimator(Base):
 
     # ---- the modes on towers ----------------------------------------------------------------------------------
 
-    def _pipeline(self, call: Callable[[TPUContext], Any], mode: str) -> Node:
+    def _pipeline(self, call: Callable[[TPUContext], Any], mode: str) -> DatasetNode:
         """The elements that towers take: with a part for each where there are several."""
         placement = self._placement
         axis, apart = placement.axis, placement.apart(mode)
-        calls = range(placement.towers) if placement.per_call(mode) else [PEERS.index if apart else 0]
+        calls = range(placement.towers) if placement.per_call(mode) else [PROCESSES.index if apart else 0]
         nodes = [pipeline_of(call(TPUContext(placement, mode, i))) for i in calls]
         node = nodes[0]
         alike = apart and len(nodes) == 1 and are_surely_alike(node)
@@ -189,7 +189,7 @@ class TPUEstimator(Base):
         if share is not None:
             assert axis is not None
             if alike:
-                logs.info(ALIKE, PEERS.count)
+                logs.info(ALIKE, PROCESSES.count)
                 node = divided_among_hosts(
                     node, placement.input_mode, axis, self._batch_axis, mode == TRAIN, placement.hosts(mode)
                 )
@@ -206,11 +206,11 @@ class TPUEstimator(Base):
             node = Marked(node, share, rows)
         return node
 
-    def _iterator(self, node: Node) -> DataIterator:
+    def _iterator(self, node: DatasetNode) -> DataIterator:
         iterator: DataIterator = make_initializable_iterator(Dataset._made(node))
         return iterator
 
-    def _train(self, node: Node, config: Any, params: Any, examples: ExamplesPerSecondHook | None) -> Any:
+    def _train(self, node: DatasetNode, config: Any, params: Any, examples: ExamplesPerSecondHook | None) -> Any:
         iterator = self._iterator(node)
 
         def model(features: Any, labels: Any) -> Any:
@@ -253,7 +253,7 @@ class TPUEstimator(Base):
         every = self._config.tpu_config.experimental_host_call_every_n_steps
         return [HostCallHook(made.stacks, made.holders, fetches, every)]
 
-    def _evaluate(self, node: Node, config: Any, params: Any) -> Any:
+    def _evaluate(self, node: DatasetNode, config: Any, params: Any) -> Any:
         spec, rows, iterator = self._one_step(node, EVAL, config, params)
         if not isinstance(spec, loaded("model_fn")._TPUEstimatorSpec):
             raise RuntimeError(
@@ -268,7 +268,7 @@ class TPUEstimator(Base):
             evaluation_hooks=(*_each_run(spec, rows, iterator), *spec.evaluation_hooks),
         )  # fmt: skip
 
-    def _predict(self, node: Node, config: Any, params: Any) -> Any:
+    def _predict(self, node: DatasetNode, config: Any, params: Any) -> Any:
         spec, rows, iterator = self._one_step(node, PREDICT, config, params)
         if not isinstance(spec, loaded("model_fn")._TPUEstimatorSpec):
             raise RuntimeError(
@@ -282,7 +282,7 @@ class TPUEstimator(Base):
             prediction_hooks=(*_each_run(spec, rows, iterator), *spec.prediction_hooks),
         )  # fmt: skip
 
-    def _one_step(self, node: Node, mode: str, config: Any, params: Any) -> tuple[Any, Rows, DataIterator]:
+    def _one_step(self, node: DatasetNode, mode: str, config: Any, params: Any) -> tuple[Any, Rows, DataIterator]:
         """A model on the next element: (its spec, the rows that towers have, the iterator)."""
         axis = self._placement.axis if self._placement.towers > 1 else None
         iterator = self._iterator(node)

@@ -18,7 +18,7 @@ from towerstrat.graph.ops.array.arrays import expand_dims, identity
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.control.branches import group
 from towerstrat.towers.distribute.replica_api import ReplicaSurface
-from towerstrat.towers.engine.step_tracing import run_steps
+from towerstrat.towers.engine.step_tracing import trace_step_loop
 from towerstrat.towers.shards.shard_tracing import inside
 from towerstrat.training.hooks.steps_per_run import get_or_create_steps_per_run_variable
 
@@ -74,7 +74,7 @@ def trained(axis: Axis | None, iterator: Iterator, model: Callable[[Any, Any], A
 
     devices = [f"/device:TPU:{i}" for i in range(towers)]
     count = get_or_create_steps_per_run_variable() + 0
-    context = run_steps(_Loop(), mapped, devices, step, iterator, count, None, fixed_shapes=True, partial=True)
+    context = trace_step_loop(_Loop(), mapped, devices, step, iterator, count, None, fixed_shapes=True, partial=True)
     _check_reduced(towers)
     (spec,) = specs
     loss = context.last_step_outputs["loss"]

@@ -11,10 +11,10 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value, constant_value_as_dims, partial_value
 from towerstrat.graph.ir.graph_elements import Operation
-from towerstrat.graph.ir.op_registry import Signature, define, same
+from towerstrat.graph.ir.op_registry import Signature, define_op, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import int32, int64
 from towerstrat.graph.lowering import input_checks
@@ -63,12 +63,12 @@ def _lower_shape_n(lowering: Lowering, op: Operation) -> list[Any]:
     return [np.array(np.shape(lowering.value(t)), op.outputs[0].dtype.np) for t in op.inputs]
 
 
-define("ShapeN", _shape_n_rule, lower=_lower_shape_n, differentiable=False)
-define("Shape", _shape_rule, lower=_lower_shape, differentiable=False,
+define_op("ShapeN", _shape_n_rule, lower=_lower_shape_n, differentiable=False)
+define_op("Shape", _shape_rule, lower=_lower_shape, differentiable=False,
        numpy=lambda x, *, out_type: np.array(np.shape(x), out_type.np), view=True)  # fmt: skip
-define("Size", _size_rule, lower=_lower_size, differentiable=False,
+define_op("Size", _size_rule, lower=_lower_size, differentiable=False,
        numpy=lambda x, *, out_type: np.asarray(np.size(x), out_type.np), view=True)  # fmt: skip
-define("Rank", lambda inputs, attrs: [Signature(int32, ())], lower=_lower_rank, differentiable=False,
+define_op("Rank", lambda inputs, attrs: [Signature(int32, ())], lower=_lower_rank, differentiable=False,
        numpy=lambda x: np.asarray(np.ndim(x), np.int32), view=True)  # fmt: skip
 
 
@@ -101,16 +101,16 @@ def _ensure(x: Any, *, shape: Dims) -> Any:
 
 
 for _type in ("Identity", "Snapshot", "GuaranteeConst", "PlaceholderIdentity"):
-    define(_type, same, _identity, numpy=_identity, entrywise=True)
+    define_op(_type, same, _identity, numpy=_identity, entrywise=True)
 for _type in ("StopGradient", "PreventGradient"):
-    define(_type, same, _identity, numpy=_identity, entrywise=True, differentiable=False)
-define("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs)
-define("EnsureShape", _ensured, _ensure, numpy=_ensure)
-define(
+    define_op(_type, same, _identity, numpy=_identity, entrywise=True, differentiable=False)
+define_op("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs)
+define_op("EnsureShape", _ensured, _ensure, numpy=_ensure)
+define_op(
     "ZerosLike", _like_rule, lambda x, *, dtype=None: jnp.zeros(x.shape, dtype.np if dtype else x.dtype),
     numpy=lambda x, *, dtype=None: np.zeros(x.shape, dtype.np if dtype else x.dtype), differentiable=False,
 )  # fmt: skip
-define(
+define_op(
     "OnesLike", _like_rule, lambda x, *, dtype=None: jnp.ones(x.shape, dtype.np if dtype else x.dtype),
     numpy=lambda x, *, dtype=None: np.ones(x.shape, dtype.np if dtype else x.dtype), differentiable=False,
 )  # fmt: skip
@@ -186,7 +186,7 @@ def _reshape_sizes(x: Any, shape: Any) -> tuple[int, ...]:
     return tuple(sizes)
 
 
-define("Reshape", _reshape_rule, lambda x, shape: jnp.reshape(x, _reshape_sizes(x, shape)), static=(1,),
+define_op("Reshape", _reshape_rule, lambda x, shape: jnp.reshape(x, _reshape_sizes(x, shape)), static=(1,),
        numpy=lambda x, shape: np.reshape(x, _reshape_sizes(x, shape)), entrywise=True, view=True)  # fmt: skip
 
 
@@ -218,7 +218,7 @@ def _squeeze(x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
 
 define_along("ExpandDims", _expand_rule, lambda x, *, axis: jnp.expand_dims(x, axis), new=True,
              numpy=lambda x, *, axis: np.expand_dims(x, axis), entrywise=True, view=True)  # fmt: skip
-define("Squeeze", _squeeze_rule, lambda x, *, squeeze_dims: _squeeze(jnp.asarray(x), squeeze_dims=squeeze_dims),
+define_op("Squeeze", _squeeze_rule, lambda x, *, squeeze_dims: _squeeze(jnp.asarray(x), squeeze_dims=squeeze_dims),
        numpy=_squeeze, entrywise=True, view=True)  # fmt: skip
 
 
@@ -347,9 +347,9 @@ def _split_v(x: Any, sizes: Any, *, axis: int, num_split: int) -> Any:
 
 define_along("ConcatV2", _concat_rule, lambda *xs, axis: jnp.concatenate(xs, axis),
              numpy=lambda *xs, axis: np.concatenate(xs, axis), entrywise=True)  # fmt: skip
-define("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), entrywise=True,
+define_op("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), entrywise=True,
        numpy=lambda *xs, axis: np.stack(xs, axis))  # fmt: skip
-define("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), entrywise=True, view=True,
+define_op("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), entrywise=True, view=True,
        numpy=_unpack)  # fmt: skip
 define_along("Split", _split_rule, _split, numpy=_split, entrywise=True, view=True)
 define_along("SplitV", _split_v_rule, _split_v, static=(1,), numpy=_split_v)
@@ -412,7 +412,7 @@ def _roll(x: Any, shift: Any, axis: Any) -> Any:
     return x
 
 
-def _check_axes(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_axes(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     x, axes = values
     rank = np.ndim(x)
     if not input_checks.on_host(axes):
@@ -423,18 +423,18 @@ def _check_axes(op: Operation, values: Sequence[Any]) -> Finding | None:
     )  # fmt: skip
 
 
-define("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, entrywise=True)
-define(
+define_op("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, entrywise=True)
+define_op(
     "ConjugateTranspose",
     _transpose_rule,
     lambda x, *order, **attrs: jnp.conj(_transpose(x, *order, **attrs)),
     static=(1,),
     numpy=lambda x, *order, **attrs: np.conj(_transpose(x, *order, **attrs)),
 )
-define("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
+define_op("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
        static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))),
-       entrywise=True, check=Check(_check_axes, (1,)))  # fmt: skip
-define("Roll", _roll_rule, _roll, static=(2,), numpy=numpy_kernels.roll)
+       entrywise=True, check=InputCheck(_check_axes, (1,)))  # fmt: skip
+define_op("Roll", _roll_rule, _roll, static=(2,), numpy=numpy_kernels.roll)
 
 
 # ---- sizes given by values -----------------------------------------------------------------------------------------
@@ -461,7 +461,7 @@ def _fill_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(value.dtype, dims_from(sizes))]
 
 
-define("Fill", _fill_rule, lambda sizes, value: jnp.broadcast_to(value, sizes_of(sizes)), static=(0,),
+define_op("Fill", _fill_rule, lambda sizes, value: jnp.broadcast_to(value, sizes_of(sizes)), static=(0,),
        numpy=lambda sizes, value: np.full(sizes_of(sizes), value, value.dtype))  # fmt: skip
 
 
@@ -498,9 +498,9 @@ def _multiples(times: Any) -> tuple[int, ...]:
     return found
 
 
-define("Tile", _tile_rule, lambda x, times: jnp.tile(x, _multiples(times)), static=(1,),
+define_op("Tile", _tile_rule, lambda x, times: jnp.tile(x, _multiples(times)), static=(1,),
        numpy=lambda x, times: np.tile(x, _multiples(times)))  # fmt: skip
-define("BroadcastTo", _broadcast_rule, lambda x, sizes: jnp.broadcast_to(x, sizes_of(sizes)), static=(1,),
+define_op("BroadcastTo", _broadcast_rule, lambda x, sizes: jnp.broadcast_to(x, sizes_of(sizes)), static=(1,),
        numpy=lambda x, sizes: np.broadcast_to(x, sizes_of(sizes)))  # fmt: skip
 
 
@@ -528,7 +528,7 @@ def _range(start: Any, limit: Any, delta: Any) -> Any:
     return (start + np.arange(length).astype(start.dtype) * delta).astype(start.dtype)
 
 
-define("Range", _range_rule, _range, numpy=_range, static=(0, 1, 2), differentiable=False)
+define_op("Range", _range_rule, _range, numpy=_range, static=(0, 1, 2), differentiable=False)
 
 
 def _linspace_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -542,7 +542,7 @@ def _linspace(start: Any, stop: Any, number: Any) -> Any:
     return jnp.linspace(start, stop, int(number), dtype=start.dtype)
 
 
-define("LinSpace", _linspace_rule, _linspace, static=(2,), numpy=numpy_kernels.linspace, differentiable=False)
+define_op("LinSpace", _linspace_rule, _linspace, static=(2,), numpy=numpy_kernels.linspace, differentiable=False)
 
 
 def _where_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -574,7 +574,7 @@ def _chosen(condition: Any, x: Any, y: Any) -> Any:
     return (np if on_host else jnp).where(condition, x, y)
 
 
-define("Select", _where_rule, _chosen, numpy=_chosen)
+define_op("Select", _where_rule, _chosen, numpy=_chosen)
 
 
 def _broadcast_choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -589,7 +589,7 @@ def _broadcast_choice(condition: Any, x: Any, y: Any) -> Any:
     return (np if on_host else jnp).where(condition, x, y)
 
 
-define("SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice)
+define_op("SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice)
 
 
 def _repeat_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -605,7 +605,7 @@ def _repeat_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(x.dtype, (*x.dims[:axis], total, *x.dims[axis + 1 :]))]
 
 
-define("Repeat", _repeat_rule, lambda x, repeats, *, axis: jnp.repeat(x, np.asarray(repeats), axis), static=(1,),
+define_op("Repeat", _repeat_rule, lambda x, repeats, *, axis: jnp.repeat(x, np.asarray(repeats), axis), static=(1,),
        numpy=lambda x, repeats, *, axis: np.repeat(x, repeats, axis))  # fmt: skip
 
 
@@ -626,9 +626,10 @@ def _matrix_perm(rank: Any) -> Any:
     return np.array([*range(count - 2), count - 1, count - 2], np.int32)
 
 
-define("BroadcastArgs", _broadcast_args_rule, _broadcast_args, static=(0, 1), numpy=_broadcast_args,
+define_op("BroadcastArgs", _broadcast_args_rule, _broadcast_args, static=(0, 1), numpy=_broadcast_args,
        differentiable=False)  # fmt: skip
-define("MatrixPerm", lambda inputs, attrs: [Signature(int32, (None,))], _matrix_perm, static=(0,), numpy=_matrix_perm,
+define_op("MatrixPerm", lambda inputs, attrs: [Signature(int32, (None,))], _matrix_perm, static=(0,),
+       numpy=_matrix_perm,
        differentiable=False)  # fmt: skip
 
 
@@ -637,5 +638,5 @@ def _where_coordinates_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(int64, (None, None if dims is None else len(dims)))]
 
 
-define("Where", _where_coordinates_rule, lambda x: jnp.argwhere(x).astype(jnp.int64), dynamic=True,
+define_op("Where", _where_coordinates_rule, lambda x: jnp.argwhere(x).astype(jnp.int64), dynamic=True,
        numpy=lambda x: np.argwhere(x).astype(np.int64), differentiable=False)  # fmt: skip

@@ -18,7 +18,7 @@ from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, is_tensor, vector
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32, string
 from towerstrat.graph.ops.building.axis_inputs import along, known_axis, normal_axis, unary_along
-from towerstrat.graph.ops.building.op_builder import add, one, pair, reserve, unary
+from towerstrat.graph.ops.building.op_builder import add, add_op, add_unary, convert_pair, reserve_name
 
 
 def operand(x: Any, name: str, part: str, dtype: DType | None = None) -> Tensor:
@@ -49,8 +49,8 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     to = as_dtype(out_type)
     if sparse is not None:
         sparse = convert_to_tensor(sparse)
-        return sparse if sparse.dtype is to else one("Cast", (sparse,), {"DstT": to}, name)
-    return unary("Shape", input, name, {"out_type": to})
+        return sparse if sparse.dtype is to else add_op("Cast", (sparse,), {"DstT": to}, name)
+    return add_unary("Shape", input, name, {"out_type": to})
 
 
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
@@ -62,19 +62,19 @@ def size(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     """The number of elements, a scalar; of a SparseTensor that of the larger tensor, of a RaggedTensor those there."""
     sparse = _sparse_shape(input)
     if sparse is not None:
-        return one(
-            "Cast", [one("Prod", [sparse], {"axis": (0,), "keepdims": False})], {"DstT": as_dtype(out_type)}, name
+        return add_op(
+            "Cast", [add_op("Prod", [sparse], {"axis": (0,), "keepdims": False})], {"DstT": as_dtype(out_type)}, name
         )
     found = input.flat_values if isinstance(input, Partitioned) else input
-    return unary("Size", found, name, {"out_type": as_dtype(out_type)})
+    return add_unary("Size", found, name, {"out_type": as_dtype(out_type)})
 
 
 def rank(input: Any, name: str | None = None) -> Tensor:
     """The number of dimensions, a scalar of int32."""
     sparse = _sparse_shape(input)
     if sparse is not None:
-        return unary("Size", sparse, name, {"out_type": int32})
-    return unary("Rank", input, name)
+        return add_unary("Size", sparse, name, {"out_type": int32})
+    return add_unary("Rank", input, name)
 
 
 def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
@@ -84,8 +84,8 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> TensorShape:
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     """The shape of an element-wise combination, of two shapes that are tensors."""
-    x, y = pair(shape_x, shape_y, int32)
-    return one("BroadcastArgs", (x, y))
+    x, y = convert_pair(shape_x, shape_y, int32)
+    return add_op("BroadcastArgs", (x, y))
 
 
 # ---- as it is ------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
 
 def identity(input: Any, name: str | None = None) -> Tensor:
     """The same value as another tensor."""
-    return unary("Identity", input, name)
+    return add_unary("Identity", input, name)
 
 
 def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
@@ -103,12 +103,12 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> list[Tensor]:
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The same value, constant for gradients."""
-    return unary("StopGradient", input, name)
+    return add_unary("StopGradient", input, name)
 
 
 def guarantee_const(input: Any, name: str | None = None) -> Tensor:
     """The same value; the promise that it never changes is not needed."""
-    return unary("GuaranteeConst", input, name)
+    return add_unary("GuaranteeConst", input, name)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -117,7 +117,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: its static shape is another one. InvalidArgumentError on a run where it is not.
     """
-    return unary("EnsureShape", x, name, {"shape": as_shape(shape).raw})
+    return add_unary("EnsureShape", x, name, {"shape": as_shape(shape).raw})
 
 
 # ---- constants of a shape ------------------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def _constant_of(shape: Any, value: Any, dtype: Any, name: str | None, default: 
     elif to is bool_:
         value = bool(value)
     graph = get_default_graph()
-    name = reserve(graph, name or default)
+    name = reserve_name(graph, name or default)
     known = _static_shape(shape)
     if known is not None:
         if any(d < 0 for d in known):
@@ -162,7 +162,7 @@ def _constant_of(shape: Any, value: Any, dtype: Any, name: str | None, default: 
             one_value[()] = value
         return graph.add("Const", (), {"value": np.broadcast_to(one_value, known), "dtype": to}, name).outputs[0]
     sizes = shape_tensor(shape, f"{name}shape/")
-    return one("Fill", (sizes, constant(value, to, name=f"{name}Const/")), None, name)
+    return add_op("Fill", (sizes, constant(value, to, name=f"{name}Const/")), None, name)
 
 
 def zeros(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
@@ -176,14 +176,14 @@ def ones(shape: Any, dtype: Any = float32, name: str | None = None) -> Tensor:
 
 
 def _like(tensor: Any, value: int, dtype: Any, name: str | None, optimize: bool, type: str, default: str) -> Tensor:
-    name = reserve(get_default_graph(), name or default)
+    name = reserve_name(get_default_graph(), name or default)
     x = operand(tensor, name, "tensor")
     to = x.dtype if dtype is None else as_dtype(dtype)
     if optimize and shapes.known(x.dims):
         return _constant_of(x.shape, value, to, name, default)
     if to is string:
         return fill(shape(x), b"", name)
-    return one(type, (x,), None if dtype is None else {"dtype": to}, name)
+    return add_op(type, (x,), None if dtype is None else {"dtype": to}, name)
 
 
 def zeros_like(tensor: Any, dtype: Any = None, name: str | None = None, optimize: bool = True) -> Tensor:
@@ -205,9 +205,9 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     Raises:
       ValueError: the value is no scalar.
     """
-    name = reserve(get_default_graph(), name or "Fill")
+    name = reserve_name(get_default_graph(), name or "Fill")
     sizes = shape_tensor(dims, f"{name}dims/")
-    return one("Fill", (sizes, operand(value, name, "value")), None, name)
+    return add_op("Fill", (sizes, operand(value, name, "value")), None, name)
 
 
 def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = "range") -> Tensor:
@@ -215,7 +215,7 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
     if limit is None:
         start, limit = 0, start
     graph = get_default_graph()
-    name = reserve(graph, name or "Range")
+    name = reserve_name(graph, name or "Range")
     to = None if dtype is None else as_dtype(dtype)
     parts = [operand(v, name, part, None if isinstance(v, Tensor) else to)
              for v, part in zip((start, limit, delta), ("start", "limit", "delta"), strict=True)]  # fmt: skip
@@ -225,15 +225,15 @@ def range(start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name
             if part.dtype.name not in order:
                 raise TypeError(f"Expected int32, int64, float32 or float64 for tf.range, got {part.dtype.name}.")
         to = max((p.dtype for p in parts), key=lambda t: order.index(t.name))
-    parts = [p if p.dtype is to else one("Cast", (p,), {"DstT": to}, f"{name}Cast") for p in parts]
-    return one("Range", parts, None, name)
+    parts = [p if p.dtype is to else add_op("Cast", (p,), {"DstT": to}, f"{name}Cast") for p in parts]
+    return add_op("Range", parts, None, name)
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Tensor:
     """``num`` evenly spaced floats from ``start`` to ``stop``, both included."""
-    name = reserve(get_default_graph(), name or "LinSpace")
-    first, last = pair(start, stop, scope=name)
-    return one("LinSpace", (first, last, operand(num, name, "num")), None, name)
+    name = reserve_name(get_default_graph(), name or "LinSpace")
+    first, last = convert_pair(start, stop, scope=name)
+    return add_op("LinSpace", (first, last, operand(num, name, "num")), None, name)
 
 
 lin_space = linspace
@@ -244,9 +244,9 @@ lin_space = linspace
 
 def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     """The same elements, row by row, in another shape; one size may be -1 (what is left)."""
-    name = reserve(get_default_graph(), name or "Reshape")
+    name = reserve_name(get_default_graph(), name or "Reshape")
     x = operand(tensor, name, "tensor")
-    return one("Reshape", (x, shape_tensor(shape, f"{name}shape/")), None, name)
+    return add_op("Reshape", (x, shape_tensor(shape, f"{name}shape/")), None, name)
 
 
 def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
@@ -260,7 +260,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
 def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """Dimensions of size 1 dropped: the given ones, or all. ``squeeze_dims`` is the old name of ``axis``."""
     axis = one_of(axis, squeeze_dims, "axis", "squeeze_dims")
-    return unary("Squeeze", input, name, {"squeeze_dims": integers(axis) or ()})
+    return add_unary("Squeeze", input, name, {"squeeze_dims": integers(axis) or ()})
 
 
 def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugate: bool = False) -> Tensor:
@@ -268,17 +268,17 @@ def transpose(a: Any, perm: Any = None, name: str | None = "transpose", conjugat
 
     ``conjugate`` also conjugates complex elements.
     """
-    name = reserve(get_default_graph(), name or "transpose")
+    name = reserve_name(get_default_graph(), name or "transpose")
     x = operand(a, name, "a")
     if isinstance(perm, Convertible):
         perm = convert_to_tensor(perm)
     known = constant_value(perm) if isinstance(perm, Tensor) else perm
     type = "ConjugateTranspose" if conjugate and x.dtype.is_complex else "Transpose"
     if perm is not None and known is None:
-        result = one(type, (x, perm), None, name)
+        result = add_op(type, (x, perm), None, name)
     else:
         order = None if known is None else tuple(int(p) for p in known)
-        result = one(type, (x,), {"perm": order}, name)
+        result = add_op(type, (x,), {"perm": order}, name)
     return result
 
 
@@ -287,7 +287,7 @@ def matrix_transpose(a: Any, name: str | None = "matrix_transpose", conjugate: b
     with get_default_graph().name_scope(name or "matrix_transpose"):
         x = convert_to_tensor(a, name="a")
         if x.dims is None:
-            order: Any = one("MatrixPerm", (rank(x),))
+            order: Any = add_op("MatrixPerm", (rank(x),))
         else:
             count = len(x.dims)
             if count < 2:
@@ -334,17 +334,17 @@ def concat(values: Any, axis: Any, name: str | None = "concat") -> Any:
     if ragged is not None:
         return ragged._concatenated(values, axis)
     axis = known_axis(axis)
-    name = reserve(get_default_graph(), name or "concat")
+    name = reserve_name(get_default_graph(), name or "concat")
     tensors = together(values, name)
     if len(tensors) == 1:
-        return one("Identity", tensors, None, name)
+        return add_op("Identity", tensors, None, name)
     return along("ConcatV2", tensors, axis, None, name)[0]
 
 
 def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
     """Tensors of one shape side by side along a new dimension."""
     axis = integer(axis)
-    name = reserve(get_default_graph(), name or "stack")
+    name = reserve_name(get_default_graph(), name or "stack")
     if isinstance(values, Tensor):
         values = unstack(values)
     if axis == 0 and not any(isinstance(v, Tensor) or hasattr(v, "handle") for v in values):
@@ -352,7 +352,7 @@ def stack(values: Any, axis: int = 0, name: str | None = "stack") -> Tensor:
             return convert_to_tensor(values, name=name)
         except (TypeError, ValueError):
             pass
-    return one("Pack", together(values, name), {"axis": axis}, name)
+    return add_op("Pack", together(values, name), {"axis": axis}, name)
 
 
 def parallel_stack(values: Any, name: str | None = "parallel_stack") -> Tensor:
@@ -367,7 +367,7 @@ def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None 
     Raises:
       ValueError: their number is not known and not given.
     """
-    name = reserve(get_default_graph(), name or "unstack")
+    name = reserve_name(get_default_graph(), name or "unstack")
     x = operand(value, name, "value")
     axis = integer(axis)
     if num is None:
@@ -387,7 +387,7 @@ def split(
     Args:
       num: how many parts, where the sizes are a tensor whose length is not known.
     """
-    name = reserve(get_default_graph(), name or "split")
+    name = reserve_name(get_default_graph(), name or "split")
     x = operand(value, name, "value")
     axis = known_axis(axis)
     sizes = num_or_size_splits
@@ -403,9 +403,9 @@ def split(
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """The tensor repeated ``multiples[i]`` times along dimension i."""
-    name = reserve(get_default_graph(), name or "Tile")
+    name = reserve_name(get_default_graph(), name or "Tile")
     x = operand(input, name, "input")
-    return one("Tile", (x, shape_tensor(multiples, f"{name}multiples/")), None, name)
+    return add_op("Tile", (x, shape_tensor(multiples, f"{name}multiples/")), None, name)
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
@@ -415,27 +415,27 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
       repeats: an integer, or one per entry.
       axis: the dimension; by default the elements are repeated, as a vector.
     """
-    name = reserve(get_default_graph(), name or "Repeat")
+    name = reserve_name(get_default_graph(), name or "Repeat")
     x = operand(input, name, "input")
     if axis is None:
         x, axis = reshape(x, [-1], f"{name}Reshape"), 0
-    return one("Repeat", (x, operand(repeats, name, "repeats")), {"axis": integer(axis)}, name)
+    return add_op("Repeat", (x, operand(repeats, name, "repeats")), {"axis": integer(axis)}, name)
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """The tensor repeated along dimensions of size 1 to the given shape."""
-    name = reserve(get_default_graph(), name or "BroadcastTo")
+    name = reserve_name(get_default_graph(), name or "BroadcastTo")
     x = operand(input, name, "input")
-    return one("BroadcastTo", (x, shape_tensor(shape, f"{name}shape/")), None, name)
+    return add_op("BroadcastTo", (x, shape_tensor(shape, f"{name}shape/")), None, name)
 
 
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """The order of elements turned round along the given dimensions (a list of them)."""
-    name = reserve(get_default_graph(), name or "ReverseV2")
+    name = reserve_name(get_default_graph(), name or "ReverseV2")
     x = operand(tensor, name, "tensor")
     if isinstance(axis, list | tuple) and not axis:
         axis = np.zeros(0, np.int32)
-    return one("ReverseV2", (x, operand(axis, name, "axis")), None, name)
+    return add_op("ReverseV2", (x, operand(axis, name, "axis")), None, name)
 
 
 reverse_v2 = reverse
@@ -445,15 +445,15 @@ def roll(input: Any, shift: Any, axis: Any) -> Tensor:
     """Elements moved by ``shift`` along a dimension; what leaves at one end comes in at the other."""
     x = _source(input)
     shifts, axes = convert_to_tensor(shift), convert_to_tensor(axis)
-    return one("Roll", (x, shifts, axes))
+    return add_op("Roll", (x, shifts, axes))
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:
     """The part that starts at ``begin`` and is ``size`` long, by dimension; -1 is all that is left."""
-    name = reserve(get_default_graph(), name or "Slice")
+    name = reserve_name(get_default_graph(), name or "Slice")
     x = operand(input_, name, "input")
     first = shape_tensor(begin, f"{name}begin/")
-    return one("Slice", (x, first, shape_tensor(size, f"{name}size/")), None, name)
+    return add_op("Slice", (x, first, shape_tensor(size, f"{name}size/")), None, name)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
@@ -463,20 +463,20 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     that depends on values: such a graph runs operation by operation, and not inside towers.
     """
     if x is None and y is None:
-        return unary("Where", condition, name)
+        return add_unary("Where", condition, name)
     if x is None or y is None:
         raise ValueError("x and y must both be non-None or both be None.")
-    name = reserve(get_default_graph(), name or "Select")
+    name = reserve_name(get_default_graph(), name or "Select")
     chosen = operand(condition, name, "condition")
-    left, right = pair(x, y, scope=name)
-    return one("Select", (chosen, left, right), None, name)
+    left, right = convert_pair(x, y, scope=name)
+    return add_op("Select", (chosen, left, right), None, name)
 
 
 def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
     """``where`` whose condition, x and y are broadcast to one shape."""
     if x is None or y is None:
         return where(condition, x, y, name)
-    name = reserve(get_default_graph(), name or "SelectV2")
+    name = reserve_name(get_default_graph(), name or "SelectV2")
     chosen = operand(condition, name, "condition")
-    left, right = pair(x, y, scope=name)
-    return one("SelectV2", (chosen, left, right), None, name)
+    left, right = convert_pair(x, y, scope=name)
+    return add_op("SelectV2", (chosen, left, right), None, name)

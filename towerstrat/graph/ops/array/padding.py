@@ -11,12 +11,12 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value, partial_values
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integer
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, merge
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype
@@ -25,7 +25,7 @@ from towerstrat.graph.ops.array.array_kernels import check_integers
 from towerstrat.graph.ops.array.arrays import one_of, operand
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import normal_axis
-from towerstrat.graph.ops.building.op_builder import one, reserve, unary
+from towerstrat.graph.ops.building.op_builder import add_op, add_unary, reserve_name
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -74,7 +74,7 @@ def _check_mirror(dims: Sequence[int | None], pairs: list[tuple[int, int]], mode
     for dim, (before, after) in zip(dims, pairs, strict=True):
         if dim is not None and max(before, after) > max(dim - off, 0):
             raise ValueError(
-                f"Paddings of mode {mode} must be at most the dimension size{' less one' if off else ''}: "
+                f"Paddings of mode {mode} must be at most the dimension size{' less add_op' if off else ''}: "
                 f"{(before, after)} for {dim}."
             )
 
@@ -91,9 +91,9 @@ def _mirror_pad(x: Any, paddings: Any, *, mode: str, numpy: Any = jnp) -> Any:
 
 
 _PADDINGS = input_checks.known_sizes(1, "Paddings must be non-negative: paddings{where} is {size}")
-define("Pad", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS)
-define("PadV2", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS)
-define("MirrorPad", _pad_rule, _mirror_pad, static=(1,), numpy=partial(_mirror_pad, numpy=np))
+define_op("Pad", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS)
+define_op("PadV2", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS)
+define_op("MirrorPad", _pad_rule, _mirror_pad, static=(1,), numpy=partial(_mirror_pad, numpy=np))
 
 
 def pad(
@@ -111,14 +111,14 @@ def pad(
     zero = not isinstance(constant_values, Tensor) and constant_values == 0
     if type == "Pad" and not zero:
         type = "PadV2"
-    name = reserve(get_default_graph(), name or type)
+    name = reserve_name(get_default_graph(), name or type)
     x = operand(tensor, name, "tensor")
     widths = convert_to_tensor(paddings, name=f"{name}paddings/")
     if type == "PadV2":
-        return one(
+        return add_op(
             type, (x, widths, convert_to_tensor(constant_values, x.dtype, name=f"{name}constant_values/")), None, name
         )
-    return one(type, (x, widths), {"mode": mode} if type == "MirrorPad" else None, name)
+    return add_op(type, (x, widths), {"mode": mode} if type == "MirrorPad" else None, name)
 
 
 # ---- blocks of space -----------------------------------------------------------------------------------------------
@@ -173,14 +173,14 @@ def _depth_to_space(x: Any, block: int) -> Any:
     return jnp.reshape(jnp.transpose(x, (0, 1, 3, 2, 4, 5)), (n, h * block, w * block, depth))
 
 
-define("SpaceToDepth", _block_rule(True), _channels_last(_space_to_depth))
-define("DepthToSpace", _block_rule(False), _channels_last(_depth_to_space))
+define_op("SpaceToDepth", _block_rule(True), _channels_last(_space_to_depth))
+define_op("DepthToSpace", _block_rule(False), _channels_last(_depth_to_space))
 
 
 def _block(type: str, x: Any, block_size: int, data_format: str, name: str | None) -> Tensor:
     if data_format not in ("NHWC", "NCHW"):
         raise UnsupportedError(f"{type} works on data_format NHWC and NCHW, got {data_format!r}.")
-    return unary(type, x, name, {"block_size": integer(block_size, "block_size"), "data_format": data_format})
+    return add_unary(type, x, name, {"block_size": integer(block_size, "block_size"), "data_format": data_format})
 
 
 def space_to_depth(input: Any, block_size: int, name: str | None = None, data_format: str = "NHWC") -> Tensor:
@@ -248,26 +248,26 @@ def _from_batch(x: Any, block: Any, crops: Any) -> Any:
     return x[(slice(None), *keep)]
 
 
-define("SpaceToBatchND", _to_batch_rule, _to_batch, static=(1, 2))
-define("BatchToSpaceND", _from_batch_rule, _from_batch, static=(1, 2))
+define_op("SpaceToBatchND", _to_batch_rule, _to_batch, static=(1, 2))
+define_op("BatchToSpaceND", _from_batch_rule, _from_batch, static=(1, 2))
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
     """Blocks of space become batch entries, after zero padding."""
-    name = reserve(get_default_graph(), name or "SpaceToBatchND")
+    name = reserve_name(get_default_graph(), name or "SpaceToBatchND")
     parts = (
         operand(input, name, "input"),
         operand(block_shape, name, "block_shape"),
         operand(paddings, name, "paddings"),
     )
-    return one("SpaceToBatchND", parts, None, name)
+    return add_op("SpaceToBatchND", parts, None, name)
 
 
 def batch_to_space_nd(input: Any, block_shape: Any, crops: Any, name: str | None = None) -> Tensor:
     """Batch entries become blocks of space, cropped afterwards."""
-    name = reserve(get_default_graph(), name or "BatchToSpaceND")
+    name = reserve_name(get_default_graph(), name or "BatchToSpaceND")
     parts = (operand(input, name, "input"), operand(block_shape, name, "block_shape"), operand(crops, name, "crops"))
-    return one("BatchToSpaceND", parts, None, name)
+    return add_op("BatchToSpaceND", parts, None, name)
 
 
 def _of_images(result: Tensor) -> Tensor:
@@ -331,7 +331,7 @@ def _reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> 
     return jnp.take_along_axis(jnp.asarray(x), jnp.broadcast_to(order, x.shape), axis=seq)
 
 
-def _check_lengths(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_lengths(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     x, lengths = values
     size = x.shape[op.attrs["seq_dim"] % x.ndim]
 
@@ -346,7 +346,7 @@ def _check_lengths(op: Operation, values: Sequence[Any]) -> Finding | None:
     return input_checks.first_of((lengths < 0) | (lengths > size), lengths, message=message)
 
 
-define("ReverseSequence", _reverse_sequence_rule, _reverse_sequence, check=Check(_check_lengths, (1,)))
+define_op("ReverseSequence", _reverse_sequence_rule, _reverse_sequence, check=InputCheck(_check_lengths, (1,)))
 
 
 def reverse_sequence(
@@ -354,13 +354,13 @@ def reverse_sequence(
     seq_dim: Any = None, batch_dim: Any = None,
 ) -> Tensor:  # fmt: skip
     """The first ``seq_lengths[b]`` elements of each batch entry in reverse order. ``*_dim`` are old names."""
-    name = reserve(get_default_graph(), name or "ReverseSequence")
+    name = reserve_name(get_default_graph(), name or "ReverseSequence")
     seq = one_of(seq_axis, seq_dim, "seq_axis", "seq_dim")
     batch = one_of(batch_axis, batch_dim, "batch_axis", "batch_dim")
     if seq is None:
         raise ValueError("Expected seq_axis, got None.")
     attrs = {"seq_dim": int(seq), "batch_dim": 0 if batch is None else int(batch)}
-    return one(
+    return add_op(
         "ReverseSequence", (operand(input, name, "input"), operand(seq_lengths, name, "seq_lengths")), attrs, name
     )
 
@@ -377,7 +377,7 @@ def _bitcast_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(to, x.dims[:-1])]
 
 
-define(
+define_op(
     "Bitcast", _bitcast_rule, lambda x, *, type: lax.bitcast_convert_type(x, type.np), numpy=numpy_kernels.bitcast,
     differentiable=False,
 )  # fmt: skip
@@ -385,4 +385,4 @@ define(
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:
     """The same bits read as another element type."""
-    return unary("Bitcast", input, name, {"type": as_dtype(type)})
+    return add_unary("Bitcast", input, name, {"type": as_dtype(type)})

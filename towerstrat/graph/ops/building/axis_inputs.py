@@ -11,17 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integer
-from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering import input_checks
-from towerstrat.graph.ops.building.op_builder import reserve
+from towerstrat.graph.ops.building.op_builder import reserve_name
 
 
 def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
@@ -64,7 +64,7 @@ def along(
 def unary_along(type: str, x: Any, axis: int | Tensor, attrs: Attrs | None = None, name: str | None = None) -> Tensor:
     """``along`` for one value, which is converted to a tensor; returns the first output."""
     if not isinstance(x, Tensor):
-        name = reserve(get_default_graph(), name or type)
+        name = reserve_name(get_default_graph(), name or type)
         x = convert_to_tensor(x, name=f"{name}x/")
     return along(type, (x,), axis, attrs, name or type)[0]
 
@@ -74,14 +74,14 @@ def define_along(type: str, rule: Rule, kernel: Callable[..., Any], *, new: bool
 
     Args:
       new: the axis is a dimension that the result has more than the first input.
-      fields: those of ``define``.
+      fields: those of ``define_op``.
     """
     for form in ("numpy", "gradient"):
         if form in fields:
             fields[form] = (_formula if form == "gradient" else _kernel)(fields[form], new)
     if "check" in fields:
         fields["check"] = _check(fields["check"])
-    define(type, _rule(rule, new), _kernel(kernel, new), late_axis=True, **fields)
+    define_op(type, _rule(rule, new), _kernel(kernel, new), late_axis=True, **fields)
 
 
 def _rule(rule: Rule, new: bool) -> Rule:
@@ -150,12 +150,12 @@ def _formula(formula: Callable[..., Any], new: bool) -> Callable[..., Any]:
     return pulled
 
 
-def _check(check: Check) -> Check:
-    def test(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check(check: InputCheck) -> InputCheck:
+    def test(op: Operation, values: Sequence[Any]) -> CheckResult | None:
         axis, rank = op.attrs["axis"], np.ndim(values[0])
         axis = values[len(op.inputs) - 1] if axis is None else axis
         # The kernel asks for an axis that is not known, and refuses one that there is not.
         fits = input_checks.on_host(axis) and np.size(axis) == 1 and -rank <= axis < rank
         return check.test(op, values) if fits else None
 
-    return Check(test, check.values, check.words, check.after)
+    return InputCheck(test, check.values, check.words, check.after)

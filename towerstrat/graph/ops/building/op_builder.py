@@ -18,27 +18,29 @@ def add(
     return get_default_graph().add(type, inputs, attrs, name).outputs
 
 
-def one(type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None) -> Tensor:
+def add_op(
+    type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None
+) -> Tensor:
     """Adds an operation on tensors; returns its first output."""
     return get_default_graph().add(type, inputs, attrs, name).outputs[0]
 
 
-def reserve(graph: Graph, name: str) -> str:
+def reserve_name(graph: Graph, name: str) -> str:
     """Reserves the unique full name of an operation, with a slash at its end, so that constants are named below it."""
     return name if name[-1] == "/" else graph.unique_name(name) + "/"
 
 
-def unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
+def add_unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
     """Adds an operation on one value, which is converted to a tensor."""
     graph = get_default_graph()
     name = name or type
     if not isinstance(x, Tensor):
-        name = reserve(graph, name)
+        name = reserve_name(graph, name)
         x = convert_to_tensor(x, name=f"{name}x/")
     return graph.add(type, (x,), attrs, name).outputs[0]
 
 
-def pair(
+def convert_pair(
     x: Any, y: Any, dtype: DType | None = None, what: str = "operands", scope: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Converts two values to tensors of one element type: a Python number takes that of the other value.
@@ -88,13 +90,16 @@ def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
         raise TypeError(str(error)) from error
 
 
-def binary(type: str, x: Any, y: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
-    """Adds an operation on two values, converted to tensors of one element type. Raises TypeError as ``pair``."""
+def add_binary(type: str, x: Any, y: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
+    """Adds an operation on two values, converted to tensors of one element type.
+
+    Raises TypeError as ``convert_pair``.
+    """
     graph = get_default_graph()
     name = name or type
     if isinstance(x, Tensor) and isinstance(y, Tensor):
-        x, y = pair(x, y)
+        x, y = convert_pair(x, y)
     else:
-        name = reserve(graph, name)
-        x, y = pair(x, y, scope=name)
+        name = reserve_name(graph, name)
+        x, y = convert_pair(x, y, scope=name)
     return graph.add(type, (x, y), attrs, name).outputs[0]

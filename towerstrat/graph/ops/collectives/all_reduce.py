@@ -15,14 +15,14 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, at_first, vary
-from towerstrat.graph.ir.op_registry import Signature, define, same
+from towerstrat.graph.ir.op_registry import Signature, define_op, same
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType, int32, string
 from towerstrat.graph.ir.uneven_shards import exactly
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import DifferentShapes
-from towerstrat.graph.lowering.shard_classes import ByKind
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.lowering.shard_classes import ByClass
+from towerstrat.graph.ops.building.op_builder import add_op
 
 
 def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None, own: bool = False) -> Tensor:
@@ -37,7 +37,7 @@ def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None, own
       InvalidArgumentError: at run time: the shapes differ by position, unless ``how`` is "first".
     """
     attrs = {"axis": axis, "how": how, **({"own": True} if own else {})}
-    return one("AllReduce", [value], attrs, name or "all_reduce")
+    return add_op("AllReduce", [value], attrs, name or "all_reduce")
 
 
 def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0, own: bool = False) -> Tensor:
@@ -52,14 +52,14 @@ def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0,
       InvalidArgumentError: at run time: other dimensions differ by position.
     """
     attrs = {"axis": axis, "dim": dim, **({"own": True} if own else {})}
-    return one("AllConcat", [value], attrs, name or "all_concat")
+    return add_op("AllConcat", [value], attrs, name or "all_concat")
 
 
 def select(value: Tensor, axis: Axis, position: int, name: str | None = None) -> Tensor:
     """The value at one position, as one that is equal everywhere."""
     if value.dtype is string and not value.varies:
         return value  # text is on the host, where there are no positions
-    return one("SelectPosition", [value], {"axis": axis, "position": position}, name or "select")
+    return add_op("SelectPosition", [value], {"axis": axis, "position": position}, name or "select")
 
 
 def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) -> Tensor:
@@ -88,7 +88,7 @@ def divide(value: Tensor, axis: Axis, dim: int, name: str | None = None) -> Tens
     return get_default_graph().add("Divide", (value,), attrs, name or "divide", axis=axis).outputs[0]
 
 
-def spread(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
+def pcast_varying(value: Tensor, axis: Axis, name: str | None = None) -> Tensor:
     """The same value at each position, typed as varying (``lax.pcast``)."""
     return get_default_graph().add("Spread", (value,), {"axis": axis}, name or "spread", axis=axis).outputs[0]
 
@@ -204,10 +204,10 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
     return [reduced]
 
 
-def _shapes(lowering: Lowering, value: Array | ByKind) -> list[tuple[int, ...]]:
+def _shapes(lowering: Lowering, value: Array | ByClass) -> list[tuple[int, ...]]:
     """The shape at each position."""
     assert lowering.axis is not None
-    if isinstance(value, ByKind):
+    if isinstance(value, ByClass):
         assert lowering.kinds is not None
         return lowering.kinds.by_position(value.shapes)
     return [np.shape(value)] * lowering.axis.size
@@ -398,7 +398,7 @@ for _type, _rule, _lower, _backward, _execute in (
     ("SelectPosition", same, _lower_select, _select_backward,
      lambda context, inputs, attrs: [inputs[0].part(attrs["position"])]),
 ):  # fmt: skip
-    define(
+    define_op(
         _type,
         _rule,
         lower=_lower,
@@ -408,8 +408,8 @@ for _type, _rule, _lower, _backward, _execute in (
         hidden=("axis", "own"),
         execute=_execute,
     )
-define("Divide", _divide_rule, lower=_lower_divide, per_position=True, hidden=("axis",))
-define(
+define_op("Divide", _divide_rule, lower=_lower_divide, per_position=True, hidden=("axis",))
+define_op(
     "OwnOfPositions",
     _own_rule,
     lower=_lower_own,
@@ -417,7 +417,7 @@ define(
     hidden=("axis",),
     chooses=True,
 )
-define(
+define_op(
     "ConstOfPositions",
     lambda inputs, attrs: [Signature(attrs["dtype"], np.shape(attrs["values"][0]))],
     lower=_lower_constants,
@@ -425,15 +425,15 @@ define(
     differentiable=False,
     hidden=("axis", "values"),
 )
-define("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis", "joined"))
-define(
+define_op("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis", "joined"))
+define_op(
     "Spread",
     same,
     lower=lambda lowering, op: [vary(jnp.asarray(lowering.value(op.inputs[0])), lowering.axis)],
     per_position=True,
     hidden=("axis",),
 )
-define(
+define_op(
     "PositionIndex",
     lambda inputs, attrs: [Signature(int32, ())],
     lower=lambda lowering, op: [lowering.position()],
@@ -441,7 +441,7 @@ define(
     differentiable=False,
     hidden=("axis",),
 )
-define(
+define_op(
     "PositionInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.missing_feed(op),

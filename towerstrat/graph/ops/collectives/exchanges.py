@@ -15,7 +15,7 @@ from jax import lax
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define, same
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, same
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside
@@ -114,7 +114,9 @@ def _define(type: str, rule: Any, exchange: Callable[..., jax.Array]) -> None:
         given = vary(jnp.asarray(cotangents[0]), lowering.axis)
         return {op.inputs[0]: exchange(given, lowering.axis, **_sent_back(type, op.arguments))}
 
-    define(type, rule, lower=lower, backward=backward, collective=True, joint=True, per_position=True, hidden=("axis",))
+    define_op(
+        type, rule, lower=lower, backward=backward, collective=True, joint=True, per_position=True, hidden=("axis",)
+    )
 
 
 _define("GroupSum", same, _group_sum)

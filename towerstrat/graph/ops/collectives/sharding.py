@@ -9,11 +9,11 @@ from typing import Any
 
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, Parts, constrained
-from towerstrat.graph.ir.op_registry import define, same
+from towerstrat.graph.ir.op_registry import define_op, same
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 
 _PASSING = ("Identity", "ReadVariableOp")
 
@@ -96,7 +96,7 @@ def assign_to(tensor: Any, axis: Axis, logical_device_id: int, name: str | None 
 
 
 def _sharded(tensor: Tensor, parts: Parts, device: int | None, name: str | None) -> Tensor:
-    return one("XlaSharding", [tensor], {"parts": parts, "_logical_device": device}, name or "XlaSharding")
+    return add_op("XlaSharding", [tensor], {"parts": parts, "_logical_device": device}, name or "XlaSharding")
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
@@ -111,4 +111,4 @@ def _may_not_run(block: Block | None) -> bool:
     return block is not None
 
 
-define("XlaSharding", same, lower=_lower)
+define_op("XlaSharding", same, lower=_lower)

@@ -8,7 +8,7 @@ from typing import Any
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, merge
 from towerstrat.graph.variables.variables import Variable
 
@@ -59,6 +59,6 @@ def _alone(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Any]:
     return values
 
 
-define(
+define_op(
     TYPE, _rule, host=_alone, stage="meeting", stateful=True, differentiable=False, hidden=("shapes", "asynchronous")
 )

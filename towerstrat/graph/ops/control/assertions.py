@@ -15,12 +15,12 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import define, scalar
+from towerstrat.graph.ir.op_registry import define_op, scalar
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.branches import group, no_op
 from towerstrat.graph.ops.host.runtime_checks import assert_all
 from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
@@ -64,7 +64,7 @@ def _compare(
             words = "for every single element" if sign == "!=" else "element-wise"
             data = [message or "", f"Condition x {sign} y did not hold {words}:"]
             data += [_named(x, "x"), x, _named(y, "y"), y]
-        condition = one(_TYPES[sign], [x, y])
+        condition = add_op(_TYPES[sign], [x, y])
         if sign == "==":
             _decide(x, y, data)
         return assert_all(condition, data, summarize)
@@ -140,8 +140,8 @@ def assert_near(
         if data is None:
             data = [message or "", f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}"]
             data += [_named(x, "x"), x, _named(y, "y"), y]
-        tolerance = one("Add", [atol, one("Mul", [rtol, one("Abs", [y])])])
-        return assert_all(one("Less", [one("Abs", [one("Sub", [x, y])]), tolerance]), data, summarize)
+        tolerance = add_op("Add", [atol, add_op("Mul", [rtol, add_op("Abs", [y])])])
+        return assert_all(add_op("Less", [add_op("Abs", [add_op("Sub", [x, y])]), tolerance]), data, summarize)
 
 
 # ---- ranks -----------------------------------------------------------------------------------------------------
@@ -173,9 +173,9 @@ def _rank(
             data = [message or "", f"Tensor {x.name} must have {words}", *wanted, "Received shape: ", arrays.shape(x)]
         actual = arrays.rank(x)
         kind = "Equal" if sign == "in" else _TYPES[sign]
-        condition = one(kind, [actual, wanted[0]])
+        condition = add_op(kind, [actual, wanted[0]])
         for rank in wanted[1:]:
-            condition = one("LogicalOr", [condition, one(kind, [actual, rank])])
+            condition = add_op("LogicalOr", [condition, add_op(kind, [actual, rank])])
         return assert_all(condition, data, summarize)
 
 
@@ -297,7 +297,9 @@ def _size_is(
     if data is None:
         data = [message or "", f"Tensor {tensor.name} dimension {place} must have size", other, "Received shape: "]
         data = [convert_to_tensor(d) if isinstance(d, int) else d for d in [*data, arrays.shape(tensor)]]
-    return assert_all(one("Equal", [convert_to_tensor(own, int32), convert_to_tensor(other, int32)]), data, summarize)
+    return assert_all(
+        add_op("Equal", [convert_to_tensor(own, int32), convert_to_tensor(other, int32)]), data, summarize
+    )
 
 
 # ---- types -----------------------------------------------------------------------------------------------------
@@ -379,7 +381,7 @@ def _steps(x: Any, kind: str, name: str) -> Tensor:
         if not is_numeric_tensor(x):
             raise TypeError(f"Expected x to be numeric, instead found: {x}")
         flat = arrays.reshape(x, [-1])
-        return one(kind, [flat])
+        return add_op(kind, [flat])
 
 
 def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
@@ -392,14 +394,14 @@ def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
     return _steps(x, "IsStrictlyIncreasing", name or "is_strictly_increasing")
 
 
-define(
+define_op(
     "IsNonDecreasing",
     scalar(bool_),
     lambda x: jnp.all(x[1:] >= x[:-1]),
     differentiable=False,
     numpy=lambda x: np.all(x[1:] >= x[:-1]),
 )
-define(
+define_op(
     "IsStrictlyIncreasing",
     scalar(bool_),
     lambda x: jnp.all(x[1:] > x[:-1]),

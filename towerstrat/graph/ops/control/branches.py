@@ -16,16 +16,16 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, Unrolling, define
-from towerstrat.graph.ir.output_pruning import narrowed, narrowed_block
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
+from towerstrat.graph.ir.output_pruning import prune, prune_block
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, bool_, resource, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.lowering.python_gradients import differentiable_leaves
 from towerstrat.graph.ops.array.arrays import identity
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.collective_predicates import agreed
 from towerstrat.graph.ops.control.regions import (
     by_position,
@@ -277,7 +277,7 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
         raise NeedsStatic(op, 0)
     templates: list[Shape | None] = [None] * len(op.outputs)
     cells = lowering.cells_of(op)
-    ungated: set[Cell] = set()
+    ungated: set[StateVariable] = set()
     traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
     keys = [] if lowering.lookups is None else lowering.lookups.keys_in(op)
 
@@ -370,16 +370,16 @@ def _unroll_if(unrolling: Unrolling, op: Operation) -> None:
 def _narrow_if(op: Operation, used: Set[Tensor]) -> Operation:
     """A branch for those of its outputs that are used."""
     places = [i for i, t in enumerate(op.outputs) if t in used]
-    bodies = [narrowed_block(b, [b.results[i] for i in places]) for b in op.bodies]
+    bodies = [prune_block(b, [b.results[i] for i in places]) for b in op.bodies]
     if all(a is b for a, b in zip(bodies, op.bodies, strict=True)):
         return op
     inputs = [op.inputs[0], *captures_of(bodies, but=op.inputs[:1])]
     flows = flows_through([op.attrs["flows"][i] for i in places], op.inputs, inputs)
     attrs = {"bodies": builtins.tuple(bodies), "flows": flows}
-    return narrowed(op, inputs, [op.outputs[i] for i in places], attrs)
+    return prune(op, inputs, [op.outputs[i] for i in places], attrs)
 
 
-define(
+define_op(
     "If",
     _if_rule,
     lower=by_position(_lower_if),
@@ -468,7 +468,7 @@ def switch_case(
     if not callable(last):
         raise TypeError("default must be callable.")
     chosen = [
-        (one("Equal", [branch_index, convert_to_tensor(i, branch_index.dtype)]), function)
+        (add_op("Equal", [branch_index, convert_to_tensor(i, branch_index.dtype)]), function)
         for i, function in enumerate(functions)
     ]
     return case(chosen, last, strict=True, name=name) if chosen else last()
@@ -506,7 +506,7 @@ def _checked_last(preds: Sequence[Tensor], function: Callable[[], Any]) -> Calla
     return run
 
 
-define(
+define_op(
     "AtMostOneTrue",
     lambda inputs, attrs: [Signature(bool_, ())],
     lambda *preds: sum((p.astype(jnp.int32) for p in preds[1:]), preds[0].astype(jnp.int32)) <= 1,

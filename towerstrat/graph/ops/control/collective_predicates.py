@@ -12,7 +12,7 @@ from towerstrat.graph.ops.collectives.all_reduce import all_concat
 from towerstrat.graph.ops.host.runtime_checks import Assert
 from towerstrat.graph.ops.math.arithmetic import equal
 from towerstrat.graph.ops.math.reductions import reduce_all, reduce_any
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 _EQUAL = frozenset({"Const", "VarHandleOp", "LoopVariable"})
 """Operations without inputs whose values are taken to be the same in all processes: none is compared in each iteration
@@ -26,7 +26,7 @@ def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
     the towers of several processes, and the predicate comes from what they bring, it is gathered from all: one small
     collective. Any other predicate is returned as it is.
     """
-    if PEERS.count == 1:
+    if PROCESSES.count == 1:
         return pred
     axis = next((axis for block in branches for axis in _combined(block) if axis.spans), None)
     if axis is None or pred.varies or not any(_is_brought(op) for op in _made_by(pred)):

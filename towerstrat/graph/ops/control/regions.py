@@ -11,11 +11,11 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.composite_values import Composite
-from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, make_per_position, mark_varying
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, make_varying, mark_varying
 from towerstrat.graph.ir.mesh import has_logical, undivided, vary, whole
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, resource, string, variant
 from towerstrat.graph.lowering.lowering import Lowering
@@ -106,7 +106,7 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
             if cell.per_position or inner.bodies:
                 continue
             if cell.own is not None:
-                make_per_position(cell, op.graph)
+                make_varying(cell, op.graph)
                 continue
             axis = inner.axis or op.axis
             if cell is inner.counter and axis is not None:
@@ -174,7 +174,7 @@ def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) 
     return jnp.asarray(child.invariant(tensor))
 
 
-def state_type(lowering: Lowering, cell: Cell, value: Any) -> jax.Array:
+def state_type(lowering: Lowering, cell: StateVariable, value: Any) -> jax.Array:
     """The value of a cell with the type that it has as a carry: varying where it is per position or differentiated."""
     value = lowering.even(value, cell)
     if cell.per_position or lowering.differentiated:
@@ -189,7 +189,7 @@ def described(value: Array) -> tuple[tuple[int, ...], str]:
 
 def passing(name: str) -> None:
     """Defines an identity operation of this type."""
-    define(
+    define_op(
         name,
         lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
         lower=lambda lowering, op: [lowering.value(op.inputs[0])],

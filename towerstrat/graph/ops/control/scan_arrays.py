@@ -16,7 +16,7 @@ from jax import lax
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, place_of
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ops.control.tensor_array_lowering import Unwritten, Value
-from towerstrat.graph.ops.control.trip_counts import Course
+from towerstrat.graph.ops.control.trip_counts import LoopTrajectory
 
 
 class Walk(NamedTuple):
@@ -50,7 +50,7 @@ class Walk(NamedTuple):
         return lax.dynamic_update_slice_in_dim(array, rows, self.lowest(count), 0)
 
 
-def _course_of(index: Tensor, variables: Sequence[Tensor], found: Course) -> tuple[int, int] | None:
+def _course_of(index: Tensor, variables: Sequence[Tensor], found: LoopTrajectory) -> tuple[int, int] | None:
     """(first value, step) of an index that is a loop variable with step 1 or -1, else None."""
     place = place_of(index, variables)
     if place is None or place not in found.values:
@@ -65,7 +65,7 @@ def _course_of(index: Tensor, variables: Sequence[Tensor], found: Course) -> tup
     return int(places[0]), step
 
 
-def reads_of(op: Operation, found: Course, fixed: Collection[Tensor]) -> list[Walk]:
+def reads_of(op: Operation, found: LoopTrajectory, fixed: Collection[Tensor]) -> list[Walk]:
     """Reads, one element per iteration, of arrays that the loop does not change: outside ones and ``fixed``."""
     body = op.bodies[1]
     variables = op.attrs["variables"][1]
@@ -80,7 +80,7 @@ def reads_of(op: Operation, found: Course, fixed: Collection[Tensor]) -> list[Wa
     return result
 
 
-def writes_of(op: Operation, found: Course, changing: Sequence[int]) -> dict[int, Walk]:
+def writes_of(op: Operation, found: LoopTrajectory, changing: Sequence[int]) -> dict[int, Walk]:
     """Place -> write of each array that the body writes once per iteration, in order, and uses in no other way."""
     cond, body = op.bodies
     cond_vars, variables = op.attrs["variables"]

@@ -12,10 +12,10 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import Array, int32
 from towerstrat.graph.lowering import input_checks
@@ -147,7 +147,7 @@ def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
     return [Signature(attrs["dtype"], (first, *dims[1:]))]
 
 
-define(
+define_op(
     "Blank",
     lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
     lower=lambda lowering, op: [Blank(op.outputs[0].dtype.np)],
@@ -271,10 +271,10 @@ def _size(lowering: Lowering, op: Operation) -> list[Array]:
     return [np.asarray(_length(lowering.value(op.inputs[0])), np.int32)]
 
 
-define("TensorArrayV3", _new_rule, lower=_create, differentiable=False, object_valued=True)
+define_op("TensorArrayV3", _new_rule, lower=_create, differentiable=False, object_valued=True)
 
 
-def _check_place(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_place(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     """The index of a read or write is one of the array's elements."""
     array, index = values[0], values[1]
     if op.attrs["_element"].dynamic and op.type != "TensorArrayReadV3":
@@ -289,17 +289,17 @@ def _check_place(op: Operation, values: Sequence[Any]) -> Finding | None:
     )
 
 
-_IN_ARRAY = Check(_check_place, (1,))
+_IN_ARRAY = InputCheck(_check_place, (1,))
 
-define("TensorArrayWriteV3", _flow_rule, lower=_write, check=_IN_ARRAY)
-define("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
-define("TensorArrayReadV3", _read_rule, lower=_read, check=_IN_ARRAY)
-define("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_written(lowering.value(op.inputs[0]))])
-define("TensorArrayGatherV3", _gather_rule, lower=_gather, check=_IN_ARRAY)
-define("TensorArrayConcatV3", _concat_rule, lower=_concat)
-define("TensorArrayUnstack", _flow_rule, lower=_unstack)
-define("TensorArrayScatterV3", _flow_rule, lower=_scatter, check=_IN_ARRAY)
-define("TensorArraySplitV3", _flow_rule, lower=_split)
-define(
+define_op("TensorArrayWriteV3", _flow_rule, lower=_write, check=_IN_ARRAY)
+define_op("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
+define_op("TensorArrayReadV3", _read_rule, lower=_read, check=_IN_ARRAY)
+define_op("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_written(lowering.value(op.inputs[0]))])
+define_op("TensorArrayGatherV3", _gather_rule, lower=_gather, check=_IN_ARRAY)
+define_op("TensorArrayConcatV3", _concat_rule, lower=_concat)
+define_op("TensorArrayUnstack", _flow_rule, lower=_unstack)
+define_op("TensorArrayScatterV3", _flow_rule, lower=_scatter, check=_IN_ARRAY)
+define_op("TensorArraySplitV3", _flow_rule, lower=_split)
+define_op(
     "TensorArraySizeV3", lambda inputs, attrs: [Signature(int32, ())], lower=_size, differentiable=False
 )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, loops_in
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering import Lowering
 
@@ -20,7 +20,7 @@ _OF_SHAPE = ("Shape", "Size", "Rank")
 """Types that use only the shape of their input, which is known while lowering."""
 
 
-class Control(NamedTuple):
+class LoopControl(NamedTuple):
     """The control part of a loop: the slice of condition and body that decides when the loop ends.
 
     Attributes:
@@ -37,7 +37,7 @@ class Control(NamedTuple):
     shaped: tuple[Tensor, ...]
 
 
-class Course(NamedTuple):
+class LoopTrajectory(NamedTuple):
     """The evaluated control part of a loop.
 
     Attributes:
@@ -49,7 +49,7 @@ class Course(NamedTuple):
     values: Mapping[int, list[np.ndarray[Any, Any]]]
 
 
-def control_of(op: Operation) -> Control | None:
+def control_of(op: Operation) -> LoopControl | None:
     """The control part of a loop, or None where it holds operations that numpy cannot evaluate."""
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
@@ -66,7 +66,7 @@ def control_of(op: Operation) -> Control | None:
             done.add(i)
             if not _slice(body.results[i], body, body_vars, steps, outside, shaped, places):
                 return None
-    return Control(
+    return LoopControl(
         tuple(places),
         tuple(o for o in cond.needed if o in condition),
         tuple(o for o in body.needed if o in steps),
@@ -109,7 +109,7 @@ def _slice(
     return True
 
 
-def unknown(lowering: Lowering, op: Operation, control: Control) -> Tensor | None:
+def unknown(lowering: Lowering, op: Operation, control: LoopControl) -> Tensor | None:
     """The first outside tensor whose value the control part needs and lowering does not know, or None."""
     for tensor in (*(op.inputs[i] for i in control.variables), *control.outside):
         if not _is_known(lowering.value(tensor)):
@@ -121,7 +121,7 @@ def _is_known(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic) and value.size <= _LARGEST
 
 
-def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | None:
+def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> LoopTrajectory | None:
     """Evaluates a loop's control part.
 
     Args:
@@ -140,7 +140,7 @@ def course(lowering: Lowering, op: Operation, limit: int | None) -> Course | Non
         return None
 
 
-def _followed(lowering: Lowering, op: Operation, control: Control, limit: int | None) -> Course | None:
+def _followed(lowering: Lowering, op: Operation, control: LoopControl, limit: int | None) -> LoopTrajectory | None:
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
@@ -158,7 +158,7 @@ def _followed(lowering: Lowering, op: Operation, control: Control, limit: int | 
         _run(control.body, values)
         current = {i: np.asarray(values[body.results[i]]) for i in current}
         count += 1
-    return Course(count, history)
+    return LoopTrajectory(count, history)
 
 
 def _at(variables: tuple[Tensor, ...], current: Mapping[int, Array]) -> dict[Tensor, Array]:
@@ -187,7 +187,7 @@ def _evaluate(ops: tuple[Operation, ...], result: Tensor, values: dict[Tensor, A
 
 def gradients_decide(around: Operation) -> bool:
     """Whether a gradient that is taken inside of a loop or branch decides how often some loop inside runs."""
-    found: set[Tensor | Cell] = set()
+    found: set[Tensor | StateVariable] = set()
     size = -1
     while size < len(found):
         size = len(found)
@@ -195,7 +195,7 @@ def gradients_decide(around: Operation) -> bool:
     return not found.isdisjoint(_deciding(around))
 
 
-def _spread(op: Operation, found: set[Tensor | Cell]) -> None:
+def _spread(op: Operation, found: set[Tensor | StateVariable]) -> None:
     """Adds to ``found`` what the operation makes from the tensors and cells that are in it, and from gradients."""
     if op.type == "Gradients":
         found.update(op.outputs)

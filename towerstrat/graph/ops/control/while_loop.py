@@ -9,8 +9,8 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, Unrolling, define
-from towerstrat.graph.ir.output_pruning import captured_by, narrowed, narrowed_block
+from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
+from towerstrat.graph.ir.output_pruning import captured_by, prune, prune_block
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_, int32
@@ -334,7 +334,7 @@ def _while_varying(op: Operation) -> list[bool]:
     return [*varying, ends]
 
 
-define(
+define_op(
     "LoopVariable",
     lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],
@@ -371,13 +371,13 @@ def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
     """A loop for those of its outputs that are used: the least set of loop variables that compute these."""
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
-    cond = narrowed_block(cond, cond.results)
+    cond = prune_block(cond, cond.results)
     wanted = {t for t, output in zip(body_vars, op.outputs, strict=False) if output in used}
     condition = captured_by([cond])
     wanted |= {b for c, b in zip(cond_vars, body_vars, strict=True) if c in condition}
     while True:
         places = [i for i, t in enumerate(body_vars) if t in wanted]
-        step = narrowed_block(body, [body.results[i] for i in places])
+        step = prune_block(body, [body.results[i] for i in places])
         more = captured_by([step]).intersection(body_vars)
         if more <= wanted:
             break
@@ -392,10 +392,10 @@ def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
         "variables": (tuple(cond_vars[i] for i in places), tuple(body_vars[i] for i in places)),
         "flows": flows_through([op.attrs["flows"][i] for i in (*places, size)], op.inputs, inputs),
     }
-    return narrowed(op, inputs, [op.outputs[i] for i in (*places, size)], attrs)
+    return prune(op, inputs, [op.outputs[i] for i in (*places, size)], attrs)
 
 
-define(
+define_op(
     "While",
     _while_rule,
     lower=by_position(lower_while),

@@ -12,15 +12,15 @@ from jax import lax
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, has_effect, place_of
 from towerstrat.graph.ir.mesh import vary
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array, string
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount
 from towerstrat.graph.lowering.row_cotangents import Lookups
 from towerstrat.graph.ops.control.regions import bind, described, entering, leaving, state_type
 from towerstrat.graph.ops.control.scan_arrays import Walk, reads_of, writes_of
 from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten, Value
-from towerstrat.graph.ops.control.trip_counts import Course, control_of, course, unknown
+from towerstrat.graph.ops.control.trip_counts import LoopTrajectory, control_of, evaluate_control, unknown
 
 _UNROLLED = 1024
 """Iterations up to which a loop whose shapes change is unrolled."""
@@ -64,7 +64,7 @@ class Loop:
         self.maximum = self._value(op.inputs[self.size]) if op.attrs["bounded"] and inits is None else None
         self.inits: list[Any] = [self._value(t) for t in op.inputs[: self.size]] if inits is None else list(inits)
         self.cells = lowering.cells_of(op)
-        self._ungated: set[Cell] = set()
+        self._ungated: set[StateVariable] = set()
         self.changing = [
             i for i, (r, v) in enumerate(zip(self.body.results, self.body_vars, strict=True)) if r is not v
         ]
@@ -168,12 +168,12 @@ class Loop:
         if any(t.dtype is string for t in self.op.outputs):
             raise self._needs_course()
         # Without gradients lax.while_loop serves any trip count, so the control part is not worth following.
-        found = course(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
+        found = evaluate_control(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
         try:
             self.shape_arrays()
             return self._finish(self._compiled(found))
         except (Changes, Grows):
-            found = found or course(self.lowering, self.op, self._limit())
+            found = found or evaluate_control(self.lowering, self.op, self._limit())
             if found is None or found.length > _UNROLLED:
                 raise self._needs_course() from None
         again = Loop(self.lowering, self.op)
@@ -240,7 +240,7 @@ class Loop:
     def _first_state(self) -> tuple[Array, ...]:
         return tuple(self.lowering.read(c, self.op) for c in self.cells)
 
-    def _compiled(self, found: Course | None) -> Carry:
+    def _compiled(self, found: LoopTrajectory | None) -> Carry:
         """The loop as one JAX loop: ``found`` is its evaluated control part, where it is known."""
         # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
         calls = any(has_effect(inner) and not inner.writes for inner in self.cond.needed)
@@ -252,7 +252,7 @@ class Loop:
         if bound is None:
             bound = self.lowering.trips.get(self.op)
         if bound is None:
-            raise NeedsTrips(self.op)
+            raise NeedsTripCount(self.op)
         return self._masked(bound)
 
     def _loop(self) -> Carry:
@@ -261,7 +261,7 @@ class Loop:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
-    def _scan(self, found: Course) -> Carry:
+    def _scan(self, found: LoopTrajectory) -> Carry:
         """``lax.scan`` of a known number of iterations."""
         count = found.length
         changing = self.changing
@@ -300,7 +300,7 @@ class Loop:
         place = place_of(tensor, self.body_vars)
         return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
 
-    def _find_walks(self, found: Course) -> None:
+    def _find_walks(self, found: LoopTrajectory) -> None:
         """Finds the arrays that become inputs (``reads``) and outputs (``writes``) of the scan; see ``loop_rows``."""
         if not found.length:
             return

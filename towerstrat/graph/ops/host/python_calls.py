@@ -25,7 +25,7 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import several_devices
-from towerstrat.graph.ir.op_registry import Signature, define, nothing
+from towerstrat.graph.ir.op_registry import Signature, define_op, nothing
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, numpy_value
 from towerstrat.graph.ir.types import as_dtype, resource, string
 from towerstrat.graph.lowering.lowering import Lowering
@@ -152,7 +152,7 @@ def _checked(op: Operation, index: int, value: Any, kind: Any) -> Any:
 
 
 for _type in ("PyFunc", "PyFuncStateless"):
-    define(
+    define_op(
         _type,
         lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
         host=lambda session, op, values: called(op, values),
@@ -200,7 +200,7 @@ def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:
     return [lowering.value(op.inputs[0])]
 
 
-define(
+define_op(
     "Print",
     lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
     lower=_lower_print,
@@ -241,7 +241,7 @@ def _lower_print_v2(lowering: Lowering, op: Operation) -> list[Any]:
     return []
 
 
-define(
+define_op(
     "PrintV2",
     nothing,
     lower=_lower_print_v2,

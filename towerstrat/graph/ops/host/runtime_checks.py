@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define, nothing
+from towerstrat.graph.ir.op_registry import Signature, define_op, nothing
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, bfloat16, bool_, float16, float32, float64
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array.arrays import identity
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 
 _SHOWN = 3
 """Entries of a value that a message shows, unless ``summarize`` says another number."""
@@ -122,24 +122,24 @@ class _Text:
         return f"assertion failed: {' '.join(p for p in parts if p)}".rstrip(": ")
 
 
-def _test_assert(op: Operation, values: Sequence[Any]) -> Finding:
+def _test_assert(op: Operation, values: Sequence[Any]) -> CheckResult:
     condition, *data = values
     text: _Text = op.attrs["text"]
     xp = np if isinstance(condition, np.ndarray | np.generic) else jnp
     shapes = [tuple(np.shape(v)) for v in data]
-    return Finding(
+    return CheckResult(
         xp.logical_not(xp.all(condition)),
         tuple(text.entries(v) for v in data),
         lambda *shown: text.said(shapes, shown),
     )
 
 
-define(
+define_op(
     "Assert",
     nothing,
     lower=lambda lowering, op: [],
     numpy=lambda *values: (),
-    check=Check(_test_assert, _ALL, lambda op: op.attrs["text"].words()),
+    check=InputCheck(_test_assert, _ALL, lambda op: op.attrs["text"].words()),
     stateful=True,
     differentiable=False,
     hidden=("text",),
@@ -193,9 +193,9 @@ def _numerics_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-def _test_numerics(op: Operation, values: Sequence[Any]) -> Finding:
+def _test_numerics(op: Operation, values: Sequence[Any]) -> CheckResult:
     words = f"{op.attrs['message']} : Tensor had NaN or Inf values"
-    return Finding(_not_finite(values[0]), (), lambda: words)
+    return CheckResult(_not_finite(values[0]), (), lambda: words)
 
 
 def _numerics_backward(
@@ -204,16 +204,16 @@ def _numerics_backward(
     """Passes the cotangent on, and checks it too."""
     (cotangent,) = cotangents
     words = "Not a number (NaN) or infinity (Inf) values detected in gradient. : Tensor had NaN or Inf values"
-    lowering.find(op, Finding(_not_finite(cotangent), (), lambda: f"{words} ({op.attrs['message']})"))
+    lowering.find(op, CheckResult(_not_finite(cotangent), (), lambda: f"{words} ({op.attrs['message']})"))
     return {op.inputs[0]: cotangent}
 
 
-define(
+define_op(
     "CheckNumerics",
     _numerics_rule,
     lower=lambda lowering, op: [lowering.value(op.inputs[0])],
     backward=_numerics_backward,
-    check=Check(_test_numerics, backward=True),
+    check=InputCheck(_test_numerics, backward=True),
     stateful=True,
 )
 
@@ -224,7 +224,7 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     The error is raised when the run is done, and the variables are as they were before it.
     """
     tensor = convert_to_tensor(tensor)
-    return one("CheckNumerics", [tensor], {"message": message}, name or "CheckNumerics")
+    return add_op("CheckNumerics", [tensor], {"message": message}, name or "CheckNumerics")
 
 
 def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Tensor:

@@ -12,10 +12,10 @@ from jax.experimental import io_callback
 
 from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, of_strings
 from towerstrat.graph.ir.mesh import vary
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.types import Array, int32
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.host.python_calls import called, raised
@@ -53,16 +53,16 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     return [vary(value, lowering.axis) for value in made]
 
 
-def _raised(op: Operation, values: Sequence[Any]) -> Finding:
+def _raised(op: Operation, values: Sequence[Any]) -> CheckResult:
     failures: list[OpError] = op.attrs["_failures"]
-    return Finding(values[-1] != 0, (values[-1],), lambda number: failures[int(number) - 1].message)
+    return CheckResult(values[-1] != 0, (values[-1],), lambda number: failures[int(number) - 1].message)
 
 
-define(
+define_op(
     "PyFuncInPlace",
     _rule,
     lower=_lower,
-    check=Check(_raised, values=(), words=lambda op: 1, after=True),
+    check=InputCheck(_raised, values=(), words=lambda op: 1, after=True),
     stateful=True,
     callback=True,
     per_position=True,

@@ -10,16 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import EagerArgumentError
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float16, float32, int8, int16, int32, int64, uint8
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.arrays import one_of
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.images import box_kernels
 from towerstrat.graph.ops.images.image_shapes import shaped
 from towerstrat.graph.ops.random.stateful import key_of, seeds
@@ -52,7 +52,7 @@ def _crop(image: Array, boxes: Array, indices: Array, size: Array, **attrs: Any)
     return box_kernels.crop_and_resize(image, boxes, indices, size, **attrs)
 
 
-def _check_indices(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_indices(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     images, _, indices, _ = values
     batch = images.shape[0]
     return input_checks.first_of(
@@ -62,7 +62,7 @@ def _check_indices(op: Operation, values: Sequence[Any]) -> Finding | None:
     )  # fmt: skip
 
 
-define("CropAndResize", _crop_rule, _crop, static=(3,), check=Check(_check_indices, (2,)))
+define_op("CropAndResize", _crop_rule, _crop, static=(3,), check=InputCheck(_check_indices, (2,)))
 
 
 def crop_and_resize(
@@ -87,7 +87,7 @@ def crop_and_resize(
         convert_to_tensor(crop_size, int32, name="crop_size"),
     ]  # fmt: skip
     attrs = {"method": method, "extrapolation_value": float(extrapolation_value)}
-    return one("CropAndResize", inputs, attrs, name)
+    return add_op("CropAndResize", inputs, attrs, name)
 
 
 # ---- drawing -----------------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ def _draw(images: Array, boxes: Array, colors: Array, *, own_colors: bool) -> Ar
     return box_kernels.draw(images, boxes, colors)
 
 
-define("DrawBoundingBoxesV2", _draw_rule, _draw, differentiable=False)
+define_op("DrawBoundingBoxesV2", _draw_rule, _draw, differentiable=False)
 
 
 def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors: Any = None) -> Tensor:
@@ -139,7 +139,7 @@ def draw_bounding_boxes(images: Any, boxes: Any, name: str | None = None, colors
         convert_to_tensor(images, name="images"), convert_to_tensor(boxes, float32, name="boxes"),
         convert_to_tensor(palette, float32, name="colors"),
     ]  # fmt: skip
-    return one("DrawBoundingBoxesV2", inputs, {"own_colors": colors is not None}, name)
+    return add_op("DrawBoundingBoxesV2", inputs, {"own_colors": colors is not None}, name)
 
 
 # ---- choosing ----------------------------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def _choose_some(*arrays: Any, **attrs: Any) -> tuple[Array, Array, Array]:
     return indices[: int(count)], scores[: int(count)], count
 
 
-def _check_limit(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_limit(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     limit = values[3]
     if op.attrs["overlaps"]:
         return None
@@ -198,10 +198,10 @@ def _check_limit(op: Operation, values: Sequence[Any]) -> Finding | None:
     )  # fmt: skip
 
 
-define("NonMaxSuppressionPadded", _choice_rule, _choose, static=(2,), differentiable=False,
-       check=Check(_check_limit, (3,)))  # fmt: skip
-define("NonMaxSuppressionV5", _choice_rule, _choose_some, static=(2,), dynamic=True, differentiable=False,
-       check=Check(_check_limit, (3,)))  # fmt: skip
+define_op("NonMaxSuppressionPadded", _choice_rule, _choose, static=(2,), differentiable=False,
+       check=InputCheck(_check_limit, (3,)))  # fmt: skip
+define_op("NonMaxSuppressionV5", _choice_rule, _choose_some, static=(2,), dynamic=True, differentiable=False,
+       check=InputCheck(_check_limit, (3,)))  # fmt: skip
 
 
 class _Chosen(NamedTuple):
@@ -311,7 +311,7 @@ def _sample(
     return box_kernels.sample(key, size, boxes, covered, ratios, areas, attempts)
 
 
-def _check_sample_values(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_sample_values(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     size, boxes, covered = values[:3]
     numpy: Any = np if input_checks.on_host(size, boxes, covered) else jnp
     parts = [numpy.reshape(part, (-1,)).astype(np.float32) for part in (size[:2], covered, boxes)]
@@ -331,9 +331,9 @@ def _check_sample_values(op: Operation, values: Sequence[Any]) -> Finding | None
     return input_checks.first_of((numbers < lows) | (numbers > highs), numbers, message=message)
 
 
-_CORNERS = Check(_check_sample_values, (0, 1, 2))
-define("SampleDistortedBoundingBoxV2", _sample_rule, _sample, random=True, differentiable=False, check=_CORNERS)
-define("StatelessSampleDistortedBoundingBox", _sample_rule,
+_CORNERS = InputCheck(_check_sample_values, (0, 1, 2))
+define_op("SampleDistortedBoundingBoxV2", _sample_rule, _sample, random=True, differentiable=False, check=_CORNERS)
+define_op("StatelessSampleDistortedBoundingBox", _sample_rule,
        lambda size, boxes, covered, seed, **attrs: _sample(key_of(seed), size, boxes, covered, **attrs),
        differentiable=False, check=_CORNERS)  # fmt: skip
 

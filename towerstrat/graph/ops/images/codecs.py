@@ -8,11 +8,11 @@ from typing import Any
 from towerstrat.errors import EagerArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, as_dtype, int32, int64, string, uint8, uint16
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.images import gif_bmp
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.ops.text import strings
@@ -75,16 +75,16 @@ def _encoded_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, ())]
 
 
-define("DecodeJpeg", _jpeg_rule, numpy=gif_bmp.decode_as_jpeg, differentiable=False)
-define("DecodeAndCropJpeg", _crop_rule, numpy=gif_bmp.decode_and_crop, differentiable=False)
-define("DecodePng", _pixels_rule, numpy=gif_bmp.decode, differentiable=False)
-define("DecodeBmp", _pixels_rule, numpy=gif_bmp.decode_bmp, differentiable=False)
-define("DecodeGif", _frames_rule, numpy=gif_bmp.decode_frames, differentiable=False)
-define("DecodeImage", _any_rule, numpy=gif_bmp.decode_any, differentiable=False)
-define("ExtractJpegShape", _shape_rule, numpy=gif_bmp.jpeg_shape, differentiable=False)
-define("EncodeJpeg", _encoded_rule, numpy=gif_bmp.encode_jpeg, differentiable=False)
-define("EncodeJpegVariableQuality", _encoded_rule, numpy=gif_bmp.encode_jpeg_of_quality, differentiable=False)
-define("EncodePng", _encoded_rule, numpy=gif_bmp.encode_png, differentiable=False)
+define_op("DecodeJpeg", _jpeg_rule, numpy=gif_bmp.decode_as_jpeg, differentiable=False)
+define_op("DecodeAndCropJpeg", _crop_rule, numpy=gif_bmp.decode_and_crop, differentiable=False)
+define_op("DecodePng", _pixels_rule, numpy=gif_bmp.decode, differentiable=False)
+define_op("DecodeBmp", _pixels_rule, numpy=gif_bmp.decode_bmp, differentiable=False)
+define_op("DecodeGif", _frames_rule, numpy=gif_bmp.decode_frames, differentiable=False)
+define_op("DecodeImage", _any_rule, numpy=gif_bmp.decode_any, differentiable=False)
+define_op("ExtractJpegShape", _shape_rule, numpy=gif_bmp.jpeg_shape, differentiable=False)
+define_op("EncodeJpeg", _encoded_rule, numpy=gif_bmp.encode_jpeg, differentiable=False)
+define_op("EncodeJpegVariableQuality", _encoded_rule, numpy=gif_bmp.encode_jpeg_of_quality, differentiable=False)
+define_op("EncodePng", _encoded_rule, numpy=gif_bmp.encode_png, differentiable=False)
 
 
 def _file(contents: Any) -> Tensor:
@@ -114,7 +114,7 @@ def decode_jpeg(
         "try_recover_truncated": try_recover_truncated, "acceptable_fraction": acceptable_fraction,
         "dct_method": dct_method,
     }  # fmt: skip
-    return one("DecodeJpeg", [_file(contents)], attrs, name)
+    return add_op("DecodeJpeg", [_file(contents)], attrs, name)
 
 
 def decode_and_crop_jpeg(
@@ -132,7 +132,7 @@ def decode_and_crop_jpeg(
         "dct_method": dct_method,
     }  # fmt: skip
     window = convert_to_tensor(crop_window, int32, name="crop_window")
-    return one("DecodeAndCropJpeg", [_file(contents), window], attrs, name)
+    return add_op("DecodeAndCropJpeg", [_file(contents), window], attrs, name)
 
 
 def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str | None = None) -> Tensor:
@@ -145,17 +145,17 @@ def decode_png(contents: Any, channels: int = 0, dtype: Any = uint8, name: str |
     kind = as_dtype(dtype)
     if kind not in (uint8, uint16):
         raise TypeError(f"Expected dtype uint8 or uint16, got {kind.name}.")
-    return one("DecodePng", [_file(contents)], {"channels": channels or 0, "dtype": kind}, name)
+    return add_op("DecodePng", [_file(contents)], {"channels": channels or 0, "dtype": kind}, name)
 
 
 def decode_gif(contents: Any, name: str | None = None) -> Tensor:
     """The frames of a GIF: uint8 ``[frames, height, width, 3]``. A JPEG or PNG is one frame."""
-    return one("DecodeGif", [_file(contents)], None, name)
+    return add_op("DecodeGif", [_file(contents)], None, name)
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Tensor:
     """The pixels of an uncompressed BMP: uint8 ``[height, width, channels]``."""
-    return one("DecodeBmp", [_file(contents)], {"channels": channels or 0}, name)
+    return add_op("DecodeBmp", [_file(contents)], {"channels": channels or 0}, name)
 
 
 def decode_image(
@@ -175,7 +175,7 @@ def decode_image(
     if channels not in (None, 0, 1, 3, 4):
         raise ValueError("channels must be in (None, 0, 1, 3, 4)")
     attrs = {"channels": channels or 0, "dtype": as_dtype(dtype), "expand_animations": expand_animations}
-    return one("DecodeImage", [_file(contents)], attrs, name or "decode_image")
+    return add_op("DecodeImage", [_file(contents)], attrs, name or "decode_image")
 
 
 def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None = None) -> Tensor:
@@ -187,7 +187,7 @@ def extract_jpeg_shape(contents: Any, output_type: Any = int32, name: str | None
     kind = as_dtype(output_type)
     if kind not in (int32, int64):
         raise TypeError(f"Expected output_type int32 or int64, got {kind.name}.")
-    return one("ExtractJpegShape", [_file(contents)], {"output_type": kind}, name)
+    return add_op("ExtractJpegShape", [_file(contents)], {"output_type": kind}, name)
 
 
 def is_jpeg(contents: Any, name: str | None = None) -> Tensor:
@@ -222,13 +222,13 @@ def encode_jpeg(
     if not 0 <= quality <= 100:
         raise EagerArgumentError(None, None, f"quality must be in [0,100], got {quality}")
     attrs = {"format": format, "quality": int(quality), "chroma_downsampling": chroma_downsampling}
-    return one("EncodeJpeg", [_pixels(image, (uint8,))], attrs, name)
+    return add_op("EncodeJpeg", [_pixels(image, (uint8,))], attrs, name)
 
 
 def encode_jpeg_variable_quality(image: Any, quality: Any, name: str | None = None) -> Tensor:
     """As ``encode_jpeg``, with the quality as a tensor."""
     inputs = [_pixels(image, (uint8,)), convert_to_tensor(quality, int32, name="quality")]
-    return one("EncodeJpegVariableQuality", inputs, None, name)
+    return add_op("EncodeJpegVariableQuality", inputs, None, name)
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Tensor:
@@ -239,7 +239,7 @@ def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Te
     """
     if not -1 <= compression <= 9:
         raise EagerArgumentError(None, None, f"compression should be in [-1,9], got {compression}")
-    return one("EncodePng", [_pixels(image, (uint8, uint16))], {"compression": int(compression)}, name)
+    return add_op("EncodePng", [_pixels(image, (uint8, uint16))], {"compression": int(compression)}, name)
 
 
 def _pixels(image: Any, dtypes: Sequence[DType]) -> Tensor:

@@ -10,13 +10,13 @@ import numpy as np
 
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, float16, float32, float64, int32, uint8
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.building.numpy_kernels import form
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.branches import with_dependencies
 from towerstrat.graph.ops.images import color_kernels
 from towerstrat.graph.ops.images.codecs import decode_jpeg, encode_jpeg_variable_quality
@@ -89,19 +89,19 @@ for _type, _rule, _kernel in (
     ("AdjustSaturation", _colors_rule(_ADJUSTED, 3), _of_colors(color_kernels.adjust_saturation, 3)),
     ("AdjustContrastv2", _contrast_rule, color_kernels.adjust_contrast),
 ):
-    define(_type, _rule, _kernel, numpy=form(partial(_kernel, numpy=np)), differentiable=False)
+    define_op(_type, _rule, _kernel, numpy=form(partial(_kernel, numpy=np)), differentiable=False)
 _hsv = _of_colors(color_kernels.rgb_to_hsv, 1)
-define("RGBToHSV", _colors_rule(_REAL, 1), _hsv, numpy=form(partial(_hsv, numpy=np)))
+define_op("RGBToHSV", _colors_rule(_REAL, 1), _hsv, numpy=form(partial(_hsv, numpy=np)))
 
 
 def rgb_to_hsv(images: Any, name: str | None = None) -> Tensor:
     """Hue, saturation and value of red, green and blue, floats ``[..., 3]`` in [0, 1]."""
-    return one("RGBToHSV", [convert_to_tensor(images, name="images")], None, name)
+    return add_op("RGBToHSV", [convert_to_tensor(images, name="images")], None, name)
 
 
 def hsv_to_rgb(images: Any, name: str | None = None) -> Tensor:
     """Red, green and blue of hue, saturation and value, floats ``[..., 3]`` in [0, 1]. Not differentiable."""
-    return one("HSVToRGB", [convert_to_tensor(images, name="images")], None, name)
+    return add_op("HSVToRGB", [convert_to_tensor(images, name="images")], None, name)
 
 
 def rgb_to_grayscale(images: Any, name: str | None = None) -> Tensor:
@@ -173,7 +173,7 @@ def adjust_brightness(image: Any, delta: Any) -> Tensor:
 def _adjusted(type: str, image: Any, amount: Any, scope: str, saturate: bool = False) -> Tensor:
     image = convert_to_tensor(image, name="image")
     floats = as_floats(image)
-    found = one(type, [floats, convert_to_tensor(amount, float32, name="amount")], None, scope)
+    found = add_op(type, [floats, convert_to_tensor(amount, float32, name="amount")], None, scope)
     return convert_image_dtype(found, image.dtype, saturate)
 
 

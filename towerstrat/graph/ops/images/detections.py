@@ -15,11 +15,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float32, int32
 from towerstrat.graph.lowering import input_checks
@@ -103,7 +103,7 @@ def _combined(
     return tuple(jax.vmap(of_image)(boxes, scores))
 
 
-def _check_limit(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_limit(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     limit = values[4]
     return input_checks.first_of(
         (limit < 0) | (limit > 1), limit,
@@ -111,8 +111,8 @@ def _check_limit(op: Operation, values: Sequence[Any]) -> Finding | None:
     )  # fmt: skip
 
 
-define("CombinedNonMaxSuppression", _combined_rule, _combined, static=(2, 3), differentiable=False,
-       check=Check(_check_limit, (4,)))  # fmt: skip
+define_op("CombinedNonMaxSuppression", _combined_rule, _combined, static=(2, 3), differentiable=False,
+       check=InputCheck(_check_limit, (4,)))  # fmt: skip
 
 
 class CombinedNonMaxSuppression(NamedTuple):
@@ -218,7 +218,7 @@ def _moved(anchors: Array, deltas: Array, size: Array) -> Array:
     return jnp.concatenate([jnp.clip(corner, 0, size) for corner in (middle - half, middle + half)], 1)
 
 
-define("GenerateBoundingBoxProposals", _proposals_rule, _proposals, static=(5,), differentiable=False)
+define_op("GenerateBoundingBoxProposals", _proposals_rule, _proposals, static=(5,), differentiable=False)
 
 
 class GenerateBoundingBoxProposals(NamedTuple):

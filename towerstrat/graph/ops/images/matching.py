@@ -13,11 +13,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import (
     Array,
@@ -34,7 +34,7 @@ from towerstrat.graph.ir.types import (
 )
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 
 Inputs = Sequence[Tensor]
 _KINDS = (int64, int32, uint16, int16, uint8, int8, float16, float32, float64, bool_)
@@ -88,7 +88,7 @@ def _components(images: Array) -> Array:
     return jnp.where(some, firsts[numbers], np.int32(0))
 
 
-define("ImageConnectedComponents", _components_rule, _components, differentiable=False)
+define_op("ImageConnectedComponents", _components_rule, _components, differentiable=False)
 
 
 def connected_components(images: Any) -> Tensor:
@@ -110,7 +110,7 @@ def connected_components(images: Any) -> Tensor:
             raise ValueError("connected_components needs the rank of its images while the graph is built.")
         if rank not in (2, 3):
             raise TypeError(f"images should have rank 2 (HW) or 3 (NHW). Static shape is {images.shape}")
-        found = one("ImageConnectedComponents", [images if rank == 3 else arrays.expand_dims(images, 0)])
+        found = add_op("ImageConnectedComponents", [images if rank == 3 else arrays.expand_dims(images, 0)])
         return found if rank == 3 else found[0]
 
 
@@ -149,7 +149,7 @@ def _match(distances: Array, valid: Array, *, top_k: int) -> tuple[Array, Array]
     return of_rows, of_columns
 
 
-def _check_rows(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_rows(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     rows, valid = values[0].shape[0], values[1]
     return input_checks.first_of(
         valid > rows, valid,
@@ -158,7 +158,7 @@ def _check_rows(op: Operation, values: Sequence[Any]) -> Finding | None:
     )  # fmt: skip
 
 
-define("BipartiteMatch", _match_rule, _match, differentiable=False, check=Check(_check_rows, (1,)))
+define_op("BipartiteMatch", _match_rule, _match, differentiable=False, check=InputCheck(_check_rows, (1,)))
 
 
 def bipartite_match(

@@ -12,10 +12,10 @@ import numpy as np
 from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float32, int32
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.images.image_shapes import shaped
 from towerstrat.graph.ops.random.stateful import seeds
 
@@ -59,7 +59,7 @@ def _patches(images: Array, *, ksizes: Pair, strides: Pair, rates: Pair, padding
     return jnp.concatenate(parts, axis=-1)
 
 
-define("ExtractImagePatches", _patches_rule, _patches)
+define_op("ExtractImagePatches", _patches_rule, _patches)
 
 
 def extract_image_patches(
@@ -81,7 +81,9 @@ def extract_image_patches(
     padding = str(padding).upper()
     if padding not in ("SAME", "VALID"):
         raise ValueError(f"Expected padding 'SAME' or 'VALID', got {padding!r}.")
-    return one("ExtractImagePatches", [convert_to_tensor(images, name="images")], {**attrs, "padding": padding}, name)
+    return add_op(
+        "ExtractImagePatches", [convert_to_tensor(images, name="images")], {**attrs, "padding": padding}, name
+    )
 
 
 def _pair(four: Any, what: str) -> Pair:
@@ -147,7 +149,7 @@ def _noise(key: Array, noise: str, images: Array, shape: tuple[int, ...]) -> Arr
     return jnp.clip(mean + deviation * jax.random.normal(key, shape, jnp.float32), low, high)
 
 
-define("ExtractGlimpse", _glimpse_rule, _glimpse, static=(1,), random=True, differentiable=False)
+define_op("ExtractGlimpse", _glimpse_rule, _glimpse, static=(1,), random=True, differentiable=False)
 
 
 def extract_glimpse_v2(
@@ -172,7 +174,7 @@ def extract_glimpse_v2(
         convert_to_tensor(offsets, float32, name="offsets"),
     ]  # fmt: skip
     attrs = {"centered": centered, "normalized": normalized, "noise": noise, "seeds": seeds(None)}
-    return one("ExtractGlimpse", inputs, attrs, name)
+    return add_op("ExtractGlimpse", inputs, attrs, name)
 
 
 def extract_glimpse(

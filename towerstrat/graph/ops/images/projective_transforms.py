@@ -14,11 +14,11 @@ import numpy as np
 from towerstrat.graph.ir.constant_folding import constant_value_as_dims
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float16, float32, float64, int32, int64, uint8
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.images.image_shapes import shaped
 from towerstrat.graph.ops.linalg.products import matmul
 from towerstrat.graph.ops.math import arithmetic
@@ -126,8 +126,8 @@ def _filled_gradient(inputs: Any, outputs: Any, cotangents: Any, *, interpolatio
     return [_project(cotangents[0], _inverse(transforms), size, **how), None, None, None]
 
 
-define("ImageProjectiveTransformV2", _rule, _project, static=(2,), gradient=_gradient, constants=(1,))
-define(
+define_op("ImageProjectiveTransformV2", _rule, _project, static=(2,), gradient=_gradient, constants=(1,))
+define_op(
     "ImageProjectiveTransformV3", _rule, _project, static=(2,), gradient=_filled_gradient, constants=(1, 3)
 )  # fmt: skip
 
@@ -159,7 +159,7 @@ def image_projective_transform(
         given, convert_to_tensor(transforms, float32), convert_to_tensor(output_shape, int32),
         convert_to_tensor(fill_value, float32),
     ]  # fmt: skip
-    return one("ImageProjectiveTransformV3", inputs, {"interpolation": method, "fill_mode": mode}, name)
+    return add_op("ImageProjectiveTransformV3", inputs, {"interpolation": method, "fill_mode": mode}, name)
 
 
 def _batch(images: Any) -> tuple[Tensor, int]:
@@ -196,7 +196,7 @@ def transform(
         if method not in ("NEAREST", "BILINEAR"):
             raise ValueError(f"Expected interpolation 'NEAREST' or 'BILINEAR', got {interpolation!r}.")
         size = arrays.shape(batch)[1:3] if output_shape is None else convert_to_tensor(output_shape, int32)
-        found = one("ImageProjectiveTransformV2", [batch, given, size], {"interpolation": method})
+        found = add_op("ImageProjectiveTransformV2", [batch, given, size], {"interpolation": method})
         return found if rank == 4 else found[0] if rank == 3 else found[0, :, :, 0]
 
 

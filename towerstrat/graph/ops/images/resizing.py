@@ -11,12 +11,12 @@ import numpy as np
 from towerstrat.graph.ir.constant_folding import constant_value_as_dims
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, HostArray, float32, float64, int32
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.branches import with_dependencies
 from towerstrat.graph.ops.images import resize_kernels
 from towerstrat.graph.ops.images.cropping import pad_to_bounding_box
@@ -105,12 +105,12 @@ def _methods(name: str) -> dict[str, Any]:
     }
 
 
-define("ResizeBilinear", _rule(float32), **_methods("bilinear"))
-define("ResizeBicubic", _rule(float32), **_methods("bicubic"))
-define("ResizeArea", _rule(float32), **_methods("area"), differentiable=False)
-define("ResizeNearestNeighbor", _rule(None), _sized(resize_kernels.nearest), static=(1,),
+define_op("ResizeBilinear", _rule(float32), **_methods("bilinear"))
+define_op("ResizeBicubic", _rule(float32), **_methods("bicubic"))
+define_op("ResizeArea", _rule(float32), **_methods("area"), differentiable=False)
+define_op("ResizeNearestNeighbor", _rule(None), _sized(resize_kernels.nearest), static=(1,),
        numpy=_sized(partial(resize_kernels.nearest, numpy=np)))  # fmt: skip
-define("ScaleAndTranslate", _rule(float32), _sized(resize_kernels.by_kernel), static=(1,),
+define_op("ScaleAndTranslate", _rule(float32), _sized(resize_kernels.by_kernel), static=(1,),
        numpy=_sized(resize_kernels.by_kernel_on_host))  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def _operation(type: str, name: str, words: str) -> Callable[..., Tensor]:
     ) -> Tensor:
         inputs = [convert_to_tensor(images, name="images"), convert_to_tensor(size, int32, name="size")]
         attrs = {"align_corners": align_corners, "half_pixel_centers": half_pixel_centers}
-        return one(type, inputs, attrs, name)
+        return add_op(type, inputs, attrs, name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -143,7 +143,7 @@ def resize_area(images: Any, size: Any, align_corners: bool = False, name: str |
       align_corners: the corner pixels of both have the same centres.
     """
     inputs = [convert_to_tensor(images, name="images"), convert_to_tensor(size, int32, name="size")]
-    return one("ResizeArea", inputs, {"align_corners": align_corners}, name)
+    return add_op("ResizeArea", inputs, {"align_corners": align_corners}, name)
 
 
 _FIRST = {
@@ -214,7 +214,9 @@ def resize(
     def resized(images: Tensor, size: Tensor) -> Tensor:
         kernel = _ANTIALIASED.get(method) if antialias else None
         if kernel or method in _KERNELS:
-            return one("ScaleAndTranslate", [images, size], {"kernel_type": kernel or method, "antialias": antialias})
+            return add_op(
+                "ScaleAndTranslate", [images, size], {"kernel_type": kernel or method, "antialias": antialias}
+            )
         if method == ResizeMethod.AREA:
             return resize_area(images, size)
         if method not in _LATER:

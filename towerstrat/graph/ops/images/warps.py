@@ -15,12 +15,12 @@ import numpy as np
 
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, bfloat16, float16, float32, float64, int32
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.branches import with_dependencies
 from towerstrat.graph.ops.images.image_shapes import dimensions, ensure, is_tensor, shaped
 from towerstrat.graph.ops.indexing.gather_scatter import gather
@@ -251,7 +251,7 @@ def _resample(data: Array, warp: Array) -> Array:
     return (above * (1 - below) + under * below).reshape(*warp.shape[:-1], channels)
 
 
-define("Resampler", _resampler_rule, _resample)
+define_op("Resampler", _resampler_rule, _resample)
 
 
 def resampler(data: Any, warp: Any, name: str | None = "resampler") -> Tensor:
@@ -265,4 +265,4 @@ def resampler(data: Any, warp: Any, name: str | None = "resampler") -> Tensor:
       TypeError: other types, or two. ValueError: other shapes.
     """
     with get_default_graph().name_scope(name or "resampler"):
-        return one("Resampler", [convert_to_tensor(data, name="data"), convert_to_tensor(warp, name="warp")])
+        return add_op("Resampler", [convert_to_tensor(data, name="data"), convert_to_tensor(warp, name="warp")])

@@ -10,13 +10,13 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.composite_values import Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import optional_integer
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, bool_, float32, int32
@@ -38,7 +38,7 @@ from towerstrat.graph.ops.array.arrays import shape as shape_
 from towerstrat.graph.ops.array.arrays import size as size_
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import along, define_along, known_axis, normal_axis
-from towerstrat.graph.ops.building.op_builder import add, one, reserve
+from towerstrat.graph.ops.building.op_builder import add, add_op, reserve_name
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.ops.math.reductions import reduce
 
@@ -104,7 +104,7 @@ def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str |
         return indices._map_flat(lambda values: _gathered(params, values, axis, batch_dims, name))
     if not isinstance(axis, Tensor) and axis == batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
-    name = reserve(get_default_graph(), name or "GatherV2")
+    name = reserve_name(get_default_graph(), name or "GatherV2")
     parts = (operand(params, name, "params"), operand(indices, name, "indices"))
     return along("GatherV2", parts, axis, {"batch_dims": batch_dims} if batch_dims else None, name)[0]
 
@@ -148,7 +148,7 @@ def _batch_gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(x.dtype, (*indices.dims, *x.dims[len(indices.dims) :]))]
 
 
-define(
+define_op(
     "BatchGather", _batch_gather_rule, lambda x, indices: _batch_gather(jnp.asarray(x), indices),
     numpy=numpy_kernels.batch_gather,
     check=input_checks.indices(lambda op, values: values[0].shape[values[1].ndim - 1]),
@@ -157,8 +157,8 @@ define(
 
 def batch_gather(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """``gather`` along the last dimension of the indices, for each entry of the dimensions in front of it."""
-    name = reserve(get_default_graph(), name or "BatchGather")
-    return one("BatchGather", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
+    name = reserve_name(get_default_graph(), name or "BatchGather")
+    return add_op("BatchGather", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
 
 
 def _gather_nd_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -184,29 +184,31 @@ def _gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
     return jnp.asarray(x).at[_places(indices)].get(mode="clip")
 
 
-def _check_gather_nd(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_gather_nd(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     x, indices = values
     shape = tuple(x.shape)
     if 0 in shape and 0 not in indices.shape and indices.shape[-1]:
         words = f"Requested more than 0 entries, but params is empty.  Params shape: [{','.join(map(str, shape))}]"
-        return Finding(np.True_, (), lambda: words)
+        return CheckResult(np.True_, (), lambda: words)
     return input_checks.coordinates(indices, shape[op.attrs.get("batch_dims", 0) :], "param shape")
 
 
-define("GatherNd", _gather_nd_rule, _gather_nd, numpy=numpy_kernels.gather_nd, check=Check(_check_gather_nd, (1,)))
+define_op(
+    "GatherNd", _gather_nd_rule, _gather_nd, numpy=numpy_kernels.gather_nd, check=InputCheck(_check_gather_nd, (1,))
+)
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
     """The slices at the coordinates in the last dimension of ``indices``."""
-    name = reserve(get_default_graph(), name or "GatherNd")
-    return one("GatherNd", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
+    name = reserve_name(get_default_graph(), name or "GatherNd")
+    return add_op("GatherNd", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
     """``gather_nd`` for each entry of the first ``batch_dims`` dimensions, which both have in common."""
-    name = reserve(get_default_graph(), name or "GatherNd")
+    name = reserve_name(get_default_graph(), name or "GatherNd")
     parts = (operand(params, name, "params"), operand(indices, name, "indices"))
-    return one("GatherNd", parts, {"batch_dims": int(batch_dims)} if batch_dims else None, name)
+    return add_op("GatherNd", parts, {"batch_dims": int(batch_dims)} if batch_dims else None, name)
 
 
 def _scatter_nd_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -225,22 +227,22 @@ def _scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
     return zeros.at[_places(jnp.asarray(indices))].add(updates, mode="drop")
 
 
-def _check_scatter_nd(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_scatter_nd(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     indices, _, sizes = values
     return input_checks.coordinates(indices, sizes_of(sizes), "shape") if input_checks.on_host(sizes) else None
 
 
-define(
+define_op(
     "ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,), numpy=numpy_kernels.form(numpy_kernels.scatter_nd),
-    check=Check(_check_scatter_nd, (0, 2)),
+    check=InputCheck(_check_scatter_nd, (0, 2)),
 )  # fmt: skip
 
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of a shape with ``updates`` added at coordinates."""
-    name = reserve(get_default_graph(), name or "ScatterNd")
+    name = reserve_name(get_default_graph(), name or "ScatterNd")
     parts = (operand(indices, name, "indices"), operand(updates, name, "updates"), shape_tensor(shape, f"{name}shape/"))
-    return one("ScatterNd", parts, None, name)
+    return add_op("ScatterNd", parts, None, name)
 
 
 def _scattered_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -264,18 +266,18 @@ def _scattered(method: str) -> Any:
 
 
 def _changed(type: str, method: str, name: str, words: str) -> Any:
-    define(
+    define_op(
         type, _scattered_rule, _scattered(method), numpy=numpy_kernels.form(numpy_kernels.scattered(method)),
         check=input_checks.COORDINATES,
     )  # fmt: skip
 
     def function(tensor: Any, indices: Any, updates: Any, name: str | None = None) -> Tensor:
-        name = reserve(get_default_graph(), name or type)
+        name = reserve_name(get_default_graph(), name or type)
         x = operand(tensor, name, "tensor")
         given = (
             operand(updates, name, "updates") if isinstance(updates, Tensor) else convert_to_tensor(updates, x.dtype)
         )
-        return one(type, (x, operand(indices, name, "indices"), given), None, name)
+        return add_op(type, (x, operand(indices, name, "indices"), given), None, name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"A tensor with ``updates`` {words} at the coordinates in the last dimension of ``indices``."
@@ -314,7 +316,7 @@ def _one_hot(indices: Any, depth: Any, on: Any, off: Any, *, axis: int, numpy: A
     return numpy.where(numpy.expand_dims(indices, axis) == classes, on, off)
 
 
-define("OneHot", _one_hot_rule, _one_hot, static=(1,), numpy=partial(_one_hot, numpy=np), differentiable=False)
+define_op("OneHot", _one_hot_rule, _one_hot, static=(1,), numpy=partial(_one_hot, numpy=np), differentiable=False)
 
 
 def one_hot(
@@ -331,7 +333,7 @@ def one_hot(
       TypeError: values and dtype do not agree.
     """
     graph = get_default_graph()
-    name = reserve(graph, name or "one_hot")
+    name = reserve_name(graph, name or "one_hot")
     to = None if dtype is None else as_dtype(dtype)
     given = {"on_value": on_value, "off_value": off_value}
     values = {k: convert_to_tensor(v, name=f"{name}{k}/") for k, v in given.items() if v is not None}
@@ -344,7 +346,7 @@ def one_hot(
             values[key] = constant(np.asarray(number).astype(kind.np), kind, name=f"{name}{key}/")
     places, size = operand(indices, name, "indices"), operand(depth, name, "depth", int32)
     parts = (places, size, values["on_value"], values["off_value"])
-    return one("OneHot", parts, {"axis": optional_integer(axis, -1)}, name)
+    return add_op("OneHot", parts, {"axis": optional_integer(axis, -1)}, name)
 
 
 # ---- masks ---------------------------------------------------------------------------------------------------------
@@ -377,7 +379,7 @@ def sequence_mask(lengths: Any, maxlen: Any = None, dtype: Any = bool_, name: st
         if longest.dims not in ((), None):
             raise ValueError("maxlen must be scalar for sequence_mask")
         zero, step = (constant(np.asarray(v, longest.dtype.np), longest.dtype) for v in (0, 1))
-        result = one("Range", (zero, longest, step)) < cast(expand_dims(lengths, -1), longest.dtype)
+        result = add_op("Range", (zero, longest, step)) < cast(expand_dims(lengths, -1), longest.dtype)
         return result if dtype is None else cast(result, dtype)
 
 
@@ -423,8 +425,8 @@ def _unique(x: Any, *, out_idx: Any, counts: bool = False) -> tuple[Any, ...]:
     return (*result, number[order].astype(out_idx.np)) if counts else result
 
 
-define("Unique", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
-define("UniqueWithCounts", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
+define_op("Unique", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
+define_op("UniqueWithCounts", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
 
 
 class Unique(NamedTuple):
@@ -470,7 +472,7 @@ def _setdiff(x: Any, y: Any, *, out_idx: Any) -> tuple[Any, Any]:
     return x[keep], keep.astype(out_idx.np)
 
 
-define("ListDiff", _setdiff_rule, _setdiff, numpy=_setdiff, dynamic=True, differentiable=False)
+define_op("ListDiff", _setdiff_rule, _setdiff, numpy=_setdiff, dynamic=True, differentiable=False)
 
 
 def setdiff1d(x: Any, y: Any, index_dtype: Any = int32, name: str | None = None) -> ListDiff:
@@ -499,7 +501,7 @@ def _partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any,
     return tuple(flat[np.flatnonzero(where_to == i)] for i in range(num_partitions))
 
 
-define(
+define_op(
     "DynamicPartition", _partition_rule, _partition, numpy=numpy_kernels.partition, dynamic=True,
     check=input_checks.indices(lambda op, values: op.attrs["num_partitions"], what="partitions"),
 )  # fmt: skip
@@ -537,19 +539,19 @@ def _lower_stitch(lowering: Lowering, op: Operation) -> list[Any]:
     return [padded[source]]
 
 
-def _check_stitch(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_stitch(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     known = [v for v in values[: op.attrs["N"]] if input_checks.on_host(v) and np.size(v) and np.min(v) < 0]
     return (
         input_checks.first_of(known[0] < 0, message=lambda where: f"indices{where} is out of range") if known else None
     )
 
 
-define(
+define_op(
     "DynamicStitch",
     _stitch_rule,
     lower=_lower_stitch,
     numpy=numpy_kernels.stitch,
-    check=Check(_check_stitch, tuple(range(64))),
+    check=InputCheck(_check_stitch, tuple(range(64))),
 )
 
 
@@ -557,7 +559,7 @@ def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:
     """One tensor from parts: row ``indices[m][i]`` is ``data[m][i]``; where rows repeat, the last one stays."""
     where_to = [convert_to_tensor(i, int32) for i in indices]
     parts = [convert_to_tensor(d) for d in data]
-    return one("DynamicStitch", (*where_to, *parts), {"N": len(where_to)}, name)
+    return add_op("DynamicStitch", (*where_to, *parts), {"N": len(where_to)}, name)
 
 
 def _invert(x: Any) -> Any:
@@ -569,7 +571,7 @@ def _vector_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(inputs[0].dtype, inputs[0].dims or (None,))]
 
 
-def _check_permutation(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_permutation(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     (x,) = values
     size = x.shape[0]
     if not size:
@@ -583,13 +585,13 @@ def _check_permutation(op: Operation, values: Sequence[Any]) -> Finding | None:
         return f"{int(first)} is not between 0 and {size}" if out else f"{int(repeated)} is duplicated in the input."
 
     place = numpy.argmax(numpy.concatenate([np.zeros(1, bool), ordered[1:] == ordered[:-1]]))
-    return Finding(numpy.any(wrong), (numpy.any(bad), x[numpy.argmax(bad)], ordered[place]), message)
+    return CheckResult(numpy.any(wrong), (numpy.any(bad), x[numpy.argmax(bad)], ordered[place]), message)
 
 
-define("InvertPermutation", _vector_rule, lambda x: _invert(jnp.asarray(x)), differentiable=False,
-       numpy=lambda x: np.argsort(x).astype(x.dtype), check=Check(_check_permutation))  # fmt: skip
+define_op("InvertPermutation", _vector_rule, lambda x: _invert(jnp.asarray(x)), differentiable=False,
+       numpy=lambda x: np.argsort(x).astype(x.dtype), check=InputCheck(_check_permutation))  # fmt: skip
 
 
 def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The permutation that undoes x."""
-    return one("InvertPermutation", (convert_to_tensor(x),), None, name)
+    return add_op("InvertPermutation", (convert_to_tensor(x),), None, name)

@@ -9,11 +9,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int32, int64
 from towerstrat.graph.lowering import input_checks
@@ -21,7 +21,7 @@ from towerstrat.graph.ops.array.array_kernels import sizes_of
 from towerstrat.graph.ops.array.arrays import size as size_
 from towerstrat.graph.ops.array.arrays import squeeze, stack  # fmt: skip
 from towerstrat.graph.ops.building import numpy_kernels
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.host.runtime_checks import Assert
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.ops.math.reductions import reduce
@@ -45,8 +45,8 @@ def _search(side: str, numpy: Any = jnp) -> Any:
     return kernel
 
 
-define("LowerBound", _search_rule, _search("left"), numpy=_search("left", np), differentiable=False)
-define("UpperBound", _search_rule, _search("right"), numpy=_search("right", np), differentiable=False)
+define_op("LowerBound", _search_rule, _search("left"), numpy=_search("left", np), differentiable=False)
+define_op("UpperBound", _search_rule, _search("right"), numpy=_search("right", np), differentiable=False)
 
 
 def searchsorted(
@@ -57,7 +57,7 @@ def searchsorted(
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
     type = "LowerBound" if side == "left" else "UpperBound"
-    return one(type, (sequence, wanted), {"out_type": as_dtype(out_type)}, name or "searchsorted")
+    return add_op(type, (sequence, wanted), {"out_type": as_dtype(out_type)}, name or "searchsorted")
 
 
 def _bincount_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -81,15 +81,15 @@ def _bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
     return jnp.reshape(found, (rows, count)) if by_row else found
 
 
-def _check_bincount(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_bincount(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     return input_checks.first_of(
         values[0] < 0, values[0], message=lambda where, v: f"Input arr must be non-negative! arr{where} is {int(v)}"
     )
 
 
-define(
+define_op(
     "Bincount", _bincount_rule, _bincount, static=(1,),
-    numpy=numpy_kernels.form(numpy_kernels.bincount), differentiable=False, check=Check(_check_bincount),
+    numpy=numpy_kernels.form(numpy_kernels.bincount), differentiable=False, check=InputCheck(_check_bincount),
 )  # fmt: skip
 
 
@@ -106,7 +106,7 @@ def counts(arr: Any, weights: Any, minlength: Any, maxlength: Any, dtype: Any, b
     """``bincount``; ``by_row`` in each row of a matrix."""
     values = convert_to_tensor(arr, int32, name="arr")
     amounts = constant([], as_dtype(dtype)) if weights is None else convert_to_tensor(weights, name="weights")
-    return one("Bincount", (values, bins(values, minlength, maxlength), amounts), {"by_row": by_row})
+    return add_op("Bincount", (values, bins(values, minlength, maxlength), amounts), {"by_row": by_row})
 
 
 def bins(values: Tensor, minlength: Any, maxlength: Any) -> Tensor:
@@ -117,8 +117,8 @@ def bins(values: Tensor, minlength: Any, maxlength: Any) -> Tensor:
     if high is not None and known[0] is not None and known[1] is not None and int(known[0]) == int(known[1]):
         return high
     found = cast(size_(values) > 0, int32) * (reduce("Max", values, None, False, None) + 1)
-    found = found if low is None else one("Maximum", (low, found))
-    return found if high is None else one("Minimum", (high, found))
+    found = found if low is None else add_op("Maximum", (low, found))
+    return found if high is None else add_op("Minimum", (high, found))
 
 
 def histogram_fixed_width_bins(
@@ -133,11 +133,11 @@ def histogram_fixed_width_bins(
         check = Assert(ends[0] < ends[1], [words, ends])
         with get_default_graph().control_dependencies([] if check is None else [check]):
             scaled = (x - ends[0]) / (ends[1] - ends[0])
-        places = one("Floor", (bins * cast(scaled, x.dtype),), None, "indices") if x.dtype.is_floating else None
+        places = add_op("Floor", (bins * cast(scaled, x.dtype),), None, "indices") if x.dtype.is_floating else None
         if places is None:
             raise TypeError(f"Expected floats, got {x.dtype.name}. Use tf.cast.")
         low = constant(np.zeros((), x.dtype.np), x.dtype)
-        return cast(one("Maximum", (one("Minimum", (places, bins - 1)), low)), dtype)
+        return cast(add_op("Maximum", (add_op("Minimum", (places, bins - 1)), low)), dtype)
 
 
 def histogram_fixed_width(
@@ -147,7 +147,7 @@ def histogram_fixed_width(
     with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         places = histogram_fixed_width_bins(values, value_range, nbins)
         inputs = (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype)))
-        return one("Bincount", inputs, {"by_row": False}, scope)
+        return add_op("Bincount", inputs, {"by_row": False}, scope)
 
 
 def _unravel_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -166,12 +166,12 @@ def _unravel(indices: Any, sizes: Any, numpy: Any = jnp) -> Any:
     return numpy.stack(parts[::-1])
 
 
-define("UnravelIndex", _unravel_rule, _unravel, static=(1,), numpy=partial(_unravel, numpy=np), differentiable=False)
+define_op("UnravelIndex", _unravel_rule, _unravel, static=(1,), numpy=partial(_unravel, numpy=np), differentiable=False)
 
 
 def unravel_index(indices: Any, dims: Any, name: str | None = None) -> Tensor:
     """Coordinates ``[rank, ...]`` in a tensor of shape ``dims`` from flat indices."""
-    return one("UnravelIndex", (convert_to_tensor(indices), convert_to_tensor(dims)), None, name)
+    return add_op("UnravelIndex", (convert_to_tensor(indices), convert_to_tensor(dims)), None, name)
 
 
 def confusion_matrix(
@@ -188,8 +188,10 @@ def confusion_matrix(
             truth, guess = (squeeze(t, [-1]) if len(t.dims or ()) == 2 else t for t in (truth, guess))
         truth, guess = cast(truth, int64), cast(guess, int64)
         if num_classes is None:
-            largest = one("Maximum", (reduce("Max", truth, None, False, None), reduce("Max", guess, None, False, None)))
+            largest = add_op(
+                "Maximum", (reduce("Max", truth, None, False, None), reduce("Max", guess, None, False, None))
+            )
             num_classes = largest + 1
         count = cast(convert_to_tensor(num_classes), int32)
-        amounts = one("OnesLike", (guess,), {"dtype": as_dtype(dtype)}) if weights is None else cast(weights, dtype)
-        return one("ScatterNd", (stack([truth, guess], 1), amounts, stack([count, count])))
+        amounts = add_op("OnesLike", (guess,), {"dtype": as_dtype(dtype)}) if weights is None else cast(weights, dtype)
+        return add_op("ScatterNd", (stack([truth, guess], 1), amounts, stack([count, count])))

@@ -11,19 +11,19 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape, merge
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.array_kernels import check_integers
 from towerstrat.graph.ops.array.arrays import ones_like, operand
 from towerstrat.graph.ops.building.numpy_kernels import segment_form, sorted_segments, unsorted_segments
-from towerstrat.graph.ops.building.op_builder import one, reserve
+from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
 from towerstrat.graph.ops.indexing.gather_scatter import gather
 from towerstrat.graph.ops.math.arithmetic import QUOTIENTS, maximum, truediv
 
@@ -162,7 +162,7 @@ def _unsorted_gradient(kind: str) -> Callable[..., Any] | None:
     return formula
 
 
-def _check_unsorted(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_unsorted(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     """Ids are below the number of segments; rows of negative ones are left out."""
     ids, number = values[1:]
     if not input_checks.on_host(number):
@@ -177,19 +177,19 @@ def _check_unsorted(op: Operation, values: Sequence[Any]) -> Finding | None:
 
 def _unsorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
-    define(
+    define_op(
         type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,),
         numpy=segment_form(kind, unsorted_segments(kind)), gradient=_unsorted_gradient(kind),
-        check=Check(_check_unsorted, (1, 2)),
+        check=InputCheck(_check_unsorted, (1, 2)),
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
-        scope = reserve(get_default_graph(), name or type)
+        scope = reserve_name(get_default_graph(), name or type)
         parts = (operand(data, scope, "data"), operand(segment_ids, scope, "segment_ids"),
                  operand(num_segments, scope, "num_segments"))  # fmt: skip
         if kind == "Mean" and parts[0].dtype in QUOTIENTS:
             return _quotient(*parts, scope)
-        return one(type, parts, None, f"{scope}truediv/" if kind in ("Mean", "SqrtN") else scope)
+        return add_op(type, parts, None, f"{scope}truediv/" if kind in ("Mean", "SqrtN") else scope)
 
     return function
 
@@ -248,7 +248,7 @@ def _without_gaps(result: Any, ids: Any, count: int) -> Any:
     return jnp.where(there, result, jnp.zeros((), result.dtype))
 
 
-def _check_sorted(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_sorted(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     ids = values[1]
     if not ids.size:
         return None
@@ -260,19 +260,19 @@ def _check_sorted(op: Operation, values: Sequence[Any]) -> Finding | None:
             return f"Segment id {int(first)} out of range [0, {count}), possibly because 'segment_ids' is not sorted."
         return "segment ids are not increasing"
 
-    return Finding(numpy.any(ids[1:] < ids[:-1]) | (ids[0] < 0), (ids[0], ids[-1]), message)
+    return CheckResult(numpy.any(ids[1:] < ids[:-1]) | (ids[0] < 0), (ids[0], ids[-1]), message)
 
 
 def _sorted_function(kind: str) -> Callable[..., Tensor]:
     type = f"Segment{kind}"
-    define(
+    define_op(
         type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=segment_form(kind, sorted_segments(kind)),
-        gradient=_sorted_gradient(kind), check=Check(_check_sorted, (1,)),
+        gradient=_sorted_gradient(kind), check=InputCheck(_check_sorted, (1,)),
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
-        scope = reserve(get_default_graph(), name or type)
-        return one(type, (operand(data, scope, "data"), operand(segment_ids, scope, "segment_ids")), None, scope)
+        scope = reserve_name(get_default_graph(), name or type)
+        return add_op(type, (operand(data, scope, "data"), operand(segment_ids, scope, "segment_ids")), None, scope)
 
     return function
 
@@ -344,8 +344,8 @@ def _add_n(*values: Any) -> Any:
     return result
 
 
-define("AddN", _add_n_rule, _add_n, numpy=_add_n)
-define("AccumulateNV2", _add_n_rule, _add_n, numpy=_add_n)
+define_op("AddN", _add_n_rule, _add_n, numpy=_add_n)
+define_op("AccumulateNV2", _add_n_rule, _add_n, numpy=_add_n)
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:
@@ -358,11 +358,11 @@ def add_n(inputs: Any, name: str | None = None) -> Tensor:
         raise ValueError("inputs must be a list of at least one Tensor/IndexedSlices with the same dtype and shape")
     if len(inputs) == 1:
         only = inputs[0].values if isinstance(inputs[0], IndexedSlices) else convert_to_tensor(inputs[0])
-        return one("Identity", (only,), None, name) if name else only
-    scope = reserve(get_default_graph(), name or "AddN")
+        return add_op("Identity", (only,), None, name) if name else only
+    scope = reserve_name(get_default_graph(), name or "AddN")
     leader = next((x.dtype for x in inputs if isinstance(x, Tensor)), None)
     tensors = [x if isinstance(x, Tensor) else convert_to_tensor(x, leader) for x in inputs]
-    return one("AddN", tensors, None, scope)
+    return add_op("AddN", tensors, None, scope)
 
 
 def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name: str | None = None) -> Tensor:
@@ -383,5 +383,5 @@ def accumulate_n(inputs: Any, shape: Any = None, tensor_dtype: Any = None, name:
         for tensor in tensors:
             as_shape(shape).assert_is_compatible_with(tensor.dims)
     if len(tensors) == 1:
-        return one("Identity", tensors, None, name) if name else tensors[0]
-    return one("AccumulateNV2", tensors, None, name)
+        return add_op("Identity", tensors, None, name) if name else tensors[0]
+    return add_op("AccumulateNV2", tensors, None, name)

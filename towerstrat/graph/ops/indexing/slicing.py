@@ -11,18 +11,18 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import partial_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define, define_operator
+from towerstrat.graph.ir.op_registry import Signature, define_op, define_operator
 from towerstrat.graph.ir.shapes import Dimension
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, vector
 from towerstrat.graph.ir.types import as_dtype, bool_, int32, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array.array_kernels import check_integers
-from towerstrat.graph.ops.building.op_builder import one, reserve
+from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
 from towerstrat.graph.ops.indexing.gather_scatter import boolean_mask
 from towerstrat.graph.variables.variables import Variable
 
@@ -189,7 +189,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
     return [_strided(x, lowering.static(op, 1), lowering.static(op, 2), strides, **op.attrs)]
 
 
-def _check_picked(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_picked(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     """Where the program picks an element by an index that it computes, the index is within the dimension."""
     x, begin = values[:2]
     if _known(begin):
@@ -218,8 +218,14 @@ def _check_picked(op: Operation, values: Sequence[Any]) -> Finding | None:
     )
 
 
-define(
-    "StridedSlice", _rule, lower=_lower, numpy=_strided, entrywise=True, view=True, check=Check(_check_picked, (1, 3))
+define_op(
+    "StridedSlice",
+    _rule,
+    lower=_lower,
+    numpy=_strided,
+    entrywise=True,
+    view=True,
+    check=InputCheck(_check_picked, (1, 3)),
 )
 
 
@@ -240,7 +246,7 @@ def strided_slice(
       var: the variable that ``input_`` was read from; changes nothing here.
     """
     graph = get_default_graph()
-    name = reserve(graph, name or "StridedSlice")
+    name = reserve_name(graph, name or "StridedSlice")
     x = convert_to_tensor(input_, name=f"{name}input/")
     starts = convert_to_tensor(begin, name=f"{name}begin/")
     ends = convert_to_tensor(end, starts.dtype if isinstance(begin, Tensor) else None, name=f"{name}end/")
@@ -253,7 +259,7 @@ def strided_slice(
         "begin_mask": begin_mask, "end_mask": end_mask, "ellipsis_mask": ellipsis_mask,
         "new_axis_mask": new_axis_mask, "shrink_axis_mask": shrink_axis_mask,
     }  # fmt: skip
-    return one("StridedSlice", (x, starts, ends, steps), attrs, name)
+    return add_op("StridedSlice", (x, starts, ends, steps), attrs, name)
 
 
 def _check_index(value: Any) -> None:
@@ -280,8 +286,8 @@ def _packed(values: list[Any], name: str) -> Tensor:
         part = convert_to_tensor(
             value, None if isinstance(value, Tensor | Variable) else kind, name=f"{name[:-1]}/part"
         )
-        parts.append(part if part.dtype is kind else one("Cast", (part,), {"DstT": kind}))
-    return one("Pack", parts, {"axis": 0}, name)
+        parts.append(part if part.dtype is kind else add_op("Cast", (part,), {"DstT": kind}))
+    return add_op("Pack", parts, {"axis": 0}, name)
 
 
 def _bound(value: Any, default: int) -> Any:
@@ -322,7 +328,7 @@ def bounds_of(key: Any, name: str) -> tuple[list[Tensor], dict[str, int]]:
         parts = zip(zip(*bounds, strict=True), ("stack", "stack_1", "stack_2"), strict=True)
         vectors = [_packed(list(values), f"{name}{part}/") for values, part in parts]
         if any(v.dtype is int64 for v in vectors):
-            vectors = [v if v.dtype is int64 else one("Cast", (v,), {"DstT": int64}) for v in vectors]
+            vectors = [v if v.dtype is int64 else add_op("Cast", (v,), {"DstT": int64}) for v in vectors]
     return vectors, {f"{mask}_mask": bits for mask, bits in masks.items()}
 
 
@@ -330,11 +336,11 @@ def get_item(source: Tensor | Variable, key: Any) -> Tensor:
     """``source[key]``; of a variable, the part's ``assign`` stores there. A mask chooses as in ``tf.boolean_mask``."""
     if isinstance(key, bool) or (isinstance(key, Tensor | np.ndarray) and as_dtype(key.dtype) is bool_):
         return boolean_mask(source, key)
-    name = reserve(get_default_graph(), "strided_slice")
+    name = reserve_name(get_default_graph(), "strided_slice")
     vectors, attrs = bounds_of(key, name)
     if not isinstance(source, Variable):
-        return one("StridedSlice", (source, *vectors), attrs, name)
-    part = one("StridedSlice", (source.value(), *vectors), attrs, name)
+        return add_op("StridedSlice", (source, *vectors), attrs, name)
+    part = add_op("StridedSlice", (source.value(), *vectors), attrs, name)
     part.assign = functools.partial(_assign_slice, source, vectors, attrs)
     return part
 
@@ -388,7 +394,7 @@ def _place(spec: _Spec, begin: Any) -> Any:
     return jnp.asarray(begin)[spec.position] if spec.begin is _LATER else spec.begin
 
 
-define(
+define_op(
     "ResourceStridedSliceAssign", _assign_rule, lower=_lower_assign, reads=True, writes=True, stateful=True,
     differentiable=False,
 )  # fmt: skip
@@ -447,7 +453,7 @@ def _lower_slice(lowering: Lowering, op: Operation) -> list[Any]:
     return [_slice(x, np.asarray(begin) if known else begin, size)]
 
 
-def _check_slice(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_slice(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     """The slice lies within the tensor, wherever the program makes it begin."""
     x, begin, size = values
     if input_checks.on_host(begin) or not input_checks.on_host(size) or np.any(size < 0):
@@ -461,4 +467,6 @@ def _check_slice(op: Operation, values: Sequence[Any]) -> Finding | None:
     return input_checks.first_of((begin < 0) | (begin > limits), begin, message=message)
 
 
-define("Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=Check(_check_slice, (1, 2)))
+define_op(
+    "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=InputCheck(_check_slice, (1, 2))
+)

@@ -11,11 +11,11 @@ import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integer
-from towerstrat.graph.ir.op_registry import Rule, Signature, define
+from towerstrat.graph.ir.op_registry import Rule, Signature, define_op
 from towerstrat.graph.ir.types import DType, int32
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import normal_axis
-from towerstrat.graph.ops.building.op_builder import unary
+from towerstrat.graph.ops.building.op_builder import add_unary
 from towerstrat.graph.ops.math.elementwise import check_kind
 
 
@@ -43,15 +43,15 @@ def _argsort(x: Any, *, axis: int, descending: bool) -> Any:
     return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(jnp.int32)
 
 
-define("Sort", _rule(None), _sort, numpy=numpy_kernels.on_host(partial(_sort, numpy=np)))
-define("ArgSort", _rule(int32), _argsort, numpy=numpy_kernels.argsort, differentiable=False)
+define_op("Sort", _rule(None), _sort, numpy=numpy_kernels.on_host(partial(_sort, numpy=np)))
+define_op("ArgSort", _rule(int32), _argsort, numpy=numpy_kernels.argsort, differentiable=False)
 
 
 def _ordered(type: str, values: Any, axis: Any, direction: str, name: str | None) -> Tensor:
     if direction not in ("ASCENDING", "DESCENDING"):
         raise ValueError(f"Expected direction 'ASCENDING' or 'DESCENDING', got {direction!r}.")
     attrs = {"axis": integer(axis), "descending": direction == "DESCENDING"}
-    return unary(type, values, name, attrs)
+    return add_unary(type, values, name, attrs)
 
 
 def sort(values: Any, axis: Any = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:

@@ -11,17 +11,17 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integer
-from towerstrat.graph.ir.op_registry import Signature, define, same
+from towerstrat.graph.ir.op_registry import Signature, define_op, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.arrays import expand_dims, matrix_transpose, one_of, ones, operand, squeeze, tile, zeros
-from towerstrat.graph.ops.building.op_builder import one, pair, reserve, unary
+from towerstrat.graph.ops.building.op_builder import add_op, add_unary, convert_pair, reserve_name
 from towerstrat.graph.ops.linalg import decomposition_gradients
 from towerstrat.graph.ops.linalg.decomposition_gradients import conjugate_transpose, lower_part
 from towerstrat.graph.ops.math.arithmetic import abs as abs_
@@ -123,14 +123,14 @@ def _band_part(x: Any, lower: Any, upper: Any, numpy: Any = jnp) -> Any:
     return numpy.where(keep, x, numpy.zeros((), x.dtype))
 
 
-define("MatrixDiag", _diag_rule, _matrix_diag, numpy=partial(_matrix_diag, numpy=np))
-define("MatrixDiagPart", _diag_part_rule, _diagonal, numpy=partial(_diagonal, numpy=np))
-define("MatrixSetDiag", same, _matrix_set_diag)
-define("Diag", _tensor_diag_rule, _tensor_diag, numpy=partial(_tensor_diag, numpy=np))
-define("DiagPart", _tensor_diag_part_rule, _tensor_diag_part, numpy=partial(_tensor_diag_part, numpy=np))
+define_op("MatrixDiag", _diag_rule, _matrix_diag, numpy=partial(_matrix_diag, numpy=np))
+define_op("MatrixDiagPart", _diag_part_rule, _diagonal, numpy=partial(_diagonal, numpy=np))
+define_op("MatrixSetDiag", same, _matrix_set_diag)
+define_op("Diag", _tensor_diag_rule, _tensor_diag, numpy=partial(_tensor_diag, numpy=np))
+define_op("DiagPart", _tensor_diag_part_rule, _tensor_diag_part, numpy=partial(_tensor_diag_part, numpy=np))
 
 
-def _check_band(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_band(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     x, *numbers = values
     if not input_checks.on_host(*numbers):
         return None
@@ -139,48 +139,48 @@ def _check_band(op: Operation, values: Sequence[Any]) -> Finding | None:
     ):
         if number > size:
             words = f"{what} must be negative or less or equal to number of {of} ({size}) got: {int(number)}"
-            return Finding(np.True_, (), lambda words=words: words)
+            return CheckResult(np.True_, (), lambda words=words: words)
     return None
 
 
-define(
+define_op(
     "MatrixBandPart", same, _band_part, static=(1, 2), numpy=partial(_band_part, numpy=np),
-    check=Check(_check_band, (1, 2)),
+    check=InputCheck(_check_band, (1, 2)),
 )  # fmt: skip
 
 
 def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
     """Matrices with the last dimension on their diagonals, zero elsewhere."""
-    return unary("MatrixDiag", diagonal, name)
+    return add_unary("MatrixDiag", diagonal, name)
 
 
 def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonals of matrices."""
-    return unary("MatrixDiagPart", input, name)
+    return add_unary("MatrixDiagPart", input, name)
 
 
 def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
     """Matrices with other diagonals."""
-    return one("MatrixSetDiag", pair(input, diagonal), None, name)
+    return add_op("MatrixSetDiag", convert_pair(input, diagonal), None, name)
 
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """A tensor of twice the rank with the elements on its diagonal."""
-    return unary("Diag", diagonal, name)
+    return add_unary("Diag", diagonal, name)
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The diagonal of a tensor of even rank."""
-    return unary("DiagPart", input, name)
+    return add_unary("DiagPart", input, name)
 
 
 def matrix_band_part(input: Any, num_lower: Any, num_upper: Any, name: str | None = None) -> Tensor:
     """Matrices with only so many diagonals below and above the main one kept; -1 keeps all."""
-    name = reserve(get_default_graph(), name or "MatrixBandPart")
+    name = reserve_name(get_default_graph(), name or "MatrixBandPart")
     parts = [operand(input, name, "input")]
     for given, what in ((num_lower, "num_lower"), (num_upper, "num_upper")):
         parts.append(given if isinstance(given, Tensor) else convert_to_tensor(given, int64, name=f"{name}{what}/"))
-    return one("MatrixBandPart", parts, None, name)
+    return add_op("MatrixBandPart", parts, None, name)
 
 
 def trace(x: Any, name: str | None = None) -> Tensor:
@@ -205,7 +205,9 @@ def eye(
             raise UnsupportedError("tf.eye needs a batch_shape of Python numbers; use tf.tile for another one.")
         square = matrix_diag(ones([sizes[0]], dtype)) if num_columns is None else None
         if square is None:
-            square = one("MatrixSetDiag", (zeros(sizes, dtype), ones([one("Minimum", pair(*sizes))], dtype)))
+            square = add_op(
+                "MatrixSetDiag", (zeros(sizes, dtype), ones([add_op("Minimum", convert_pair(*sizes))], dtype))
+            )
         for size in reversed(list(batch)):
             square = tile(expand_dims(square, 0), [size] + [1] * len(square.dims or ()))
         return square
@@ -226,12 +228,12 @@ def _cross_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(a.dtype, merge(a.dims, b.dims))]
 
 
-define("Cross", _cross_rule, lambda a, b: jnp.cross(a, b))
+define_op("Cross", _cross_rule, lambda a, b: jnp.cross(a, b))
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
     """The cross product of 3-element vectors in the last dimension."""
-    return one("Cross", pair(a, b), None, name)
+    return add_op("Cross", convert_pair(a, b), None, name)
 
 
 # ---- norms ---------------------------------------------------------------------------------------------------------
@@ -262,7 +264,7 @@ def norm(
     with get_default_graph().name_scope(name or "norm"):
         x = convert_to_tensor(tensor)
         if is_matrix and ord == 2:
-            result = unary("SpectralNorm", x, None, {"axes": axis})
+            result = add_unary("SpectralNorm", x, None, {"axes": axis})
         elif ord in ("fro", "euclidean", 2):
             result = sqrt(reduce_sum(x * conj(x), axis, keepdims=True))
         else:
@@ -293,7 +295,7 @@ def _spectral(x: Any, *, axes: tuple[int, int]) -> Any:
     return jnp.expand_dims(jnp.max(values, axis=-1), tuple(sorted(a % x.ndim for a in axes)))
 
 
-define("SpectralNorm", _spectral_rule, _spectral)
+define_op("SpectralNorm", _spectral_rule, _spectral)
 
 
 def lbeta(x: Any, name: str | None = None) -> Tensor:
@@ -355,20 +357,20 @@ def _least_squares(matrix: Any, right: Any, *, l2_regularizer: float, fast: bool
     return conjugate_transpose(matrix) @ jnp.linalg.solve(gram, right)
 
 
-def _decomposed(words: str) -> Check:
+def _decomposed(words: str) -> InputCheck:
     """The check that a decomposition of finite matrices has a result."""
 
-    def test(op: Operation, values: Sequence[Any]) -> Finding:
+    def test(op: Operation, values: Sequence[Any]) -> CheckResult:
         parts = [values[0], *values[len(op.inputs) :]]
         numpy: Any = np if input_checks.on_host(*parts) else jnp
         found = [numpy.all(numpy.isfinite(part)) for part in parts]
-        return Finding(numpy.logical_not(numpy.all(numpy.stack(found))), (), lambda: words)
+        return CheckResult(numpy.logical_not(numpy.all(numpy.stack(found))), (), lambda: words)
 
-    return Check(test, tuple(range(4)), after=True)
+    return InputCheck(test, tuple(range(4)), after=True)
 
 
 _INVERTIBLE = _decomposed("Input matrix is not invertible.")
-define(
+define_op(
     "Cholesky", _square_rule, _cholesky, gradient=decomposition_gradients.cholesky,
     check=_decomposed("Cholesky decomposition was not successful. The input might not be valid."),
 )  # fmt: skip
@@ -384,18 +386,22 @@ def _inverse_gradient(inputs: Any, outputs: Any, cotangents: Any, *, adjoint: bo
     return [-y @ g @ y]
 
 
-define(
+define_op(
     "MatrixInverse", _square_rule, _inverse, gradient=_inverse_gradient, check=_decomposed("Input is not invertible.")
 )
-define("MatrixDeterminant", _scalar_rule, jnp.linalg.det, gradient=decomposition_gradients.determinant(jnp.linalg.det))
-define("MatrixSolve", _solve_rule, _solve, check=_INVERTIBLE, gradient=decomposition_gradients.solution(_solve, False))
-define(
+define_op(
+    "MatrixDeterminant", _scalar_rule, jnp.linalg.det, gradient=decomposition_gradients.determinant(jnp.linalg.det)
+)
+define_op(
+    "MatrixSolve", _solve_rule, _solve, check=_INVERTIBLE, gradient=decomposition_gradients.solution(_solve, False)
+)
+define_op(
     "MatrixTriangularSolve", _solve_rule, _triangular, check=_INVERTIBLE,
     gradient=decomposition_gradients.solution(_triangular, True),
 )  # fmt: skip
-define("MatrixSolveLs", _solve_rule, _least_squares)
-define("MatrixExponential", _square_rule, lambda x: jax_linalg.expm(x))
-define("CholeskySolve", _solve_rule, lambda chol, right: _triangular(
+define_op("MatrixSolveLs", _solve_rule, _least_squares)
+define_op("MatrixExponential", _square_rule, lambda x: jax_linalg.expm(x))
+define_op("CholeskySolve", _solve_rule, lambda chol, right: _triangular(
     chol, _triangular(chol, right, lower=True, adjoint=False), lower=True, adjoint=True))  # fmt: skip
 
 
@@ -409,7 +415,7 @@ def _log_determinant(x: Any) -> tuple[Any, Any]:
     return sign.astype(x.dtype), value.astype(x.dtype)
 
 
-define("LogMatrixDeterminant", _log_determinant_rule, _log_determinant)
+define_op("LogMatrixDeterminant", _log_determinant_rule, _log_determinant)
 
 
 def _qr_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -458,9 +464,9 @@ def _eigh(x: Any) -> tuple[Any, Any]:
     return values, vectors
 
 
-define("Qr", _qr_rule, _qr, gradient=decomposition_gradients.factors(_qr))
-define("Svd", _svd_rule, _svd, gradient=decomposition_gradients.singular(_svd))
-define(
+define_op("Qr", _qr_rule, _qr, gradient=decomposition_gradients.factors(_qr))
+define_op("Svd", _svd_rule, _svd, gradient=decomposition_gradients.singular(_svd))
+define_op(
     "SelfAdjointEigV2", _eigh_rule, _eigh, gradient=decomposition_gradients.eigen,
     check=_decomposed("Self-adjoint eigen decomposition was not successful. The input might not be valid."),
 )  # fmt: skip
@@ -468,34 +474,36 @@ define(
 
 def cholesky(input: Any, name: str | None = None) -> Tensor:
     """The lower triangular factor of positive definite matrices."""
-    return unary("Cholesky", input, name)
+    return add_unary("Cholesky", input, name)
 
 
 def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
     """x with ``chol @ chol^H @ x = rhs``."""
-    return one("CholeskySolve", pair(chol, rhs), None, name or "cholesky_solve")
+    return add_op("CholeskySolve", convert_pair(chol, rhs), None, name or "cholesky_solve")
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """The inverse of matrices, or of their adjoints."""
-    return unary("MatrixInverse", input, name, {"adjoint": bool(adjoint)})
+    return add_unary("MatrixInverse", input, name, {"adjoint": bool(adjoint)})
 
 
 def matrix_determinant(input: Any, name: str | None = None) -> Tensor:
     """The determinant of matrices."""
-    return unary("MatrixDeterminant", input, name)
+    return add_unary("MatrixDeterminant", input, name)
 
 
 def matrix_solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
     """x with ``matrix @ x = rhs``."""
-    return one("MatrixSolve", pair(matrix, rhs), {"adjoint": bool(adjoint)}, name)
+    return add_op("MatrixSolve", convert_pair(matrix, rhs), {"adjoint": bool(adjoint)}, name)
 
 
 def matrix_triangular_solve(
     matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
     """x with ``matrix @ x = rhs``, of a triangular matrix; the other triangle is not read."""
-    return one("MatrixTriangularSolve", pair(matrix, rhs), {"lower": bool(lower), "adjoint": bool(adjoint)}, name)
+    return add_op(
+        "MatrixTriangularSolve", convert_pair(matrix, rhs), {"lower": bool(lower), "adjoint": bool(adjoint)}, name
+    )
 
 
 def matrix_solve_ls(
@@ -508,7 +516,7 @@ def matrix_solve_ls(
     if not fast:
         raise UnsupportedError("matrix_solve_ls works with fast=True; for rank-deficient matrices use tf.svd.")
     attrs = {"l2_regularizer": float(l2_regularizer), "fast": True, "square": False}
-    return one("MatrixSolveLs", pair(matrix, rhs), attrs, name or "matrix_solve_ls")
+    return add_op("MatrixSolveLs", convert_pair(matrix, rhs), attrs, name or "matrix_solve_ls")
 
 
 class Qr(NamedTuple):
@@ -560,7 +568,7 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
 
 def expm(input: Any, name: str | None = None) -> Tensor:
     """The exponential of matrices."""
-    return unary("MatrixExponential", input, name or "matrix_exponential")
+    return add_unary("MatrixExponential", input, name or "matrix_exponential")
 
 
 def normalize(tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:

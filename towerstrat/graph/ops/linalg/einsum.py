@@ -12,11 +12,11 @@ import numpy as np
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ops.array.arrays import together
 from towerstrat.graph.ops.building import numpy_kernels
-from towerstrat.graph.ops.building.op_builder import one, reserve
+from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
 from towerstrat.graph.ops.math.elementwise import check_kind
 
 _OPTIMIZE = ("greedy", "optimal", "branch-2", "branch-all", "auto")
@@ -78,7 +78,7 @@ def _on_host(*xs: Any, equation: str, optimize: str) -> Any:
     return np.einsum(equation, *xs, optimize="optimal" if optimize == "optimal" else "greedy")
 
 
-define("Einsum", _rule, _einsum, numpy=numpy_kernels.form(_on_host))
+define_op("Einsum", _rule, _einsum, numpy=numpy_kernels.form(_on_host))
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
@@ -106,8 +106,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     expected = complete.count(",") + 1
     if expected != len(inputs):
         raise ValueError(f'Got {len(inputs)} arguments for equation "{equation}", expecting {expected}')
-    name = reserve(get_default_graph(), name or "einsum")
-    return one("Einsum", together(inputs, name), {"equation": complete, "optimize": optimize}, name)
+    name = reserve_name(get_default_graph(), name or "einsum")
+    return add_op("Einsum", together(inputs, name), {"equation": complete, "optimize": optimize}, name)
 
 
 def _complete(equation: str) -> str:

@@ -13,13 +13,13 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.array.arrays import expand_dims, squeeze
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import normal_axis
-from towerstrat.graph.ops.building.op_builder import one, pair, reserve
+from towerstrat.graph.ops.building.op_builder import add_op, convert_pair, reserve_name
 from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (indexing is an operator of tensors too)
 from towerstrat.graph.ops.math.arithmetic import add_operator
 from towerstrat.graph.ops.math.elementwise import check_kind
@@ -70,7 +70,7 @@ def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a
 
 
 for _type in ("MatMul", "BatchMatMul"):
-    define(_type, _matmul_rule, _matmul, numpy=numpy_kernels.form(numpy_kernels.matmul))
+    define_op(_type, _matmul_rule, _matmul, numpy=numpy_kernels.form(numpy_kernels.matmul))
 
 
 def matmul(
@@ -92,8 +92,8 @@ def matmul(
         raise ValueError("Only one of transpose_a and adjoint_a can be True.")
     if transpose_b and adjoint_b:
         raise ValueError("Only one of transpose_b and adjoint_b can be True.")
-    name = reserve(get_default_graph(), name or "MatMul")
-    a, b = pair(a, b, scope=name)
+    name = reserve_name(get_default_graph(), name or "MatMul")
+    a, b = convert_pair(a, b, scope=name)
     attrs: dict[str, Any] = {
         "transpose_a": bool(transpose_a or adjoint_a),
         "transpose_b": bool(transpose_b or adjoint_b),
@@ -103,8 +103,8 @@ def matmul(
     sparse = a_is_sparse or b_is_sparse
     ranks = [t.dims and len(t.dims) for t in (a, b)]
     if not sparse and (any(rank and rank > 2 for rank in ranks) or ranks == [None, None]):
-        return one("BatchMatMul", (a, b), attrs | {"batch": True}, name)
-    return one("MatMul", (a, b), attrs, name)
+        return add_op("BatchMatMul", (a, b), attrs | {"batch": True}, name)
+    return add_op("MatMul", (a, b), attrs, name)
 
 
 add_operator("matmul", matmul)
@@ -185,7 +185,7 @@ def _np_tensordot(a: Any, b: Any, late: Any = None, *, axes: Any) -> Any:
     return np.tensordot(a, b, _pairs_of(axes if late is None else late.tolist(), a.ndim, b.ndim))
 
 
-define("Tensordot", _tensordot_rule, _tensordot, static=(2,), numpy=numpy_kernels.form(_np_tensordot))
+define_op("Tensordot", _tensordot_rule, _tensordot, static=(2,), numpy=numpy_kernels.form(_np_tensordot))
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
@@ -194,9 +194,9 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     Args:
       axes: how many of the last of ``a`` and the first of ``b``, or a list of each.
     """
-    name = reserve(get_default_graph(), name or "Tensordot")
-    a, b = pair(a, b, scope=name)
+    name = reserve_name(get_default_graph(), name or "Tensordot")
+    a, b = convert_pair(a, b, scope=name)
     dims = _contracted_dims(axes)
     if isinstance(dims, Tensor):
-        return one("Tensordot", (a, b, dims), {"axes": None}, name)
-    return one("Tensordot", (a, b), {"axes": dims}, name)
+        return add_op("Tensordot", (a, b, dims), {"axes": None}, name)
+    return add_op("Tensordot", (a, b), {"axes": dims}, name)

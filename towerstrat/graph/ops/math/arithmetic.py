@@ -33,7 +33,7 @@ from towerstrat.graph.ir.types import (
     uint32,
     uint64,
 )
-from towerstrat.graph.ops.building.op_builder import binary, one, pair, reserve, unary
+from towerstrat.graph.ops.building.op_builder import add_binary, add_op, add_unary, convert_pair, reserve_name
 from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
 from towerstrat.graph.variables.variables import Variable
 
@@ -46,10 +46,10 @@ def _one_operand(type: str, name: str, words: str) -> Callable[..., Any]:
 
     def function(x: Any, name: str | None = None) -> Any:
         if of_sparse and isinstance(x, SparseTensor):
-            return x.with_values(unary(type, x.values, name))
+            return x.with_values(add_unary(type, x.values, name))
         if isinstance(x, Partitioned):
-            return x._map_flat(lambda values: unary(type, values, name))
-        return unary(type, x, name)
+            return x._map_flat(lambda values: add_unary(type, values, name))
+        return add_unary(type, x, name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{words}, element by element."
@@ -60,8 +60,8 @@ def _two_operands(type: str, name: str, words: str) -> Callable[..., Any]:
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         ragged = x if isinstance(x, Partitioned) else y if isinstance(y, Partitioned) else None
         if ragged is not None:
-            return ragged._broadcast(lambda x, y: binary(type, x, y, name), x, y)
-        return binary(type, x, y, name)
+            return ragged._broadcast(lambda x, y: add_binary(type, x, y, name), x, y)
+        return add_binary(type, x, y, name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -140,49 +140,49 @@ right_shift = _two_operands("RightShift", "right_shift", "x's bits moved right b
 
 def invert(x: Any, name: str | None = None) -> Tensor:
     """Each bit of an integer flipped."""
-    return unary("Invert", x, name)
+    return add_unary("Invert", x, name)
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
     """The angle of the point (x, y)."""
-    return binary("Atan2", y, x, name)
+    return add_binary("Atan2", y, x, name)
 
 
 def igamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The lower regularized incomplete gamma function."""
-    return binary("Igamma", a, x, name)
+    return add_binary("Igamma", a, x, name)
 
 
 def igammac(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The upper regularized incomplete gamma function."""
-    return binary("Igammac", a, x, name)
+    return add_binary("Igammac", a, x, name)
 
 
 def zeta(x: Any, q: Any, name: str | None = None) -> Tensor:
     """The Hurwitz zeta function."""
-    return binary("Zeta", x, q, name)
+    return add_binary("Zeta", x, q, name)
 
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:
     """The derivative of order ``a`` of digamma."""
-    return binary("Polygamma", a, x, name)
+    return add_binary("Polygamma", a, x, name)
 
 
 def betainc(a: Any, b: Any, x: Any, name: str | None = None) -> Tensor:
     """The regularized incomplete beta function."""
-    a, b = pair(a, b)
-    x, _ = pair(x, a)
-    return one("Betainc", (a, b, x), None, name)
+    a, b = convert_pair(a, b)
+    x, _ = convert_pair(x, a)
+    return add_op("Betainc", (a, b, x), None, name)
 
 
 def bessel_i0e(x: Any, name: str | None = None) -> Tensor:
     """exp(-abs(x)) * bessel_i0(x)."""
-    return unary("BesselI0e", x, name or "bessel_i0e")
+    return add_unary("BesselI0e", x, name or "bessel_i0e")
 
 
 def bessel_i1e(x: Any, name: str | None = None) -> Tensor:
     """exp(-abs(x)) * bessel_i1(x)."""
-    return unary("BesselI1e", x, name or "bessel_i1e")
+    return add_unary("BesselI1e", x, name or "bessel_i1e")
 
 
 def bessel_i0(x: Any, name: str | None = None) -> Tensor:
@@ -203,25 +203,25 @@ def abs(x: Any, name: str | None = None) -> Any:
     """The absolute value; of a complex number its length, a float; of a SparseTensor that of its values."""
     if isinstance(x, SparseTensor):
         return x.with_values(abs(x.values, name))
-    name = reserve(get_default_graph(), name or "Abs")
+    name = reserve_name(get_default_graph(), name or "Abs")
     x = convert_to_tensor(x, name=f"{name}x/")
-    return one("ComplexAbs" if x.dtype.is_complex else "Abs", (x,), None, name)
+    return add_op("ComplexAbs" if x.dtype.is_complex else "Abs", (x,), None, name)
 
 
 def round(x: Any, name: str | None = None) -> Tensor:
     """The nearest whole number, halves to the even one; no gradient. Integers are returned as they are."""
     x = convert_to_tensor(x)
-    return x if x.dtype.is_integer else one("Round", (x,), None, name)
+    return x if x.dtype.is_integer else add_op("Round", (x,), None, name)
 
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x to the power of y."""
-    return binary("Pow", x, y, name or "Pow")
+    return add_binary("Pow", x, y, name or "Pow")
 
 
 def logical_xor(x: Any, y: Any, name: str | None = "LogicalXor") -> Tensor:
     """Either x or y."""
-    x, y = pair(x, y, bool_)
+    x, y = convert_pair(x, y, bool_)
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
@@ -236,20 +236,20 @@ QUOTIENTS: dict[DType, DType] = {
 
 def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y: integers of 32 and 64 bits become float64, smaller ones float32."""
-    name = reserve(get_default_graph(), name or "truediv")
-    x, y = pair(x, y, scope=name)
+    name = reserve_name(get_default_graph(), name or "truediv")
+    x, y = convert_pair(x, y, scope=name)
     to = QUOTIENTS.get(x.dtype)
     if to is not None:
-        x = one("Cast", (x,), {"DstT": to}, f"{name}Cast/")
-        y = one("Cast", (y,), {"DstT": to}, f"{name}Cast_1/")
-    return one("RealDiv", (x, y), None, name)
+        x = add_op("Cast", (x,), {"DstT": to}, f"{name}Cast/")
+        y = add_op("Cast", (y,), {"DstT": to}, f"{name}Cast_1/")
+    return add_op("RealDiv", (x, y), None, name)
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 2 divides: floored for integers."""
-    name = reserve(get_default_graph(), name or "div")
-    x, y = pair(x, y, scope=name)
-    return one("FloorDiv" if x.dtype.is_integer else "RealDiv", (x, y), None, name)
+    name = reserve_name(get_default_graph(), name or "div")
+    x, y = convert_pair(x, y, scope=name)
+    return add_op("FloorDiv" if x.dtype.is_integer else "RealDiv", (x, y), None, name)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
@@ -259,17 +259,17 @@ def divide(x: Any, y: Any, name: str | None = None) -> Any:
 
 def floordiv(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, floored; no gradient."""
-    return binary("FloorDiv", x, y, name or "floordiv")
+    return add_binary("FloorDiv", x, y, name or "floordiv")
 
 
 def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, floored; no gradient."""
-    return binary("FloorDiv", x, y, name)
+    return add_binary("FloorDiv", x, y, name)
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y, zero where y is zero."""
-    return binary("DivNoNan", x, y, name or "div_no_nan")
+    return add_binary("DivNoNan", x, y, name or "div_no_nan")
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
@@ -305,7 +305,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     with get_default_graph().name_scope(name or "polyval"):
         x = convert_to_tensor(x, name="x")
         if len(coeffs) < 1:
-            return one("ZerosLike", (x,))
+            return add_op("ZerosLike", (x,))
         parts = [convert_to_tensor(c, name=f"coeff_{i}") for i, c in enumerate(coeffs)]
         result = parts[0]
         for part in parts[1:]:
@@ -327,7 +327,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return x._map_flat(lambda values: cast(values, to, name))
     if not isinstance(x, Tensor) and hasattr(x, "values") and hasattr(x, "indices") and hasattr(x, "dense_shape"):
         return type(x)(indices=x.indices, values=cast(x.values, to, name), dense_shape=x.dense_shape)
-    name = reserve(graph, name or "Cast")
+    name = reserve_name(graph, name or "Cast")
     x = convert_to_tensor(x, name=f"{name}x/")
     return x if x.dtype is to else graph.add("Cast", (x,), {"DstT": to}, name).outputs[0]
 
@@ -372,32 +372,32 @@ to_complex128 = _cast_to(complex128, "ToComplex128", "to_complex128")
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
     """real + i * imag, of float32 or float64 parts."""
-    return binary("Complex", real, imag, name)
+    return add_binary("Complex", real, imag, name)
 
 
 def real(input: Any, name: str | None = None) -> Tensor:
     """The real part; a real tensor is returned as it is."""
     x = convert_to_tensor(input)
-    return one("Real", (x,), None, name) if x.dtype.is_complex else x
+    return add_op("Real", (x,), None, name) if x.dtype.is_complex else x
 
 
 def imag(input: Any, name: str | None = None) -> Tensor:
     """The imaginary part of a complex tensor; zeros of a real one."""
     x = convert_to_tensor(input)
-    return one("Imag", (x,), None, name) if x.dtype.is_complex else one("ZerosLike", (x,), None, name)
+    return add_op("Imag", (x,), None, name) if x.dtype.is_complex else add_op("ZerosLike", (x,), None, name)
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:
     """The angle of complex numbers; of a real tensor 0, as the original gives."""
     x = convert_to_tensor(input)
-    return one("Angle", (x,), None, name) if x.dtype.is_complex else one("ZerosLike", (x,), None, name)
+    return add_op("Angle", (x,), None, name) if x.dtype.is_complex else add_op("ZerosLike", (x,), None, name)
 
 
 def conj(x: Any, name: str | None = None) -> Tensor:
     """The complex conjugate; a real tensor is returned as it is."""
     x = convert_to_tensor(x)
     if x.dtype.is_complex:
-        return one("Conj", (x,), None, name)
+        return add_op("Conj", (x,), None, name)
     if x.dtype.is_floating or x.dtype.is_integer:
         return x
     raise TypeError(f"Expected numeric tensor, got dtype {x.dtype!r}")
@@ -435,10 +435,10 @@ for _operator, _function in (
     ("mod", mod), ("pow", pow), ("and", logical_and), ("or", logical_or), ("xor", logical_xor), ("div", div),
 ):  # fmt: skip
     add_operator(_operator, _function)
-define_operator("__neg__", lambda x: unary("Neg", x))
+define_operator("__neg__", lambda x: add_unary("Neg", x))
 define_operator("__abs__", abs)
-define_operator("__invert__", lambda x: unary("LogicalNot", x))
-define_operator("__lt__", lambda x, y: binary("Less", x, y))
-define_operator("__le__", lambda x, y: binary("LessEqual", x, y))
-define_operator("__gt__", lambda x, y: binary("Greater", x, y))
-define_operator("__ge__", lambda x, y: binary("GreaterEqual", x, y))
+define_operator("__invert__", lambda x: add_unary("LogicalNot", x))
+define_operator("__lt__", lambda x, y: add_binary("Less", x, y))
+define_operator("__le__", lambda x, y: add_binary("LessEqual", x, y))
+define_operator("__gt__", lambda x, y: add_binary("Greater", x, y))
+define_operator("__ge__", lambda x, y: add_binary("GreaterEqual", x, y))

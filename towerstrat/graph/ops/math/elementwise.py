@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.op_registry import Rule, Signature, define
+from towerstrat.graph.ir.op_registry import Rule, Signature, define_op
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64, string
 from towerstrat.graph.lowering.input_checks import DIVISOR, EXPONENT
 from towerstrat.graph.ops.building.numpy_kernels import form, on_host, one_by_one, real_form, truncated_quotient
@@ -133,7 +133,7 @@ def _host_form(kernel: Kernel, function: Kernel | None) -> Kernel | None:
 
 
 for _type, _kind, _kernel, _numpy in UNARY:
-    define(
+    define_op(
         _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), entrywise=_numpy in _ARITHMETIC,
         gradient=elementwise_gradients.UNARY.get(_type),
     )  # fmt: skip
@@ -145,13 +145,13 @@ for _type, _kind, _kernel, _numpy in (
     ("Invert", "integer", jnp.invert, np.invert),
     ("LogicalNot", "bool", jnp.logical_not, np.logical_not),
 ):
-    define(_type, mapping(_kind), _kernel, numpy=on_host(_numpy), differentiable=False)
+    define_op(_type, mapping(_kind), _kernel, numpy=on_host(_numpy), differentiable=False)
 for _type, _kernel, _numpy in (
     ("IsNan", jnp.isnan, np.isnan),
     ("IsInf", jnp.isinf, np.isinf),
     ("IsFinite", jnp.isfinite, np.isfinite),
 ):
-    define(_type, mapping("float", bool_), _kernel, numpy=on_host(_numpy), differentiable=False)
+    define_op(_type, mapping("float", bool_), _kernel, numpy=on_host(_numpy), differentiable=False)
 
 
 # ---- complex numbers -----------------------------------------------------------------------------------------------
@@ -176,17 +176,17 @@ def _np_complex(real: Any, imag: Any) -> Any:
     return result
 
 
-define(
+define_op(
     "ComplexAbs",
     _real_part,
     jnp.abs,
     numpy=real_form(jnp.abs, np.abs),
     gradient=elementwise_gradients.UNARY["ComplexAbs"],
 )
-define("Real", _real_part, jnp.real, numpy=np.real)
-define("Imag", _real_part, jnp.imag, numpy=np.imag)
-define("Angle", _real_part, _angle, numpy=on_host(partial(_angle, numpy=np)))
-define("Complex", _complex_rule, lax.complex, numpy=_np_complex)
+define_op("Real", _real_part, jnp.real, numpy=np.real)
+define_op("Imag", _real_part, jnp.imag, numpy=np.imag)
+define_op("Angle", _real_part, _angle, numpy=on_host(partial(_angle, numpy=np)))
+define_op("Complex", _complex_rule, lax.complex, numpy=_np_complex)
 
 
 # ---- two operands --------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
 )
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
-    define(
+    define_op(
         _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), entrywise=_numpy in _ARITHMETIC,
         check=_CHECKS.get(_type),
         gradient=elementwise_gradients.BINARY.get(_type), constants=elementwise_gradients.CONSTANTS.get(_type, ()),
@@ -275,7 +275,7 @@ for _type, _kind, _kernel, _numpy in (
     ("LeftShift", "integer", jnp.left_shift, np.left_shift),
     ("RightShift", "integer", jnp.right_shift, np.right_shift),
 ):
-    define(
+    define_op(
         _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div,
         check=_CHECKS.get(_type),
     )  # fmt: skip
@@ -287,14 +287,14 @@ for _type, _kind, _kernel, _numpy in (
     ("Equal", "any", jnp.equal, np.equal),
     ("NotEqual", "any", jnp.not_equal, np.not_equal),
 ):
-    define(_type, mapping(_kind, bool_), _kernel, numpy=on_host(_numpy), differentiable=False)
+    define_op(_type, mapping(_kind, bool_), _kernel, numpy=on_host(_numpy), differentiable=False)
 
 
 def _betainc(a: Any, b: Any, x: Any) -> Any:
     return jax_special.betainc(*jnp.broadcast_arrays(_positive(a), _positive(b), x))
 
 
-define("Betainc", mapping("float"), _betainc, gradient=elementwise_gradients.betainc, constants=(0, 1))
+define_op("Betainc", mapping("float"), _betainc, gradient=elementwise_gradients.betainc, constants=(0, 1))
 
 
 # ---- casts ---------------------------------------------------------------------------------------------------------
@@ -334,4 +334,4 @@ def _cast(x: Any, *, DstT: DType, numpy: Any = jnp) -> Any:
     return x.astype(DstT.np)
 
 
-define("Cast", _cast_rule, _cast, numpy=on_host(partial(_cast, numpy=np)))
+define_op("Cast", _cast_rule, _cast, numpy=on_host(partial(_cast, numpy=np)))

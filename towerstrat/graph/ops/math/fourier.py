@@ -10,11 +10,11 @@ import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import complex64, float32
-from towerstrat.graph.ops.building.op_builder import one, unary
+from towerstrat.graph.ops.building.op_builder import add_op, add_unary
 from towerstrat.graph.ops.math.elementwise import check_kind
 
 Inputs = Sequence[Any]
@@ -71,15 +71,15 @@ def _name(base: str, count: int) -> str:
 
 
 for _count in (1, 2, 3):
-    define(_name("FFT", _count), _complex_rule(_count), _plain(jnp.fft.fftn, _count))
-    define(_name("IFFT", _count), _complex_rule(_count), _plain(jnp.fft.ifftn, _count))
-    define(_name("RFFT", _count), _real_rule(_count, False), _sized(jnp.fft.rfftn, _count))
-    define(_name("IRFFT", _count), _real_rule(_count, True), _sized(jnp.fft.irfftn, _count))
+    define_op(_name("FFT", _count), _complex_rule(_count), _plain(jnp.fft.fftn, _count))
+    define_op(_name("IFFT", _count), _complex_rule(_count), _plain(jnp.fft.ifftn, _count))
+    define_op(_name("RFFT", _count), _real_rule(_count, False), _sized(jnp.fft.rfftn, _count))
+    define_op(_name("IRFFT", _count), _real_rule(_count, True), _sized(jnp.fft.irfftn, _count))
 
 
 def _complex_transform(base: str, count: int, name: str) -> Callable[..., Tensor]:
     def function(input: Any, name: str | None = None) -> Tensor:
-        return unary(_name(base, count), input, name)
+        return add_unary(_name(base, count), input, name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"The {'inverse ' * name.startswith('i')}Fourier transform of the last {count} dimension(s)."
@@ -90,7 +90,9 @@ def _real_transform(base: str, count: int, name: str) -> Callable[..., Tensor]:
     def function(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
         x = convert_to_tensor(input_tensor)
         length = None if fft_length is None else tuple(int(n) for n in np.ravel(fft_length))
-        return one(_name(base, count), (x,), {"fft_length": length}, name or base.lower() + f"{count}d" * (count > 1))
+        return add_op(
+            _name(base, count), (x,), {"fft_length": length}, name or base.lower() + f"{count}d" * (count > 1)
+        )
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
@@ -144,7 +146,7 @@ def _cosine(x: Any, *, inverse: bool, norm: str | None) -> Any:
     return jnp.matmul(x, _cosines(x.shape[-1], inverse, norm == "ortho").T.astype(x.dtype))
 
 
-define("CosineTransform", _cosine_rule, _cosine)
+define_op("CosineTransform", _cosine_rule, _cosine)
 
 
 def _check_cosine(type: int, n: Any, axis: int, norm: Any) -> None:
@@ -161,7 +163,7 @@ def dct(
 ) -> Tensor:
     """The cosine transform of the last dimension, of type 2 or 3; ``norm="ortho"`` makes it orthogonal."""
     _check_cosine(type, n, axis, norm)
-    return unary("CosineTransform", input, name or "dct", {"inverse": type == 3, "norm": norm})
+    return add_unary("CosineTransform", input, name or "dct", {"inverse": type == 3, "norm": norm})
 
 
 def idct(
@@ -169,4 +171,4 @@ def idct(
 ) -> Tensor:
     """The cosine transform that undoes ``dct`` of the same type, up to a factor unless ``norm="ortho"``."""
     _check_cosine(type, n, axis, norm)
-    return unary("CosineTransform", input, name or "idct", {"inverse": type == 2, "norm": norm})
+    return add_unary("CosineTransform", input, name or "idct", {"inverse": type == 2, "norm": norm})

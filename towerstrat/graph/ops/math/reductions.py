@@ -15,14 +15,14 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import Axes, integers
 from towerstrat.graph.ir.numerics_version import ORIGINAL
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int32, int64
 from towerstrat.graph.ops.array.arrays import one_of, stop_gradient, where
 from towerstrat.graph.ops.building.axis_inputs import along, define_along, known_axis, normal_axis, unary_along
 from towerstrat.graph.ops.building.numpy_kernels import cumulative, form, truncated_quotient
-from towerstrat.graph.ops.building.op_builder import one, reserve
+from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
 from towerstrat.graph.ops.math.arithmetic import add, cast, conj, exp, is_finite, log, not_equal, real, sqrt, square
 from towerstrat.graph.ops.math.elementwise import KINDS
 
@@ -150,7 +150,7 @@ for _type, _kind, _reduce, _gradient in (
     ("All", "bool", _all, None),
     ("Any", "bool", _any, None),
 ):
-    define(
+    define_op(
         _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_kind != "bool",
         numpy=form(_kernel(_reduce, np)), entrywise=_reduce is _prod, gradient=_gradient,
     )  # fmt: skip
@@ -217,7 +217,7 @@ def reduce_logsumexp(
     with get_default_graph().name_scope(name or "ReduceLogSumExp"):
         x = convert_to_tensor(input_tensor)
         raw = reduce_max(x, axis, True)
-        largest = stop_gradient(where(is_finite(raw), raw, one("ZerosLike", (raw,))))
+        largest = stop_gradient(where(is_finite(raw), raw, add_op("ZerosLike", (raw,))))
         result = log(reduce_sum(exp(x - largest), axis, keep))
         if not keep:
             largest = reduce("SumOfOne", largest, axis, False, None)
@@ -228,7 +228,7 @@ def _drop(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.squeeze(x, axes)
 
 
-define("SumOfOne", _rule("number"), _kernel(_drop, jnp), static=(1,), numpy=form(_kernel(_drop, np)))
+define_op("SumOfOne", _rule("number"), _kernel(_drop, jnp), static=(1,), numpy=form(_kernel(_drop, np)))
 
 
 def count_nonzero(
@@ -364,7 +364,7 @@ define_along("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsume
 
 
 def _running(type: str, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
-    name = reserve(get_default_graph(), name or type)
+    name = reserve_name(get_default_graph(), name or type)
     x = convert_to_tensor(x, name=f"{name}x/")
     return along(type, (x,), known_axis(axis), {"exclusive": bool(exclusive), "reverse": bool(reverse)}, name)[0]
 

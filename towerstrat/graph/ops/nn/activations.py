@@ -14,13 +14,13 @@ from jax import lax
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integer
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import float32
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import define_along, known_axis, unary_along
 from towerstrat.graph.ops.building.numpy_kernels import form
-from towerstrat.graph.ops.building.op_builder import one, unary
+from towerstrat.graph.ops.building.op_builder import add_op, add_unary
 from towerstrat.graph.ops.math.arithmetic import cast, maximum, multiply, sigmoid
 from towerstrat.graph.ops.math.elementwise_gradients import of_input, of_output
 
@@ -45,9 +45,9 @@ def _np_selu(x: Any) -> Any:
 
 
 def _np_gelu(x: Any, *, approximate: bool) -> Any:
-    half, one = _like(0.5, x), _like(1, x)
+    half, unit = _like(0.5, x), _like(1, x)
     if approximate:
-        return half * x * (one + np.tanh(_like(math.sqrt(2 / math.pi), x) * (x + _like(0.044715, x) * x**3)))
+        return half * x * (unit + np.tanh(_like(math.sqrt(2 / math.pi), x) * (x + _like(0.044715, x) * x**3)))
     return half * x * numpy_kernels.one_by_one(math.erfc)(-x * _like(math.sqrt(0.5), x))
 
 
@@ -81,49 +81,49 @@ def _relu(x: Any) -> Any:
     return jnp.maximum(x, _like(0, x))
 
 
-define(
+define_op(
     "Relu",
     _real,
     _relu,
     numpy=_np_relu,
     gradient=of_output(lambda g, y: jnp.where(y > 0, g, _like(0, g))),
 )
-define(
+define_op(
     "Relu6",
     _real,
     lambda x: jnp.clip(x, _like(0, x), _like(6, x)),
     numpy=lambda x: np.minimum(_np_relu(x), _like(6, x)),
     gradient=of_output(lambda g, y: jnp.where((y > 0) & (y < 6), g, _like(0, g))),
 )
-define(
+define_op(
     "Elu",
     _floating,
     _elu,
     numpy=form(_np_elu),
     gradient=of_output(lambda g, y: g * jnp.where(y < 0, y + _like(1, y), _like(1, y))),
 )
-define("Selu", _floating, _selu, numpy=form(_np_selu), gradient=of_output(lambda g, y: g * _slope_of_selu(y)))
-define(
+define_op("Selu", _floating, _selu, numpy=form(_np_selu), gradient=of_output(lambda g, y: g * _slope_of_selu(y)))
+define_op(
     "Softplus",
     _floating,
     lambda x: jnp.logaddexp(x, _like(0, x)),
     numpy=form(lambda x: np.logaddexp(x, _like(0, x))),
     gradient=of_input(lambda g, x: g * lax.logistic(x)),
 )
-define(
+define_op(
     "Softsign",
     _floating,
     lambda x: x / (_like(1, x) + jnp.abs(x)),
     gradient=of_input(lambda g, x: g / jnp.square(_like(1, x) + jnp.abs(x))),
     numpy=form(lambda x: x / (_like(1, x) + np.abs(x))),
 )
-define("Swish", _floating, lambda x: x * lax.logistic(x), numpy=form(lambda x: x / (_like(1, x) + np.exp(-x))))
-define("Gelu", _floating, lambda x, *, approximate: jax.nn.gelu(x, approximate), numpy=form(_np_gelu))
+define_op("Swish", _floating, lambda x: x * lax.logistic(x), numpy=form(lambda x: x / (_like(1, x) + np.exp(-x))))
+define_op("Gelu", _floating, lambda x, *, approximate: jax.nn.gelu(x, approximate), numpy=form(_np_gelu))
 
 
 def _simple(type: str, words: str, name: str) -> Callable[..., Tensor]:
     def function(features: Any, name: str | None = None) -> Tensor:
-        return unary(type, features, name)
+        return add_unary(type, features, name)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"{words}, element by element."
@@ -140,7 +140,7 @@ softsign = _simple("Softsign", "x / (1 + |x|)", "softsign")
 
 def swish(features: Any, name: str | None = None) -> Tensor:
     """``x * sigmoid(x)``, element by element."""
-    return unary("Swish", features, name or "swish")
+    return add_unary("Swish", features, name or "swish")
 
 
 def silu(features: Any, beta: Any = 1.0) -> Tensor:
@@ -153,7 +153,7 @@ def silu(features: Any, beta: Any = 1.0) -> Tensor:
 
 def gelu(features: Any, approximate: bool = False, name: str | None = None) -> Tensor:
     """``x`` times the standard normal distribution function of x; ``approximate`` uses tanh instead of erf."""
-    return unary("Gelu", features, name or "Gelu", {"approximate": bool(approximate)})
+    return add_unary("Gelu", features, name or "Gelu", {"approximate": bool(approximate)})
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Tensor:
@@ -182,7 +182,7 @@ def _crelu_gradient(g: Any, y: Any, *, axis: int) -> Any:
     return positive - negative
 
 
-define(
+define_op(
     "CRelu",
     _crelu_rule,
     _crelu,
@@ -198,7 +198,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
       axis: the dimension along which the two are joined.
     """
     with get_default_graph().name_scope(name or "CRelu"):
-        return one("CRelu", [convert_to_tensor(features, name="features")], {"axis": integer(axis)}, "Relu")
+        return add_op("CRelu", [convert_to_tensor(features, name="features")], {"axis": integer(axis)}, "Relu")
 
 
 # ---- softmax -----------------------------------------------------------------------------------------------------

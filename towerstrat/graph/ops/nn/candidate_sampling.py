@@ -16,8 +16,8 @@ from jax import lax
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float32, float64, int32, int64
 from towerstrat.graph.lowering.lowering import Lowering
@@ -169,7 +169,7 @@ def _sample_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
     return [Signature(int64, count), Signature(float32, inputs[-1].dims), Signature(float32, count)]
 
 
-define("CandidateSampler", _sample_rule, _sample, random=True, differentiable=False)
+define_op("CandidateSampler", _sample_rule, _sample, random=True, differentiable=False)
 
 
 def _learn(lowering: Lowering, op: Operation) -> tuple[Array, ...]:
@@ -182,7 +182,7 @@ def _learn(lowering: Lowering, op: Operation) -> tuple[Array, ...]:
     return _sample(lowering.key(op), true, distribution=_Learned(weights), **attrs)
 
 
-define("LearnedUnigramCandidateSampler", _sample_rule, lower=_learn, random=True, reads=True, writes=True,
+define_op("LearnedUnigramCandidateSampler", _sample_rule, lower=_learn, random=True, reads=True, writes=True,
        stateful=True, differentiable=False)  # fmt: skip
 
 
@@ -301,7 +301,7 @@ def learned_unigram_candidate_sampler(
     if unique and num_sampled > range_max:
         raise ValueError(f"Sampler's range is too small: {num_sampled} different samples of {range_max} classes.")
     name = graph.unique_name(name or "LearnedUnigramCandidateSampler")
-    cell = Cell(f"{name}/weights", float64, (range_max,), graph.axis, np.ones(range_max, np.float64))
+    cell = StateVariable(f"{name}/weights", float64, (range_max,), graph.axis, np.ones(range_max, np.float64))
     inputs = [variable_handle(cell, f"{name}/weights"), _true(true_classes, num_true)]
     attrs = {"num_sampled": int(num_sampled), "unique": bool(unique), "seeds": stateful.seeds(seed)}
     return CandidateSamples(*add("LearnedUnigramCandidateSampler", inputs, attrs, f"{name}/"))

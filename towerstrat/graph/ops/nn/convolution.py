@@ -13,11 +13,11 @@ from towerstrat.graph.ir.constant_folding import constant_value_as_dims
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import alike
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.nn.convolution_kernels import (
     Window,
     convolve,
@@ -254,12 +254,12 @@ def _check_output(shape: Sequence[int], w: Any, dy: Any, how: Window) -> None:
 
 
 for _type in ("Conv1D", "Conv2D", "Conv3D"):
-    define(_type, _conv_rule, _conv, platform=True)
+    define_op(_type, _conv_rule, _conv, platform=True)
 for _type in ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"):
-    define(_type, _input_rule, _input_kernel, platform=True, static=(0,))
+    define_op(_type, _input_rule, _input_kernel, platform=True, static=(0,))
 for _type in ("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter"):
-    define(_type, _filter_rule, _filter_kernel, platform=True, static=(1,))
-define("DepthwiseConv2dNative", _depthwise_rule, _depthwise, platform=True)
+    define_op(_type, _filter_rule, _filter_kernel, platform=True, static=(1,))
+define_op("DepthwiseConv2dNative", _depthwise_rule, _depthwise, platform=True)
 
 
 # ---- public functions --------------------------------------------------------------------------------------------
@@ -297,7 +297,7 @@ def conv2d(
       ValueError: channels that differ, a window larger than the input, settings of the wrong length.
       TypeError: element types that differ or are not floating.
     """
-    return one("Conv2D", _operands(input, filter), _attrs(strides, padding, data_format, dilations, 2), name)
+    return add_op("Conv2D", _operands(input, filter), _attrs(strides, padding, data_format, dilations, 2), name)
 
 
 def conv3d(
@@ -305,7 +305,7 @@ def conv3d(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A 3-D convolution: ``[batch, depth, height, width, channels]`` by ``[d, h, w, in_channels, out_channels]``."""
-    return one("Conv3D", _operands(input, filter), _attrs(strides, padding, data_format, dilations, 3), name)
+    return add_op("Conv3D", _operands(input, filter), _attrs(strides, padding, data_format, dilations, 3), name)
 
 
 def conv1d(
@@ -323,7 +323,7 @@ def conv1d(
     layout = check_format(layout, 1)
     strides = (1, 1, stride) if layout == "NCW" else (1, stride, 1)
     with get_default_graph().name_scope(name or "conv1d"):
-        return one("Conv1D", _operands(value, filters), _attrs(strides, padding, layout, (1, 1, 1), 1), "Squeeze")
+        return add_op("Conv1D", _operands(value, filters), _attrs(strides, padding, layout, (1, 1, 1), 1), "Squeeze")
 
 
 def conv2d_backprop_input(
@@ -332,7 +332,7 @@ def conv2d_backprop_input(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``conv2d`` with respect to its input, whose shape is ``input_sizes``."""
     attrs = _attrs(strides, padding, data_format, dilations, 2)
-    return one("Conv2DBackpropInput", _with_sizes(input_sizes, filter, out_backprop, 0), attrs, name)
+    return add_op("Conv2DBackpropInput", _with_sizes(input_sizes, filter, out_backprop, 0), attrs, name)
 
 
 def conv2d_backprop_filter(
@@ -341,7 +341,7 @@ def conv2d_backprop_filter(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``conv2d`` with respect to its filter, whose shape is ``filter_sizes``."""
     attrs = _attrs(strides, padding, data_format, dilations, 2)
-    return one("Conv2DBackpropFilter", _with_sizes(filter_sizes, input, out_backprop, 1), attrs, name)
+    return add_op("Conv2DBackpropFilter", _with_sizes(filter_sizes, input, out_backprop, 1), attrs, name)
 
 
 def conv3d_backprop_filter_v2(
@@ -350,7 +350,7 @@ def conv3d_backprop_filter_v2(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``conv3d`` with respect to its filter, whose shape is ``filter_sizes``."""
     attrs = _attrs(strides, padding, data_format, dilations, 3)
-    return one("Conv3DBackpropFilterV2", _with_sizes(filter_sizes, input, out_backprop, 1), attrs, name)
+    return add_op("Conv3DBackpropFilterV2", _with_sizes(filter_sizes, input, out_backprop, 1), attrs, name)
 
 
 def _with_sizes(sizes: Any, other: Any, dy: Any, position: int) -> tuple[Tensor, ...]:
@@ -367,7 +367,7 @@ def transposed(
     type = {2: "Conv2DBackpropInput", 3: "Conv3DBackpropInputV2"}[rank]
     attrs = _attrs(strides, padding, data_format, dilations or (1,) * (rank + 2), rank)
     value, filter = _operands(value, filter)
-    return one(type, _with_sizes(output_shape, filter, value, 0), attrs, name)
+    return add_op(type, _with_sizes(output_shape, filter, value, 0), attrs, name)
 
 
 def conv2d_transpose(
@@ -422,7 +422,7 @@ def depthwise_conv2d_native(
       ``[batch, height, width, in_channels * channel_multiplier]``; channel k gives outputs k * multiplier and on.
     """
     attrs = _attrs(strides, padding, data_format, dilations, 2)
-    return one("DepthwiseConv2dNative", _operands(input, filter), attrs, name)
+    return add_op("DepthwiseConv2dNative", _operands(input, filter), attrs, name)
 
 
 def depthwise_conv2d_native_backprop_input(
@@ -431,7 +431,7 @@ def depthwise_conv2d_native_backprop_input(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``depthwise_conv2d_native`` with respect to its input."""
     attrs = _attrs(strides, padding, data_format, dilations, 2) | {"depthwise": True}
-    return one("DepthwiseConv2dNativeBackpropInput", _with_sizes(input_sizes, filter, out_backprop, 0), attrs, name)
+    return add_op("DepthwiseConv2dNativeBackpropInput", _with_sizes(input_sizes, filter, out_backprop, 0), attrs, name)
 
 
 def depthwise_conv2d_native_backprop_filter(
@@ -440,7 +440,7 @@ def depthwise_conv2d_native_backprop_filter(
 ) -> Tensor:  # fmt: skip
     """The gradient of ``depthwise_conv2d_native`` with respect to its filter."""
     attrs = _attrs(strides, padding, data_format, dilations, 2) | {"depthwise": True}
-    return one("DepthwiseConv2dNativeBackpropFilter", _with_sizes(filter_sizes, input, out_backprop, 1), attrs, name)
+    return add_op("DepthwiseConv2dNativeBackpropFilter", _with_sizes(filter_sizes, input, out_backprop, 1), attrs, name)
 
 
 def spread_over(data_format: str, values: Sequence[int]) -> tuple[int, ...]:
@@ -538,7 +538,7 @@ def convolution(
     if max(steps) > 1 and max(rates) > 1:
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1.")
     attrs = _attrs(spread_over(layout, steps), padding, layout, spread_over(layout, rates), rank)
-    return one(f"Conv{rank}D", (x, w), attrs, name or "convolution")
+    return add_op(f"Conv{rank}D", (x, w), attrs, name or "convolution")
 
 
 def atrous_conv2d(value: Any, filters: Any, rate: int, padding: Any, name: str | None = None) -> Tensor:

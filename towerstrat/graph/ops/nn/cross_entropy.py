@@ -12,16 +12,16 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.building import numpy_kernels
-from towerstrat.graph.ops.building.op_builder import one, pair
+from towerstrat.graph.ops.building.op_builder import add_op, convert_pair
 from towerstrat.graph.ops.nn.activations import check_axis
 
 
@@ -87,13 +87,13 @@ def _np_softmax_kernel(labels: Any, logits: Any, *, axis: int, stop: bool) -> An
     return -np.sum(labels * numpy_kernels.log_softmax(logits, axis=axis), axis=axis, dtype=logits.dtype)
 
 
-define("SoftmaxCrossEntropyWithLogits", _softmax_rule, _softmax_kernel, numpy=numpy_kernels.form(_np_softmax_kernel))
+define_op("SoftmaxCrossEntropyWithLogits", _softmax_rule, _softmax_kernel, numpy=numpy_kernels.form(_np_softmax_kernel))
 
 
 def _softmax_loss(labels: Any, logits: Any, dim: int, name: str, stop: bool) -> Tensor:
     with get_default_graph().name_scope(name):
         tensors = [convert_to_tensor(labels, name="labels"), convert_to_tensor(logits, name="logits")]
-        return one("SoftmaxCrossEntropyWithLogits", tensors, {"axis": int(dim), "stop": stop}, "Reshape_2")
+        return add_op("SoftmaxCrossEntropyWithLogits", tensors, {"axis": int(dim), "stop": stop}, "Reshape_2")
 
 
 def softmax_cross_entropy_with_logits_v2(
@@ -163,7 +163,7 @@ def _np_sparse_kernel(labels: Any, logits: Any) -> Any:
     return np.where(inside, loss, np.asarray(np.nan, logits.dtype))
 
 
-def _check_labels(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_labels(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     labels, logits = values
     classes = logits.shape[-1]
     return input_checks.first_of(
@@ -175,9 +175,9 @@ def _check_labels(op: Operation, values: Sequence[Any]) -> Finding | None:
     )
 
 
-define(
+define_op(
     "SparseSoftmaxCrossEntropyWithLogits", _sparse_rule, _sparse_kernel, numpy=numpy_kernels.form(_np_sparse_kernel),
-    check=Check(_check_labels),
+    check=InputCheck(_check_labels),
 )  # fmt: skip
 
 
@@ -199,7 +199,7 @@ def sparse_softmax_cross_entropy_with_logits(
         tensors = [convert_to_tensor(labels), convert_to_tensor(logits)]
         flat = tensors[0].dims is not None and len(tensors[0].dims) == 1
         inner = "SparseSoftmaxCrossEntropyWithLogits" if flat else "Reshape_2"
-        return one("SparseSoftmaxCrossEntropyWithLogits", tensors, None, inner)
+        return add_op("SparseSoftmaxCrossEntropyWithLogits", tensors, None, inner)
 
 
 # ---- logistic and Poisson ----------------------------------------------------------------------------------------
@@ -249,9 +249,9 @@ def _weighted_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Sign
     return [Signature(found.dtype, shapes.broadcast(found.dims, inputs[2].dims))]
 
 
-define("SigmoidCrossEntropyWithLogits", _same_shape, _logistic, numpy=numpy_kernels.form(_logistic, numpy=np))
-define("WeightedCrossEntropyWithLogits", _weighted_rule, _weighted_logistic)
-define("LogPoissonLoss", _same_shape, _log_poisson)
+define_op("SigmoidCrossEntropyWithLogits", _same_shape, _logistic, numpy=numpy_kernels.form(_logistic, numpy=np))
+define_op("WeightedCrossEntropyWithLogits", _weighted_rule, _weighted_logistic)
+define_op("LogPoissonLoss", _same_shape, _log_poisson)
 
 
 def sigmoid_cross_entropy_with_logits(
@@ -263,18 +263,18 @@ def sigmoid_cross_entropy_with_logits(
       ValueError: positional arguments, shapes that differ.
     """
     _needed(labels, logits, _sentinel, "sigmoid_cross_entropy_with_logits")
-    labels, logits = pair(labels, logits, what="labels and logits")
-    return one(
+    labels, logits = convert_pair(labels, logits, what="labels and logits")
+    return add_op(
         "SigmoidCrossEntropyWithLogits", [labels, logits], {"names": "logits and labels"}, name or "logistic_loss"
     )
 
 
 def weighted_cross_entropy_with_logits(targets: Any, logits: Any, pos_weight: Any, name: str | None = None) -> Tensor:
     """The sigmoid cross entropy, positive targets weighing ``pos_weight`` times as much."""
-    targets, logits = pair(targets, logits, what="targets and logits")
+    targets, logits = convert_pair(targets, logits, what="targets and logits")
     weight = convert_to_tensor(pos_weight, logits.dtype)
     attrs = {"names": "logits and targets"}
-    return one("WeightedCrossEntropyWithLogits", [targets, logits, weight], attrs, name or "logistic_loss")
+    return add_op("WeightedCrossEntropyWithLogits", [targets, logits, weight], attrs, name or "logistic_loss")
 
 
 def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None) -> Tensor:
@@ -283,6 +283,6 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
     Args:
       compute_full_loss: adds Stirling's approximation of ``log(targets!)`` where targets are above 1.
     """
-    targets, log_input = pair(targets, log_input, what="targets and log_input")
+    targets, log_input = convert_pair(targets, log_input, what="targets and log_input")
     attrs = {"full": bool(compute_full_loss), "names": "log_input and targets"}
-    return one("LogPoissonLoss", [targets, log_input], attrs, name or "log_poisson_loss")
+    return add_op("LogPoissonLoss", [targets, log_input], attrs, name or "log_poisson_loss")

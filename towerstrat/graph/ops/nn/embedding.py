@@ -11,14 +11,14 @@ import numpy as np
 from towerstrat.graph.ir.composite_values import Partitioned
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape, size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bfloat16, float16, float32, int32
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.arrays import expand_dims, identity
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.indexing import segments
 from towerstrat.graph.ops.indexing.gather_scatter import gather, unique
 from towerstrat.graph.ops.math import arithmetic
@@ -69,11 +69,11 @@ def _stitch(part: Any, *rows: Any) -> Any:
     return result
 
 
-define(
+define_op(
     "EmbeddingPlaces", _places_rule, _places, differentiable=False,
     check=input_checks.indices(lambda op, values: sum(op.attrs["sizes"]), 0),
 )  # fmt: skip
-define("ParallelDynamicStitch", _stitch_rule, _stitch)
+define_op("ParallelDynamicStitch", _stitch_rule, _stitch)
 
 
 def _clip_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -89,7 +89,7 @@ def _clip_rows(rows: Any, *, ids_rank: int, max_norm: float) -> Any:
     return rows * limit / jnp.where(norm >= limit, norm, limit)
 
 
-define("ClipRowsByNorm", _clip_rule, _clip_rows)
+define_op("ClipRowsByNorm", _clip_rule, _clip_rows)
 
 
 def _row_lookup(table: Any, ids: Tensor) -> Tensor:
@@ -109,7 +109,7 @@ def _clipped(rows: Tensor, ids: Tensor, max_norm: Any) -> Tensor:
         return rows
     if ids.dims is None:
         raise ValueError("max_norm needs ids of a known rank; use set_shape.")
-    return one("ClipRowsByNorm", [rows], {"ids_rank": len(ids.dims), "max_norm": float(max_norm)})
+    return add_op("ClipRowsByNorm", [rows], {"ids_rank": len(ids.dims), "max_norm": float(max_norm)})
 
 
 def _tables(params: Any) -> list[Any]:
@@ -153,7 +153,7 @@ def embedding_lookup(
             raise ValueError("The number of rows of each part of a table must be known; use set_shape.")
         part, *rows = add("EmbeddingPlaces", [ids], {"sizes": tuple(sizes), "strategy": partition_strategy})
         found = [_part_lookup(table, size, row) for table, size, row in zip(tables, sizes, rows, strict=True)]
-        return _clipped(one("ParallelDynamicStitch", [part, *found], None, "Reshape_1"), ids, max_norm)
+        return _clipped(add_op("ParallelDynamicStitch", [part, *found], None, "Reshape_1"), ids, max_norm)
 
 
 # ---- rows combined by example ----------------------------------------------------------------------------------------
@@ -214,8 +214,8 @@ def _combined(rows: Any, places: Any, examples: Any, count: Any, *, combiner: st
 
 
 # Numpy alone makes the buckets: where it knows the ids, what follows is a program for all that fill the same ones.
-define("LookupBuckets", _buckets_rule, numpy=_buckets, differentiable=False)
-define("CombineRows", _combined_rule, _combined, static=(3,))
+define_op("LookupBuckets", _buckets_rule, numpy=_buckets, differentiable=False)
+define_op("CombineRows", _combined_rule, _combined, static=(3,))
 
 
 _COMBINED = {
@@ -272,7 +272,7 @@ def embedding_lookup_sparse(
         if sp_weights is None and _sizes_change(sp_ids):
             ids, places, examples, count = add("LookupBuckets", [sp_ids.values, examples])
             rows = _summable(embedding_lookup(params, ids, partition_strategy, max_norm=max_norm))
-            return one("CombineRows", [rows, places, examples, count], {"combiner": combiner}, scope)
+            return add_op("CombineRows", [rows, places, examples, count], {"combiner": combiner}, scope)
         ids, places = unique(sp_ids.values)
         rows = _summable(embedding_lookup(params, ids, partition_strategy, max_norm=max_norm))
         if sp_weights is None:

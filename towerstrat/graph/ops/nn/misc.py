@@ -12,18 +12,18 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_, int32, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.arrays import shape as shape_of
 from towerstrat.graph.ops.building import numpy_kernels
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.linalg.products import matmul
 from towerstrat.graph.ops.math.arithmetic import sigmoid, tanh
 from towerstrat.graph.ops.nn.activations import (
@@ -132,7 +132,7 @@ def _bias_add(x: Any, bias: Any, *, data_format: str) -> Any:
     return x + bias
 
 
-define("BiasAdd", _bias_rule, _bias_add, numpy=numpy_kernels.form(_bias_add))
+define_op("BiasAdd", _bias_rule, _bias_add, numpy=numpy_kernels.form(_bias_add))
 
 
 def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = None) -> Tensor:
@@ -150,7 +150,7 @@ def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = 
         raise ValueError(f"Expected data_format 'N...C' or 'NC...', got {data_format!r}.")
     value = convert_to_tensor(value, name="input")
     inputs = [value, convert_to_tensor(bias, None if isinstance(bias, Tensor) else value.dtype, name="bias")]
-    return one("BiasAdd", inputs, {"data_format": "NCHW" if layout.startswith("NC") else "NHWC"}, name)
+    return add_op("BiasAdd", inputs, {"data_format": "NCHW" if layout.startswith("NC") else "NHWC"}, name)
 
 
 def xw_plus_b(x: Any, weights: Any, biases: Any, name: str | None = None) -> Tensor:
@@ -174,7 +174,7 @@ def _dropout_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(x.dtype, x.dims)]
 
 
-define("Dropout", _dropout_rule, lambda x, keep, noise: x / keep * lax.stop_gradient(jnp.floor(keep + noise)))
+define_op("Dropout", _dropout_rule, lambda x, keep, noise: x / keep * lax.stop_gradient(jnp.floor(keep + noise)))
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
@@ -221,7 +221,7 @@ def dropout(
         if known is not None and known == 1:
             return x
         noise = random_uniform(_noise_shape(x, noise_shape), 0, 1, x.dtype, seed)
-        return one("Dropout", [x, keep, noise], None, "mul")
+        return add_op("Dropout", [x, keep, noise], None, "mul")
 
 
 # ---- ranking -----------------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def _top_k_gradient(
     return [*pull(cotangents[0]), None]
 
 
-define("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=numpy_kernels.top_k, gradient=_top_k_gradient)
+define_op("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=numpy_kernels.top_k, gradient=_top_k_gradient)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
@@ -304,7 +304,7 @@ def _in_top_k(predictions: Any, targets: Any, k: Any, numpy: Any = jnp) -> Any:
     return inside & usable & (better < k)
 
 
-def _check_targets(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_targets(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     predictions, targets = values[:2]
     return input_checks.first_of(
         input_checks.outside(targets, predictions.shape[1]),
@@ -313,9 +313,9 @@ def _check_targets(op: Operation, values: Sequence[Any]) -> Finding | None:
     )
 
 
-define(
+define_op(
     "InTopKV2", _in_top_k_rule, _in_top_k, numpy=numpy_kernels.form(_in_top_k, numpy=np), differentiable=False,
-    check=Check(_check_targets, (1,)),
+    check=InputCheck(_check_targets, (1,)),
 )  # fmt: skip
 
 
@@ -329,4 +329,4 @@ def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) ->
     with get_default_graph().name_scope(name or "in_top_k"):
         targets = convert_to_tensor(targets, name="targets")
         inputs = [convert_to_tensor(predictions, name="predictions"), targets]
-        return one("InTopKV2", [*inputs, convert_to_tensor(k, targets.dtype, name="k")])
+        return add_op("InTopKV2", [*inputs, convert_to_tensor(k, targets.dtype, name="k")])

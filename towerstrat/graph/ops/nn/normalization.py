@@ -15,12 +15,12 @@ from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integers
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32, int32, int64
 from towerstrat.graph.ops.building import numpy_kernels
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.math.arithmetic import add as plus
 from towerstrat.graph.ops.math.arithmetic import (
     maximum,
@@ -94,8 +94,8 @@ def _weighted_moments(x: Any, weights: Any, *, axes: tuple[int, ...] | None, kee
     return results[0].astype(x.dtype), results[1].astype(x.dtype)
 
 
-define("Moments", _moments_rule, _moments)
-define("WeightedMoments", _moments_rule, _weighted_moments)
+define_op("Moments", _moments_rule, _moments)
+define_op("WeightedMoments", _moments_rule, _weighted_moments)
 
 
 def moments(
@@ -128,7 +128,7 @@ def _count(x: Any, *, axes: tuple[int, ...]) -> Any:
     return np.asarray(np.prod([x.shape[a] for a in axes], dtype=np.int64)).astype(x.dtype)
 
 
-define(
+define_op(
     "CountOver", lambda inputs, attrs: [Signature(inputs[0].dtype, ())], lambda x, *, axes: jnp.asarray(
         _count(x, axes=axes)
     ), numpy=_count, differentiable=False,
@@ -148,7 +148,7 @@ def sufficient_statistics(
         x = convert_to_tensor(x, name="x")
         sizes: list[Any] = [None if x.dims is None else x.dims[d] for d in dims]
         if None in sizes:
-            counts = one("CountOver", [x], {"axes": tuple(dims)}, "count")
+            counts = add_op("CountOver", [x], {"axes": tuple(dims)}, "count")
         else:
             counts = constant(np.prod(sizes, dtype=np.int64).astype(x.dtype.np), x.dtype)
         first, second = x, None
@@ -195,7 +195,7 @@ def _normalization(x: Any, mean: Any, variance: Any, *rest: Any, epsilon: float,
     return x * factor.astype(x.dtype) + rest_.astype(x.dtype)
 
 
-define("BatchNormalization", _normalization_rule, _normalization)
+define_op("BatchNormalization", _normalization_rule, _normalization)
 
 
 def batch_normalization(
@@ -211,7 +211,7 @@ def batch_normalization(
     inputs = [x, mean, variance, *(convert_to_tensor(t, mean.dtype) for t in (scale, offset) if t is not None)]
     attrs = {"epsilon": float(variance_epsilon), "scaled": scale is not None, "moved": offset is not None}
     with get_default_graph().name_scope(name or "batchnorm"):
-        return one("BatchNormalization", inputs, attrs, "add_1")
+        return add_op("BatchNormalization", inputs, attrs, "add_1")
 
 
 def batch_norm_with_global_normalization(
@@ -267,8 +267,8 @@ def _fused(x: Any, scale: Any, offset: Any, *known: Any, epsilon: float, data_fo
     return channels_back(y.astype(x.dtype), data_format), *told
 
 
-define("FusedBatchNorm", _fused_rule, _fused)
-define("FusedBatchNormV2", _fused_rule, _fused)
+define_op("FusedBatchNorm", _fused_rule, _fused)
+define_op("FusedBatchNormV2", _fused_rule, _fused)
 
 
 def fused_batch_norm(
@@ -337,8 +337,8 @@ def _l2_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-define("L2Normalize", _l2_rule, _l2_normalize, numpy=numpy_kernels.form(_np_l2_normalize))
-define(
+define_op("L2Normalize", _l2_rule, _l2_normalize, numpy=numpy_kernels.form(_np_l2_normalize))
+define_op(
     "L2Loss",
     lambda inputs, attrs: [Signature(inputs[0].dtype, ())],
     lambda x: jnp.sum(x * x, dtype=x.dtype) * np.asarray(0.5, x.dtype),
@@ -357,20 +357,20 @@ def l2_normalize(x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | N
             x = convert_to_tensor(x, name="x")
             return x * rsqrt(maximum(reduce_sum(square(x), axis, keepdims=True), epsilon))
     attrs = {"axes": integers(axis), "epsilon": float(epsilon)}
-    return one("L2Normalize", [convert_to_tensor(x, name="x")], attrs, name or "l2_normalize")
+    return add_op("L2Normalize", [convert_to_tensor(x, name="x")], attrs, name or "l2_normalize")
 
 
 def l2_loss(t: Any, name: str | None = None) -> Tensor:
     """``sum(t * t) / 2``."""
-    return one("L2Loss", [convert_to_tensor(t, name="t")], None, name)
+    return add_op("L2Loss", [convert_to_tensor(t, name="t")], None, name)
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """Which part of the elements is 0 (float32)."""
-    return one("ZeroFraction", [convert_to_tensor(value, name="value")], None, name or "zero_fraction")
+    return add_op("ZeroFraction", [convert_to_tensor(value, name="value")], None, name or "zero_fraction")
 
 
-define(
+define_op(
     "ZeroFraction",
     lambda inputs, attrs: [Signature(float32, ())],
     lambda x: jnp.mean((x == np.zeros((), x.dtype)).astype(jnp.float32), dtype=jnp.float32),

@@ -10,11 +10,11 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int32, int64
 from towerstrat.graph.ops.array.padding import pad
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.math.elementwise_gradients import of_both
 from towerstrat.graph.ops.nn.convolution import (
     check_format,
@@ -109,10 +109,10 @@ def _shifted(x: Any, start: Sequence[int], sizes: Sequence[int], strides: Sequen
 
 
 for _type in ("MaxPool1D", "MaxPool", "MaxPool3D"):
-    define(_type, _pool_rule, _max_pool, platform=True)
+    define_op(_type, _pool_rule, _max_pool, platform=True)
 for _type in ("AvgPool1D", "AvgPool", "AvgPool3D"):
-    define(_type, _floating_pool_rule, _avg_pool, platform=True)
-define("MaxPoolWithArgmax", _argmax_rule, _max_pool_with_argmax)
+    define_op(_type, _floating_pool_rule, _avg_pool, platform=True)
+define_op("MaxPoolWithArgmax", _argmax_rule, _max_pool_with_argmax)
 
 _SUFFIX = {1: "1D", 2: "", 3: "3D"}
 
@@ -138,7 +138,7 @@ def max_pool(
       padding: "SAME" or "VALID".
     """
     attrs = _attrs(ksize, strides, padding, data_format, 2)
-    return one("MaxPool", [convert_to_tensor(value, name="input")], attrs, name)
+    return add_op("MaxPool", [convert_to_tensor(value, name="input")], attrs, name)
 
 
 def avg_pool(
@@ -146,7 +146,7 @@ def avg_pool(
 ) -> Any:
     """The mean of each window's elements, padding not counted. Arguments as of ``max_pool``."""
     attrs = _attrs(ksize, strides, padding, data_format, 2)
-    return one("AvgPool", [convert_to_tensor(value, name="value")], attrs, name)
+    return add_op("AvgPool", [convert_to_tensor(value, name="value")], attrs, name)
 
 
 def max_pool3d(
@@ -154,7 +154,7 @@ def max_pool3d(
 ) -> Any:
     """``max_pool`` over depth, height and width; five integers each in ``ksize`` and ``strides``."""
     attrs = _attrs(ksize, strides, padding, data_format, 3)
-    return one("MaxPool3D", [convert_to_tensor(input, name="input")], attrs, name)
+    return add_op("MaxPool3D", [convert_to_tensor(input, name="input")], attrs, name)
 
 
 def avg_pool3d(
@@ -162,7 +162,7 @@ def avg_pool3d(
 ) -> Any:
     """``avg_pool`` over depth, height and width; five integers each in ``ksize`` and ``strides``."""
     attrs = _attrs(ksize, strides, padding, data_format, 3)
-    return one("AvgPool3D", [convert_to_tensor(input, name="input")], attrs, name)
+    return add_op("AvgPool3D", [convert_to_tensor(input, name="input")], attrs, name)
 
 
 def max_pool_with_argmax(
@@ -211,7 +211,7 @@ def pool(
     attrs["dilations"] = spread_over(layout, apart)
     kind = "MaxPool" if pooling_type == "MAX" else "AvgPool"
     default = "max_pool" if pooling_type == "MAX" else "avg_pool"
-    return one(f"{kind}{_SUFFIX[rank]}", [convert_to_tensor(input, name="input")], attrs, name or default)
+    return add_op(f"{kind}{_SUFFIX[rank]}", [convert_to_tensor(input, name="input")], attrs, name or default)
 
 
 # ---- local response normalization --------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def _lrn_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature
     return [Signature(inputs[0].dtype, ranked(inputs[0], 4, "an input"))]
 
 
-define("LRN", _lrn_rule, _lrn, gradient=of_both(_lrn_gradient))
+define_op("LRN", _lrn_rule, _lrn, gradient=of_both(_lrn_gradient))
 
 
 def local_response_normalization(
@@ -249,7 +249,7 @@ def local_response_normalization(
 ) -> Any:
     """``input / (bias + alpha * sum of squares of the 2 * depth_radius + 1 channels around) ** beta``."""
     attrs = {"depth_radius": int(depth_radius), "bias": float(bias), "alpha": float(alpha), "beta": float(beta)}
-    return one("LRN", [convert_to_tensor(input, name="input")], attrs, name)
+    return add_op("LRN", [convert_to_tensor(input, name="input")], attrs, name)
 
 
 lrn = local_response_normalization
@@ -288,7 +288,7 @@ def _dilation2d(x: Any, w: Any, **attrs: Any) -> Any:
     return best
 
 
-define("Dilation2D", _dilation_rule, _dilation2d)
+define_op("Dilation2D", _dilation_rule, _dilation2d)
 
 
 def dilation2d(input: Any, filter: Any, strides: Any, rates: Any, padding: Any, name: str | None = None) -> Any:
@@ -301,7 +301,7 @@ def dilation2d(input: Any, filter: Any, strides: Any, rates: Any, padding: Any, 
     x = convert_to_tensor(input, name="input")
     w = convert_to_tensor(filter, x.dtype, name="filter")
     attrs = {"strides": tuple(strides), "rates": tuple(rates), "padding": padding}
-    return one("Dilation2D", [x, w], attrs, name)
+    return add_op("Dilation2D", [x, w], attrs, name)
 
 
 # ---- pooling by rank ---------------------------------------------------------------------------------------------
@@ -322,7 +322,7 @@ def _pool_by_rank(
         if kind == "AvgPool":
             raise ValueError(f"Expected padding 'SAME' or 'VALID', got {padding!r}.")
         x, padding = pad(x, padding, constant_values=x.dtype.min), "VALID"
-    return one(f"{kind}{_SUFFIX[rank]}", [x], _attrs(window, steps, padding, layout, rank), name)
+    return add_op(f"{kind}{_SUFFIX[rank]}", [x], _attrs(window, steps, padding, layout, rank), name)
 
 
 def max_pool_v2(

@@ -12,7 +12,7 @@ import numpy as np
 
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, as_dtype, int32, int64
@@ -196,7 +196,7 @@ def _count(
     return places[:, 1:], found, np.array([size], np.int64)
 
 
-define("CountSparseOutput", _count_rule, _count, numpy=_count, dynamic=True, differentiable=False)
+define_op("CountSparseOutput", _count_rule, _count, numpy=_count, dynamic=True, differentiable=False)
 
 
 def sparse_bincount(

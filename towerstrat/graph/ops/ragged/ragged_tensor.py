@@ -15,7 +15,7 @@ from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.ir.type_specs import Specified, TensorSpec, TypeSpec
+from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, HostArray, as_dtype, float32, int32, int64
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import segments
@@ -42,7 +42,7 @@ def _operator(name: str) -> Callable[..., Any]:
     return apply
 
 
-class RaggedTensor(Partitioned, Convertible, Fetchable, Specified):
+class RaggedTensor(Partitioned, Convertible, Fetchable, HasTypeSpec):
     """Rows of different lengths. Row i is ``values[row_splits[i]:row_splits[i + 1]]``.
 
     Made by the class methods ``from_...``, ``tf.ragged.constant`` and others, not by its constructor.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import DType, HostArray, int32, int64
@@ -98,7 +98,7 @@ def _range(starts: Any, limits: Any, deltas: Any, *, splits: DType) -> tuple[Hos
     return ends, values.astype(first.dtype)
 
 
-define("RaggedRange", _range_rule, _range, numpy=_range, dynamic=True, differentiable=False)
+define_op("RaggedRange", _range_rule, _range, numpy=_range, dynamic=True, differentiable=False)
 
 
 def ranges(starts: Tensor, limits: Tensor, deltas: Tensor, splits: DType) -> tuple[Tensor, Tensor]:

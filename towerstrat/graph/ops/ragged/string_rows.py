@@ -11,7 +11,7 @@ import numpy as np
 from towerstrat.graph.ir.composite_values import Partitioned
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int64, string
@@ -116,7 +116,7 @@ def _ngrams(
     return made, np.cumsum([0, *map(len, rows)]).astype(np.asarray(splits).dtype)
 
 
-define("StringNGrams", _ngrams_rule, numpy=_ngrams, differentiable=False)
+define_op("StringNGrams", _ngrams_rule, numpy=_ngrams, differentiable=False)
 
 
 def ngrams(

@@ -14,11 +14,11 @@ import numpy as np
 
 from towerstrat.graph.ir.composite_values import of_each
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.ragged import string_rows
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
 from towerstrat.graph.ops.text import string_kernels
@@ -106,7 +106,7 @@ def _decode(x: HostArray, *, codec: Codec, characters: bool) -> tuple[HostArray,
     return np.cumsum([0, *map(len, rows)]).astype(np.int64), values, offsets
 
 
-define("UnicodeDecode", _decode_rule, numpy=_decode, differentiable=False)
+define_op("UnicodeDecode", _decode_rule, numpy=_decode, differentiable=False)
 
 
 def _decoded(x: Any, codec: Codec, characters: bool, offsets: bool) -> Any:
@@ -196,7 +196,7 @@ def _encode(points: HostArray, splits: HostArray, *, encoding: str, errors: str,
     return string_kernels.filled(rows, [len(rows)])
 
 
-define("UnicodeEncode", _encode_rule, numpy=_encode, differentiable=False)
+define_op("UnicodeEncode", _encode_rule, numpy=_encode, differentiable=False)
 
 
 def _check_output(encoding: str) -> str:
@@ -224,15 +224,15 @@ def unicode_encode(
             return input.with_values(
                 unicode_encode(input.values, output_encoding, errors, replacement_char, name)
             )  # fmt: skip
-        return one("UnicodeEncode", [input.values, input.row_splits], attrs, name or "UnicodeEncode")
+        return add_op("UnicodeEncode", [input.values, input.row_splits], attrs, name or "UnicodeEncode")
     points = convert_to_tensor(input, None if isinstance(input, Tensor) else int32)
     if points.dims is None or not points.dims:
         raise ValueError(f"input_tensor's rank must be statically known and at least 1, got shape {points.shape}.")
     if len(points.dims) == 1:
         splits = arrays.stack([0, arrays.shape(points)[0]])
-        return arrays.reshape(one("UnicodeEncode", [points, splits], attrs, name or "UnicodeEncode"), [])
+        return arrays.reshape(add_op("UnicodeEncode", [points, splits], attrs, name or "UnicodeEncode"), [])
     rows = RaggedTensor.from_tensor(arrays.reshape(points, arrays.concat([[-1], arrays.shape(points)[-1:]], 0)))
-    made = one("UnicodeEncode", [rows.values, rows.row_splits], attrs, name or "UnicodeEncode")
+    made = add_op("UnicodeEncode", [rows.values, rows.row_splits], attrs, name or "UnicodeEncode")
     return arrays.reshape(made, arrays.shape(points)[:-1])
 
 
@@ -248,7 +248,7 @@ def _transcode(x: HostArray, *, codec: Codec, encoding: str) -> HostArray:
     )
 
 
-define("UnicodeTranscode", _transcode_rule, numpy=_transcode, differentiable=False)
+define_op("UnicodeTranscode", _transcode_rule, numpy=_transcode, differentiable=False)
 
 
 @of_each
@@ -259,4 +259,4 @@ def unicode_transcode(
     """Strings of one encoding as those of another, "UTF-8", "UTF-16-BE" or "UTF-32-BE". Else as ``unicode_decode``."""
     codec = Codec(input_encoding, errors, replacement_char, replace_control_characters)
     attrs = {"codec": codec, "encoding": _check_output(output_encoding)}
-    return one("UnicodeTranscode", [convert_to_tensor(input, string)], attrs, name or "UnicodeTranscode")
+    return add_op("UnicodeTranscode", [convert_to_tensor(input, string)], attrs, name or "UnicodeTranscode")

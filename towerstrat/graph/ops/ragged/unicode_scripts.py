@@ -13,10 +13,10 @@ import numpy as np
 
 from towerstrat.graph.ir.composite_values import of_each
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, HostArray, int32
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 
 NONE = -1
 """Of what is no code point."""
@@ -44,7 +44,7 @@ def _scripts(x: Array, numpy: Any = jnp) -> Array:
     return found
 
 
-define("UnicodeScript", _rule, _scripts, numpy=partial(_scripts, numpy=np), differentiable=False)
+define_op("UnicodeScript", _rule, _scripts, numpy=partial(_scripts, numpy=np), differentiable=False)
 
 
 @of_each
@@ -53,4 +53,4 @@ def unicode_script(input: Any, name: str | None = None) -> Any:
 
     -1 stands for what is no code point, 103 for code points that Unicode 13 did not know.
     """
-    return one("UnicodeScript", [convert_to_tensor(input, int32)], {}, name or "UnicodeScript")
+    return add_op("UnicodeScript", [convert_to_tensor(input, int32)], {}, name or "UnicodeScript")

@@ -12,17 +12,17 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value, constant_value_as_dims
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape, size_at
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, DType, as_dtype, float32, int32, int64
 from towerstrat.graph.lowering import input_checks
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.ops.random import host_draws as draws
 
@@ -130,7 +130,7 @@ def _truncated_normal(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) 
 
 _RAW = (("RandomUniform", _uniform), ("RandomStandardNormal", _normal), ("TruncatedNormal", _truncated_normal))
 for _type, _function in _RAW:
-    define(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, immediate=True)
+    define_op(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, immediate=True)
 
 
 def _uniform_int_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -144,16 +144,16 @@ def _uniform_int(key: Array, low: Array, high: Array, *given: Array, shape: Dims
     return jax.random.randint(key, sizes(shape, given), low, high, dtype.np)
 
 
-def _check_bounds(op: Operation, values: Sequence[Any]) -> Finding | None:
+def _check_bounds(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     low, high = values[:2]
     return input_checks.first_of(
         low >= high, low, high, message=lambda _, low, high: f"Need minval < maxval, got {int(low)} >= {int(high)}"
     )
 
 
-define(
+define_op(
     "RandomUniformInt", _uniform_int_rule, _uniform_int, static=(2,), random=True, differentiable=False,
-    check=Check(_check_bounds, (0, 1)),
+    check=InputCheck(_check_bounds, (0, 1)),
 )  # fmt: skip
 
 
@@ -164,9 +164,9 @@ def _affine(type: str, name: str, shape: Any, low: Any, factor: Any, dtype: DTyp
     inputs, dims = shape_argument(shape)
     attrs = {"shape": dims, "dtype": dtype, "seeds": seeds(seed)}
     if isinstance(low, Number | np.generic) and isinstance(factor, Number | np.generic):
-        return one(type, inputs, attrs | {"low": float(low), "factor": float(factor)}, name)  # type: ignore[arg-type]
+        return add_op(type, inputs, attrs | {"low": float(low), "factor": float(factor)}, name)  # type: ignore[arg-type]
     with get_default_graph().name_scope(name) as scope:
-        raw = one(type, inputs, attrs, type)
+        raw = add_op(type, inputs, attrs, type)
         scaled = arithmetic.multiply(raw, convert_to_tensor(factor, dtype))
         return arithmetic.add(scaled, convert_to_tensor(low, dtype), name=scope)
 
@@ -201,7 +201,7 @@ def random_uniform(
     with get_default_graph().name_scope(name or "random_uniform") as scope:
         bounds = [convert_to_tensor(minval, kind, name="min"), convert_to_tensor(maxval, kind, name="max")]
         attrs = {"shape": dims, "dtype": kind, "seeds": seeds(seed)}
-        return one("RandomUniformInt", [*bounds, *inputs], attrs, scope)
+        return add_op("RandomUniformInt", [*bounds, *inputs], attrs, scope)
 
 
 def random_normal(
@@ -236,12 +236,12 @@ def _shuffle(key: Array, x: Array) -> Array:
     return jnp.take(x, order, axis=0, mode="clip")
 
 
-define("RandomShuffle", _same, _shuffle, random=True, differentiable=False)
+define_op("RandomShuffle", _same, _shuffle, random=True, differentiable=False)
 
 
 def random_shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """A tensor with its rows (along dimension 0) in random order."""
-    return one("RandomShuffle", [convert_to_tensor(value, name="value")], {"seeds": seeds(seed)}, name)
+    return add_op("RandomShuffle", [convert_to_tensor(value, name="value")], {"seeds": seeds(seed)}, name)
 
 
 def _crop_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -264,7 +264,7 @@ def _crop(x: Array, draws: Array, *given: Array, size: Dims) -> Array:
     return lax.dynamic_slice(x, tuple(jnp.remainder(draws, limits)), wanted)
 
 
-define("RandomCrop", _crop_rule, _crop, static=(2,))
+define_op("RandomCrop", _crop_rule, _crop, static=(2,))
 
 
 def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None = None) -> Tensor:
@@ -283,7 +283,7 @@ def random_crop(value: Any, size: Any, seed: int | None = None, name: str | None
         if rank is None:
             raise ValueError("The length of size must be known while the graph is built.")
         draws = random_uniform([rank], 0, _SEED_LIMIT, int32, seed)
-        return one("RandomCrop", [value, draws, *inputs], {"size": dims}, scope)
+        return add_op("RandomCrop", [value, draws, *inputs], {"size": dims}, scope)
 
 
 def _multinomial_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -300,7 +300,7 @@ def _multinomial(key: Array, logits: Array, count: Array, *, dtype: DType) -> Ar
     return lax.argmax(wide[:, None, :] + noise, 2, dtype.np)
 
 
-define("Multinomial", _multinomial_rule, _multinomial, static=(1,), random=True, differentiable=False)
+define_op("Multinomial", _multinomial_rule, _multinomial, static=(1,), random=True, differentiable=False)
 
 
 def multinomial(
@@ -316,7 +316,7 @@ def multinomial(
     kind = int64 if output_dtype is None else as_dtype(output_dtype)
     with get_default_graph().name_scope(name or "multinomial"):
         inputs = [convert_to_tensor(logits, name="logits"), convert_to_tensor(num_samples, int32, name="num_samples")]
-        return one("Multinomial", inputs, {"dtype": kind, "seeds": seeds(seed)}, "Multinomial")
+        return add_op("Multinomial", inputs, {"dtype": kind, "seeds": seeds(seed)}, "Multinomial")
 
 
 def categorical(
@@ -343,8 +343,8 @@ def _poisson(key: Array, lam: Array, *given: Array, shape: Dims, dtype: DType) -
     return jax.random.poisson(key, lam, sizes(shape, given) + lam.shape, np.int64).astype(dtype.np)
 
 
-define("RandomGamma", _per_parameter, _gamma, static=(1,), random=True)
-define("RandomPoissonV2", _per_parameter, _poisson, static=(1,), random=True, differentiable=False)
+define_op("RandomGamma", _per_parameter, _gamma, static=(1,), random=True)
+define_op("RandomPoissonV2", _per_parameter, _poisson, static=(1,), random=True, differentiable=False)
 
 
 def random_gamma(
@@ -364,7 +364,7 @@ def random_gamma(
             alpha = arithmetic.add(alpha, arithmetic.multiply(beta, convert_to_tensor(0, kind)))
         inputs, dims = shape_argument(shape)
         attrs = {"shape": dims, "dtype": kind, "seeds": seeds(seed)}
-        made = arithmetic.truediv(one("RandomGamma", [alpha, *inputs], attrs), beta)
+        made = arithmetic.truediv(add_op("RandomGamma", [alpha, *inputs], attrs), beta)
         return arithmetic.maximum(convert_to_tensor(np.finfo(kind.np).tiny, kind), made, name="Maximum")
 
 
@@ -377,7 +377,7 @@ def random_poisson(
         lam = convert_to_tensor(lam, float32 if not hasattr(lam, "dtype") else None, name="rate")
         inputs, dims = shape_argument(shape)
         attrs = {"shape": dims, "dtype": kind, "seeds": seeds(seed)}
-        return one("RandomPoissonV2", [lam, *inputs], attrs)
+        return add_op("RandomPoissonV2", [lam, *inputs], attrs)
 
 
 # ---- without state -----------------------------------------------------------------------------------------------
@@ -411,7 +411,7 @@ def _stateless(function: draws.Draw) -> Callable[..., Array]:
 
 for _type, _function in _RAW:
     _type = "Stateless" + _type.replace("Standard", "")
-    define(_type, _stateless_rule, _stateless(_function), static=(1,), differentiable=False, immediate=True)
+    define_op(_type, _stateless_rule, _stateless(_function), static=(1,), differentiable=False, immediate=True)
 
 
 def _stateless_affine(
@@ -420,7 +420,7 @@ def _stateless_affine(
     kind = as_dtype(dtype)
     with get_default_graph().name_scope(name or default) as scope:
         inputs, dims = shape_argument(shape)
-        raw = one(type, [convert_to_tensor(seed), *inputs], {"shape": dims, "dtype": kind})
+        raw = add_op(type, [convert_to_tensor(seed), *inputs], {"shape": dims, "dtype": kind})
         return arithmetic.add(
             arithmetic.multiply(raw, convert_to_tensor(factor, kind)), convert_to_tensor(low, kind), name=scope
         )
@@ -456,7 +456,7 @@ def _stateless_multinomial(logits: Array, count: Array, seed: Array, *, dtype: D
     return _multinomial(key_of(seed), logits, count, dtype=dtype)
 
 
-define("StatelessMultinomial", _multinomial_rule, _stateless_multinomial, static=(1,), differentiable=False)
+define_op("StatelessMultinomial", _multinomial_rule, _stateless_multinomial, static=(1,), differentiable=False)
 
 
 def stateless_multinomial(
@@ -469,4 +469,4 @@ def stateless_multinomial(
             convert_to_tensor(num_samples, int32, name="num_samples"),
             convert_to_tensor(seed, name="seed"),
         ]
-        return one("StatelessMultinomial", inputs, {"dtype": as_dtype(output_dtype)})
+        return add_op("StatelessMultinomial", inputs, {"dtype": as_dtype(output_dtype)})

@@ -20,12 +20,12 @@ from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import alike
-from towerstrat.graph.ir.op_registry import Signature, define
+from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, as_dtype, float32, int32, int64, uint32, uint64
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one, pair
+from towerstrat.graph.ops.building.op_builder import add_op, convert_pair
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.ops.random.stateful import check_seed, key_of, result_dims, shape_argument, sizes
@@ -91,7 +91,7 @@ def _define(type: str, parameters: int, draw: _Draw, check: Callable[..., None] 
         full = [jnp.broadcast_to(v, wanted) for v in values]
         return draw(jax.random.wrap_key_data(key, impl="threefry2x32"), wanted, dtype.np, *full)
 
-    define(type, rule, kernel, static=(1 + parameters,), **fields)
+    define_op(type, rule, kernel, static=(1 + parameters,), **fields)
 
 
 def _bits(key: Any, wanted: tuple[int, ...], dtype: Any) -> Any:
@@ -164,7 +164,7 @@ def _drawn(
     type: str, shape: Any, seed: Any, dtype: DType, parameters: Sequence[Tensor] = (), name: Any = None
 ) -> Tensor:
     inputs, dims = shape_argument(shape)
-    return one(
+    return add_op(
         type, [convert_to_tensor(seed, name="seed"), *parameters, *inputs], {"shape": dims, "dtype": dtype}, name
     )
 
@@ -290,7 +290,7 @@ def stateless_binomial(
       ValueError: parameters that do not broadcast to ``shape``.
     """
     with get_default_graph().name_scope(name or "stateless_binomial") as scope:
-        parameters = pair(counts, probs, what="counts and probs")
+        parameters = convert_pair(counts, probs, what="counts and probs")
         return _drawn("StatelessRandomBinomial", shape, seed, as_dtype(output_dtype), parameters, scope)
 
 
@@ -330,11 +330,11 @@ def _shuffle_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(inputs[1].dtype, inputs[1].dims)]
 
 
-define("StatelessShuffle", _shuffle_rule, _shuffle, differentiable=False)
+define_op("StatelessShuffle", _shuffle_rule, _shuffle, differentiable=False)
 
 
 def stateless_shuffle(value: Any, seed: Any, alg: Any = "auto_select", name: str | None = None) -> Tensor:
     """The rows of a tensor in an order that depends on ``seed`` (two integers) and their number only."""
     algorithm(alg)
     inputs = [convert_to_tensor(seed, name="seed"), convert_to_tensor(value, name="value")]
-    return one("StatelessShuffle", inputs, None, name or "stateless_shuffle")
+    return add_op("StatelessShuffle", inputs, None, name or "stateless_shuffle")

@@ -10,7 +10,7 @@ import numpy as np
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integers
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define, define_operator
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, define_operator
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
@@ -45,7 +45,7 @@ def _distinct(indices: Any) -> tuple[HostArray, HostArray]:
     return found, place.reshape(-1).astype(np.int64)
 
 
-define("SparseDistinct", _distinct_rule, _distinct, numpy=_distinct, dynamic=True, differentiable=False)
+define_op("SparseDistinct", _distinct_rule, _distinct, numpy=_distinct, dynamic=True, differentiable=False)
 
 
 def _distinct_places(indices: Tensor) -> tuple[Tensor, Tensor]:

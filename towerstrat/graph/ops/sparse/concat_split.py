@@ -14,7 +14,7 @@ from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import DTypeLike, HostArray, as_dtype, bool_, float32, int64
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.indexing import gather_scatter, segments, sorting
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.sparse.ordering import axis_of, int64_tensor, rank_of, required, rows_at, sparse_reorder
@@ -169,7 +169,7 @@ def sparse_to_indicator(sp_input: Any, vocab_size: Any, name: str | None = None)
         present = x.with_values(arrays.ones_like(x.values, bool_))
         merged = sparse_merge(x, present, vocab_size)
         inputs = [merged.indices, merged.dense_shape, merged.values, constant(False)]
-        return one("SparseToDense", inputs, {"validate_indices": False})
+        return add_op("SparseToDense", inputs, {"validate_indices": False})
 
 
 def sparse_merge(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int64, string
@@ -72,7 +72,7 @@ def _cross(
     return np.array(places, np.int64).reshape(-1, 2), values, shape
 
 
-define("SparseCross", _rule, _cross, numpy=_cross, dynamic=True, differentiable=False)
+define_op("SparseCross", _rule, _cross, numpy=_cross, dynamic=True, differentiable=False)
 
 
 def _is_sparse(feature: Any) -> bool:

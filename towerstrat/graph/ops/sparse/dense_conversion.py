@@ -7,18 +7,18 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.check_definitions import Check, Finding
+from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value_as_dims
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
 from towerstrat.graph.ir.types import DTypeLike, HostArray, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 
 
 def _dense_rule(inputs: Any, attrs: Attrs) -> list[Signature]:
@@ -59,7 +59,7 @@ def _dense_gradient(inputs: Any, outputs: Any, cotangents: Any, *, validate_indi
     return [None, None, found if values.ndim else total, jnp.sum(cotangent, dtype=cotangent.dtype) - total]
 
 
-def _check_places(op: Operation, values: Any) -> Finding | None:
+def _check_places(op: Operation, values: Any) -> CheckResult | None:
     """Indices are in the shape and, where that is asked for, in order and each only once."""
     indices, shape = values[0], values[1]
     if not input_checks.on_host(shape):
@@ -82,9 +82,9 @@ def _check_places(op: Operation, values: Any) -> Finding | None:
     return input_checks.first_of(wrong > 0, wrong, *(indices[:, i] for i in range(indices.shape[1])), message=said)
 
 
-define(
+define_op(
     "SparseToDense", _dense_rule, _dense_kernel, numpy=_dense, static=(1,), gradient=_dense_gradient,
-    check=Check(_check_places, (0, 1)),
+    check=InputCheck(_check_places, (0, 1)),
 )  # fmt: skip
 
 
@@ -116,7 +116,7 @@ def sparse_to_dense(
         values,
         convert_to_tensor(default_value, values.dtype, name="default_value"),
     ]
-    return one("SparseToDense", parts, {"validate_indices": validate_indices}, name or "SparseToDense")
+    return add_op("SparseToDense", parts, {"validate_indices": validate_indices}, name or "SparseToDense")
 
 
 def sparse_tensor_to_dense(
@@ -139,7 +139,7 @@ def sparse_tensor_to_dense(
         default_value = ""
     default = convert_to_tensor(default_value, sp_input.dtype)
     inputs = [sp_input.indices, sp_input.dense_shape, sp_input.values, default]
-    return one("SparseToDense", inputs, {"validate_indices": validate_indices}, name or "SparseToDense")
+    return add_op("SparseToDense", inputs, {"validate_indices": validate_indices}, name or "SparseToDense")
 
 
 def sparse_placeholder(dtype: DTypeLike, shape: Any = None, name: str | None = None) -> SparseTensor:

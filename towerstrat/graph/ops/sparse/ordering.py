@@ -12,13 +12,13 @@ import numpy as np
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int64
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.host.runtime_checks import Assert
 from towerstrat.graph.ops.indexing import gather_scatter
 from towerstrat.graph.ops.math import arithmetic, reductions
@@ -82,7 +82,7 @@ def _order(numpy: Any) -> Any:
     return kernel
 
 
-define("SparseOrder", _order_rule, _order(jnp), numpy=_order(np), differentiable=False)
+define_op("SparseOrder", _order_rule, _order(jnp), numpy=_order(np), differentiable=False)
 
 
 def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
@@ -93,7 +93,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     """
     x = SparseTensor.from_value(sp_input)
     with get_default_graph().name_scope(name or "SparseReorder"):
-        order = one("SparseOrder", [x.indices])
+        order = add_op("SparseOrder", [x.indices])
         return SparseTensor(gather_scatter.gather(x.indices, order), rows_at(x.values, order), x.dense_shape)
 
 
@@ -141,7 +141,7 @@ def _reshape(numpy: Any) -> Any:
     return kernel
 
 
-define("SparseReshape", _reshape_rule, _reshape(jnp), numpy=_reshape(np), differentiable=False)
+define_op("SparseReshape", _reshape_rule, _reshape(jnp), numpy=_reshape(np), differentiable=False)
 
 
 def _check_sizes(shape: HostArray | None, wanted: HostArray | None) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, float32, int8, int16, int32, int64, string, uint8, uint16
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 
 Inputs = Sequence[Tensor]
 Groups = dict[tuple[int, ...], list[Any]]
@@ -81,7 +81,7 @@ def _set_operation(*parts: Any, operation: str, validate_indices: bool) -> tuple
     )
 
 
-define(
+define_op(
     "SparseToSparseSetOperation", _set_rule, _set_operation, numpy=_set_operation, dynamic=True, differentiable=False
 )
 
@@ -138,7 +138,7 @@ def _set_size(indices: Any, values: Any, shape: Any, *, validate_indices: bool) 
     return sizes
 
 
-define("SetSize", _size_rule, _set_size, numpy=_set_size, dynamic=True, differentiable=False)
+define_op("SetSize", _size_rule, _set_size, numpy=_set_size, dynamic=True, differentiable=False)
 
 
 def set_size(a: Any, validate_indices: bool = True) -> Tensor:
@@ -149,7 +149,7 @@ def set_size(a: Any, validate_indices: bool = True) -> Tensor:
     """
     if not isinstance(a, SparseTensor | SparseTensorValue):
         raise TypeError(f"Expected `SparseTensor`, got {a!r}.")
-    return one("SetSize", SparseTensor.from_value(a)._tensors(), {"validate_indices": bool(validate_indices)})
+    return add_op("SetSize", SparseTensor.from_value(a)._tensors(), {"validate_indices": bool(validate_indices)})
 
 
 # ---- distances -----------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _edit_distance(*parts: Any, normalize: bool) -> HostArray:
     return result
 
 
-define("EditDistance", _distance_rule, _edit_distance, numpy=_edit_distance, dynamic=True, differentiable=False)
+define_op("EditDistance", _distance_rule, _edit_distance, numpy=_edit_distance, dynamic=True, differentiable=False)
 
 
 def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str | None = "edit_distance") -> Tensor:
@@ -203,4 +203,4 @@ def edit_distance(hypothesis: Any, truth: Any, normalize: bool = True, name: str
         if not isinstance(x, SparseTensor | SparseTensorValue):
             raise TypeError(f"{what} must be a SparseTensor, got {x!r}.")
     tensors = [t for x in (hypothesis, truth) for t in SparseTensor.from_value(x)._tensors()]
-    return one("EditDistance", tensors, {"normalize": bool(normalize)}, name or "EditDistance")
+    return add_op("EditDistance", tensors, {"normalize": bool(normalize)}, name or "EditDistance")

@@ -11,7 +11,7 @@ import numpy as np
 
 from towerstrat.errors import FailedPreconditionError, InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define, nothing, scalar
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, nothing, scalar
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import DType, HostArray, int64, string
 from towerstrat.graph.ops.text.string_kernels import filled, number
@@ -237,7 +237,7 @@ for _type, _rule, _host in (
     ("LookupTableRemoveV2", nothing, _remove),
     ("LookupTableImportV2", _import_rule, _import),
 ):
-    define(_type, _rule, host=_host, stateful=True, differentiable=False, hidden=("table",))
+    define_op(_type, _rule, host=_host, stateful=True, differentiable=False, hidden=("table",))
 
 
 # ---- text files ----------------------------------------------------------------------------------------------------
@@ -301,5 +301,5 @@ def _field(op: Operation, place: int, text: bytes, dtype: DType) -> Any:
         ) from None  # fmt: skip
 
 
-define("InitializeTableFromTextFileV2", nothing, host=_from_file, stateful=True, differentiable=False,
+define_op("InitializeTableFromTextFileV2", nothing, host=_from_file, stateful=True, differentiable=False,
        hidden=("table",))  # fmt: skip

@@ -11,10 +11,10 @@ import numpy as np
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, string
-from towerstrat.graph.ops.building.op_builder import one
+from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.text.string_kernels import filled
 from towerstrat.platform.files import Glob
 from towerstrat.platform.storage import storage_of
@@ -32,12 +32,12 @@ def _matching(session: SessionLike, op: Operation, values: Sequence[Any]) -> lis
     return [np.array([path.encode() for path in sorted(Glob(patterns))], object)]
 
 
-define("MatchingFiles", _matching_rule, host=_matching, stateful=True, differentiable=False)
+define_op("MatchingFiles", _matching_rule, host=_matching, stateful=True, differentiable=False)
 
 
 def matching_files(pattern: Any, name: str | None = None) -> Tensor:
     """The paths of the files that match a pattern, or any of a vector of patterns, when it runs; in sorted order."""
-    return one("MatchingFiles", [convert_to_tensor(pattern, string)], None, name)
+    return add_op("MatchingFiles", [convert_to_tensor(pattern, string)], None, name)
 
 
 # ---- what is in files ------------------------------------------------------------------------------------------------
@@ -66,13 +66,13 @@ def _write(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[H
     return []
 
 
-define("ReadFile", _of_a_path, host=_read, stateful=True, differentiable=False)
-define("WriteFile", _of_a_path, host=_write, stateful=True, differentiable=False)
+define_op("ReadFile", _of_a_path, host=_read, stateful=True, differentiable=False)
+define_op("WriteFile", _of_a_path, host=_write, stateful=True, differentiable=False)
 
 
 def read_file(filename: Any, name: str | None = None) -> Tensor:
     """The contents of a file when it runs, a scalar string. Raises NotFoundError and its like."""
-    return one("ReadFile", [convert_to_tensor(filename, string)], None, name)
+    return add_op("ReadFile", [convert_to_tensor(filename, string)], None, name)
 
 
 def write_file(filename: Any, contents: Any, name: str | None = None) -> Operation | None:

@@ -13,7 +13,7 @@ from towerstrat.graph.ir import nest, shapes
 from towerstrat.graph.ir.composite_values import of_each
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define
+from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -37,7 +37,7 @@ from towerstrat.graph.ir.types import (
 )
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.array.arrays import one_of
-from towerstrat.graph.ops.building.op_builder import add, one
+from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.host.python_calls import formatted
 from towerstrat.graph.ops.text import string_kernels
 
@@ -81,7 +81,7 @@ def _as_string_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, inputs[0].dims)]
 
 
-define("AsString", _as_string_rule, numpy=string_kernels.as_string, differentiable=False)
+define_op("AsString", _as_string_rule, numpy=string_kernels.as_string, differentiable=False)
 
 
 @of_each
@@ -101,7 +101,7 @@ def as_string(
       ValueError: an option that the element type has not.
     """
     attrs = {"precision": precision, "scientific": scientific, "shortest": shortest, "width": width, "fill": fill}
-    return one("AsString", [convert_to_tensor(input)], attrs, name or "AsString")
+    return add_op("AsString", [convert_to_tensor(input)], attrs, name or "AsString")
 
 
 def _number_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -111,7 +111,7 @@ def _number_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["out_type"], inputs[0].dims)]
 
 
-define("StringToNumber", _number_rule, numpy=string_kernels.to_number, differentiable=False)
+define_op("StringToNumber", _number_rule, numpy=string_kernels.to_number, differentiable=False)
 
 
 @of_each
@@ -121,7 +121,9 @@ def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | No
     Raises:
       InvalidArgumentError: a string writes none.
     """
-    return one("StringToNumber", [_strings(string_tensor)], {"out_type": as_dtype(out_type)}, name or "StringToNumber")
+    return add_op(
+        "StringToNumber", [_strings(string_tensor)], {"out_type": as_dtype(out_type)}, name or "StringToNumber"
+    )
 
 
 def _strings(value: Any) -> Tensor:
@@ -143,7 +145,7 @@ def _join_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, () if common.dims is None else common.raw)]
 
 
-define("StringJoin", _join_rule, numpy=string_kernels.join, differentiable=False)
+define_op("StringJoin", _join_rule, numpy=string_kernels.join, differentiable=False)
 
 
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Tensor:
@@ -152,7 +154,7 @@ def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = N
     Args:
       inputs: string tensors of one shape; scalars are joined to every entry.
     """
-    return one("StringJoin", [_strings(x) for x in inputs], {"separator": separator}, name or "StringJoin")
+    return add_op("StringJoin", [_strings(x) for x in inputs], {"separator": separator}, name or "StringJoin")
 
 
 def _reduce_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -168,7 +170,7 @@ def _reduce_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, tuple(d for i, d in enumerate(x.dims) if i not in reduced))]
 
 
-define("ReduceJoin", _reduce_rule, numpy=string_kernels.reduce_join, differentiable=False)
+define_op("ReduceJoin", _reduce_rule, numpy=string_kernels.reduce_join, differentiable=False)
 
 
 def reduce_join(
@@ -185,7 +187,7 @@ def reduce_join(
     axis = one_of(axis, reduction_indices, "axis", "reduction_indices")
     x = _strings(inputs)
     axes = arrays.range(arrays.rank(x) - 1, -1, -1) if axis is None else convert_to_tensor(axis, int32)
-    return one("ReduceJoin", [x, axes], {"keep_dims": keep_dims, "separator": separator}, name or "ReduceJoin")
+    return add_op("ReduceJoin", [x, axes], {"keep_dims": keep_dims, "separator": separator}, name or "ReduceJoin")
 
 
 def _split_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -195,8 +197,8 @@ def _split_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(int64, (None, 2)), Signature(string, (None,)), Signature(int64, (2,))]
 
 
-define("StringSplit", _split_rule, numpy=string_kernels.split, differentiable=False)
-define("StringSplitV2", _split_rule, numpy=string_kernels.split_v2, differentiable=False)
+define_op("StringSplit", _split_rule, numpy=string_kernels.split, differentiable=False)
+define_op("StringSplitV2", _split_rule, numpy=string_kernels.split_v2, differentiable=False)
 
 
 def string_split(source: Any, delimiter: Any = " ", skip_empty: bool = True) -> SparseTensor:
@@ -238,7 +240,7 @@ def _segment_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, (None if known is None else int(known), *x.dims[len(ids.dims) :]))]
 
 
-define("UnsortedSegmentJoin", _segment_rule, numpy=string_kernels.unsorted_segment_join, differentiable=False)
+define_op("UnsortedSegmentJoin", _segment_rule, numpy=string_kernels.unsorted_segment_join, differentiable=False)
 
 
 def unsorted_segment_join(
@@ -251,7 +253,7 @@ def unsorted_segment_join(
       num_segments: one more than the largest id allowed.
     """
     given = [_strings(inputs), convert_to_tensor(segment_ids), convert_to_tensor(num_segments)]
-    return one("UnsortedSegmentJoin", given, {"separator": separator}, name or "UnsortedSegmentJoin")
+    return add_op("UnsortedSegmentJoin", given, {"separator": separator}, name or "UnsortedSegmentJoin")
 
 
 # ---- parts, patterns, letters --------------------------------------------------------------------------------------
@@ -271,15 +273,15 @@ def _substr_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, shapes.broadcast(x.dims, places.dims))]
 
 
-define("Substr", _substr_rule, numpy=string_kernels.substr, differentiable=False)
-define("StringLength", _mapping(int32), numpy=string_kernels.length, differentiable=False)
-define("StringStrip", _mapping(), numpy=string_kernels.strip, differentiable=False)
-define("StringLower", _mapping(), numpy=string_kernels.cased("lower"), differentiable=False)
-define("StringUpper", _mapping(), numpy=string_kernels.cased("upper"), differentiable=False)
-define("RegexReplace", _mapping(operands=3), numpy=string_kernels.regex_replace, differentiable=False)
-define("RegexFullMatch", _mapping(bool_, 2), numpy=string_kernels.regex_full_match, differentiable=False)
-define("EncodeBase64", _mapping(), numpy=string_kernels.encode_base64, differentiable=False)
-define("DecodeBase64", _mapping(), numpy=string_kernels.decode_base64, differentiable=False)
+define_op("Substr", _substr_rule, numpy=string_kernels.substr, differentiable=False)
+define_op("StringLength", _mapping(int32), numpy=string_kernels.length, differentiable=False)
+define_op("StringStrip", _mapping(), numpy=string_kernels.strip, differentiable=False)
+define_op("StringLower", _mapping(), numpy=string_kernels.cased("lower"), differentiable=False)
+define_op("StringUpper", _mapping(), numpy=string_kernels.cased("upper"), differentiable=False)
+define_op("RegexReplace", _mapping(operands=3), numpy=string_kernels.regex_replace, differentiable=False)
+define_op("RegexFullMatch", _mapping(bool_, 2), numpy=string_kernels.regex_full_match, differentiable=False)
+define_op("EncodeBase64", _mapping(), numpy=string_kernels.encode_base64, differentiable=False)
+define_op("DecodeBase64", _mapping(), numpy=string_kernels.decode_base64, differentiable=False)
 
 
 @of_each
@@ -296,31 +298,31 @@ def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = 
     """
     places = convert_to_tensor(pos)
     inputs = [_strings(input), places, convert_to_tensor(len, None if isinstance(len, Tensor) else places.dtype)]
-    return one("Substr", inputs, _check_unit(unit), name or "Substr")
+    return add_op("Substr", inputs, _check_unit(unit), name or "Substr")
 
 
 @of_each
 def string_length(input: Any, name: str | None = None, unit: str = "BYTE") -> Tensor:
     """The lengths of strings, int32, in bytes or (``unit="UTF8_CHAR"``) characters."""
-    return one("StringLength", [_strings(input)], _check_unit(unit), name or "StringLength")
+    return add_op("StringLength", [_strings(input)], _check_unit(unit), name or "StringLength")
 
 
 @of_each
 def string_strip(input: Any, name: str | None = None) -> Tensor:
     """Strings without spaces, tabs and line ends at their two ends."""
-    return one("StringStrip", [_strings(input)], {}, name or "StringStrip")
+    return add_op("StringStrip", [_strings(input)], {}, name or "StringStrip")
 
 
 @of_each
 def string_lower(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in lower case: ASCII letters, or all letters with ``encoding="utf-8"``."""
-    return one("StringLower", [_strings(input)], _check_encoding(encoding), name or "StringLower")
+    return add_op("StringLower", [_strings(input)], _check_encoding(encoding), name or "StringLower")
 
 
 @of_each
 def string_upper(input: Any, encoding: str = "", name: str | None = None) -> Tensor:
     """Strings in upper case: ASCII letters, or all letters with ``encoding="utf-8"``."""
-    return one("StringUpper", [_strings(input)], _check_encoding(encoding), name or "StringUpper")
+    return add_op("StringUpper", [_strings(input)], _check_encoding(encoding), name or "StringUpper")
 
 
 def _check_encoding(encoding: str) -> dict[str, str]:
@@ -345,25 +347,25 @@ def regex_replace(
       UnsupportedError: the package google-re2 is not installed.
     """
     inputs = [_strings(input), _strings(pattern), _strings(rewrite)]
-    return one("RegexReplace", inputs, {"replace_global": replace_global}, name or "RegexReplace")
+    return add_op("RegexReplace", inputs, {"replace_global": replace_global}, name or "RegexReplace")
 
 
 @of_each
 def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Tensor:
     """Whether a regular expression matches each string as a whole; bool. Raises as ``regex_replace``."""
-    return one("RegexFullMatch", [_strings(input), _strings(pattern)], {}, name or "RegexFullMatch")
+    return add_op("RegexFullMatch", [_strings(input), _strings(pattern)], {}, name or "RegexFullMatch")
 
 
 @of_each
 def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Tensor:
     """Strings in base 64 with the alphabet for URLs; ``pad`` adds ``=`` up to a multiple of four."""
-    return one("EncodeBase64", [_strings(input)], {"pad": pad}, name or "EncodeBase64")
+    return add_op("EncodeBase64", [_strings(input)], {"pad": pad}, name or "EncodeBase64")
 
 
 @of_each
 def decode_base64(input: Any, name: str | None = None) -> Tensor:
     """The bytes of base 64 with the alphabet for URLs. Raises InvalidArgumentError for anything else."""
-    return one("DecodeBase64", [_strings(input)], {}, name or "DecodeBase64")
+    return add_op("DecodeBase64", [_strings(input)], {}, name or "DecodeBase64")
 
 
 _RAW = (
@@ -379,7 +381,7 @@ def _raw_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["out_type"], None if dims is None else (*dims, None))]
 
 
-define("DecodeRaw", _raw_rule, numpy=string_kernels.decode_raw, differentiable=False)
+define_op("DecodeRaw", _raw_rule, numpy=string_kernels.decode_raw, differentiable=False)
 
 
 def decode_raw(bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Tensor:
@@ -393,19 +395,19 @@ def decode_raw(bytes: Any, out_type: Any, little_endian: bool = True, name: str 
       InvalidArgumentError: strings of different lengths, or of a length that is no multiple of a number's size.
     """
     attrs = {"out_type": as_dtype(out_type), "little_endian": bool(little_endian)}
-    return one("DecodeRaw", [_strings(bytes)], attrs, name or "DecodeRaw")
+    return add_op("DecodeRaw", [_strings(bytes)], attrs, name or "DecodeRaw")
 
 
 # ---- hashes --------------------------------------------------------------------------------------------------------
 
 for _type, _kind in (("", "legacy"), ("Fast", "fast"), ("Strong", "strong")):
-    define(f"StringToHashBucket{_type}", _mapping(int64), numpy=string_kernels.bucket(_kind), differentiable=False)
+    define_op(f"StringToHashBucket{_type}", _mapping(int64), numpy=string_kernels.bucket(_kind), differentiable=False)
 
 
 def _hashed(type: str, input: Any, num_buckets: int, name: str | None, **attrs: Any) -> Tensor:
     if num_buckets < 1:
         raise ValueError(f"Expected num_buckets of at least 1, got {num_buckets}.")
-    return one(type, [_strings(input)], {"num_buckets": num_buckets, **attrs}, name or type)
+    return add_op(type, [_strings(input)], {"num_buckets": num_buckets, **attrs}, name or type)
 
 
 @of_each
@@ -442,7 +444,7 @@ def _padded_raw(x: Any, length: Any, *, out_type: DType, little_endian: bool) ->
     return found.reshape(*x.shape, size // out_type.np.itemsize)
 
 
-define(
+define_op(
     "DecodePaddedRaw", lambda inputs, attrs: _raw_rule(inputs[:1], attrs), numpy=_padded_raw, differentiable=False
 )  # fmt: skip
 
@@ -464,7 +466,7 @@ def decode_raw_v2(
         return decode_raw(input_bytes, out_type, little_endian, name)
     attrs = {"out_type": as_dtype(out_type), "little_endian": little_endian}
     inputs = [_strings(input_bytes), convert_to_tensor(fixed_length)]
-    return one("DecodePaddedRaw", inputs, attrs, name or "DecodePaddedRaw")
+    return add_op("DecodePaddedRaw", inputs, attrs, name or "DecodePaddedRaw")
 
 
 # ---- templates -----------------------------------------------------------------------------------------------------
@@ -476,7 +478,7 @@ def _format(*values: Any, template: str, placeholder: str, summarize: int) -> An
     return string_kernels.filled(["".join([first, *(a + b for a, b in zip(shown, rest, strict=True))]).encode()], ())
 
 
-define("StringFormat", lambda inputs, attrs: [Signature(string, ())], numpy=_format, differentiable=False)
+define_op("StringFormat", lambda inputs, attrs: [Signature(string, ())], numpy=_format, differentiable=False)
 
 
 def string_format(
@@ -500,4 +502,4 @@ def string_format(
             "of placeholders in template matches inputs length."
         )
     attrs = {"template": template, "placeholder": placeholder, "summarize": summarize}
-    return one("StringFormat", given, attrs, name or "StringFormat")
+    return add_op("StringFormat", given, attrs, name or "StringFormat")

@@ -12,10 +12,10 @@ from towerstrat.graph.ir.types import Array
 from towerstrat.graph.ops.collectives.worker_mean import TYPE
 from towerstrat.graph.runtime.collective.gradient_mean_stage import absence_from, taking_part
 from towerstrat.graph.runtime.plans.host_control_flow_stage import HostBranch, HostLoop
-from towerstrat.graph.runtime.plans.runner import Joint, Run
+from towerstrat.graph.runtime.plans.runner import CollectiveStage, Run
 from towerstrat.graph.runtime.programs.program_cache import to_host
 from towerstrat.hosts.gradient_rendezvous import MEETING, Layout
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 _INSTEAD = (
     "Make it the same in all of them, such as by the global step; or let the optimizer apply gradients in every step, "
@@ -23,7 +23,7 @@ _INSTEAD = (
 )
 
 
-class MeetingBranch(HostBranch, Joint):
+class CollectiveBranch(HostBranch, CollectiveStage):
     """One ``If`` whose branches average gradients: a round before it says which branch each process takes."""
 
     def run(self, run: Run) -> None:
@@ -41,7 +41,7 @@ class MeetingBranch(HostBranch, Joint):
         _miss(run, self, self.op, error)
 
 
-class MeetingLoop(HostLoop, Joint):
+class CollectiveLoop(HostLoop, CollectiveStage):
     """One ``While`` whose body averages gradients: a round before each iteration says who goes on."""
 
     def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
@@ -66,22 +66,22 @@ class MeetingLoop(HostLoop, Joint):
 
 def meets_inside(op: Operation) -> bool:
     """Whether processes average gradients in one of its bodies."""
-    return PEERS.count > 1 and any(_meets(body) for body in op.bodies)
+    return PROCESSES.count > 1 and any(_meets(body) for body in op.bodies)
 
 
 def _meets(block: Block) -> bool:
     return any(inner.type == TYPE or any(map(_meets, inner.bodies)) for inner in block.needed)
 
 
-def _require(run: Run, stage: Joint, op: Operation, decides: Operation, what: str, mine: bool) -> None:
+def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation, what: str, mine: bool) -> None:
     """Returns where all processes go the same way: one round.
 
     Raises:
       FailedPreconditionError: they do not; in all of them.
     """
     run.settle_before()
-    ways = np.zeros(PEERS.count, np.float32)
-    ways[PEERS.index] = mine
+    ways = np.zeros(PROCESSES.count, np.float32)
+    ways[PROCESSES.index] = mine
     with taking_part(run, stage):
         (means,), _ = MEETING.mean(_layout(op), [ways], [])
         found = [bool(each) for each in np.asarray(means)]
@@ -90,10 +90,10 @@ def _require(run: Run, stage: Joint, op: Operation, decides: Operation, what: st
 
 
 def _layout(op: Operation) -> Layout:
-    return Layout((f"the way of {op.name}",), (((PEERS.count,), "float32"),), ())
+    return Layout((f"the way of {op.name}",), (((PROCESSES.count,), "float32"),), ())
 
 
-def _miss(run: Run, stage: Joint, op: Operation, error: BaseException) -> None:
+def _miss(run: Run, stage: CollectiveStage, op: Operation, error: BaseException) -> None:
     if (absence := absence_from(run, stage, error)) is not None:
         MEETING.miss(_layout(op), absence)
 
@@ -104,7 +104,7 @@ def _difference(op: Operation, decides: Operation, what: str, found: Sequence[bo
     )
     return FailedPreconditionError(
         None, op,
-        f"The {what} of {op.name} (type {op.type}, created at {op.line}) is {ways}, of {PEERS.count}. They average "
+        f"The {what} of {op.name} (type {op.type}, created at {op.line}) is {ways}, of {PROCESSES.count}. They average "
         f"gradients inside, and would wait for one another. It is made by {decides.name} (created at {decides.line}). "
         f"{_INSTEAD}",
     )  # fmt: skip

@@ -12,14 +12,14 @@ from towerstrat.errors import OutOfRangeError
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import on_one_device
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.lowering.lowering_errors import DifferentShapes
 from towerstrat.graph.runtime.plans.plan import Stages
-from towerstrat.graph.runtime.plans.runner import Joint, Run, Runner
+from towerstrat.graph.runtime.plans.runner import CollectiveStage, Run, Runner
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.hosts.gradient_rendezvous import MEETING, Absence, Layout, Rows, Word
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.gradient_rendezvous import MEETING, Layout, RoundMessage, Rows, SkippedRound
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 
 _IN_STEP = (
@@ -32,7 +32,7 @@ _ALONE = (
 )
 
 
-class MeetingStage(Joint):
+class GradientMeanStage(CollectiveStage):
     """Carries out one ``MeanOverWorkers``.
 
     Args:
@@ -48,12 +48,12 @@ class MeetingStage(Joint):
         op = self.op
         values = [run.values[t] for t in op.inputs]
         if not run.session.meets:
-            if not PEERS.together:  # Else all do the same, and the gradients of one are the mean.
-                logs.log_first_n(logs.WARN, _ALONE, 1, PEERS.count)
+            if not PROCESSES.together:  # Else all do the same, and the gradients of one are the mean.
+                logs.log_first_n(logs.WARN, _ALONE, 1, PROCESSES.count)
             run.values.update(zip(op.outputs, values, strict=True))
             return
         if op.attrs["asynchronous"]:
-            logs.log_first_n(logs.WARN, _IN_STEP, 1, PEERS.count)
+            logs.log_first_n(logs.WARN, _IN_STEP, 1, PROCESSES.count)
         run.settle_before()
         share_values(run.session, op.graph, self._names)
         count = len(op.attrs["dense"])
@@ -86,22 +86,22 @@ class MeetingStage(Joint):
 
 
 @contextmanager
-def taking_part(run: Run, stage: Joint) -> Iterator[None]:
+def taking_part(run: Run, stage: CollectiveStage) -> Iterator[None]:
     """Inside, a stage takes part in its round. What is raised there, all processes have heard."""
     run.kept[stage] = False
     yield
     run.kept[stage] = True
 
 
-def absence_from(run: Run, stage: Joint, error: BaseException) -> Absence | None:
+def absence_from(run: Run, stage: CollectiveStage, error: BaseException) -> SkippedRound | None:
     """What a process whose run has failed says in the round of a stage; None where it has nothing to say there.
 
     One that has taken part in the round says in the next one that it fails.
     """
     if not run.session.meets or MEETING.over is not None or isinstance(error, DifferentShapes):
         return None  # Of the last the session makes another plan.
-    word = Word.ENDED if isinstance(error, OutOfRangeError) else Word.FAILED
-    absence = Absence(word, f"{type(error).__name__}: {error}")
+    word = RoundMessage.ENDED if isinstance(error, OutOfRangeError) else RoundMessage.FAILED
+    absence = SkippedRound(word, f"{type(error).__name__}: {error}")
     heard = run.kept.get(stage)
     if heard is None:
         return absence
@@ -126,7 +126,7 @@ def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = Non
         return
     cells = _cells(graph)
     store = runner._store
-    if PEERS.index == 0:
+    if PROCESSES.index == 0:
         held = {name: store.get(cell) for name, cell in cells.items() if store.get(cell) is not None}
         MEETING.share({name: on_one_device(value) for name, value in held.items()})
     else:
@@ -137,11 +137,11 @@ def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = Non
 
 def wait_for_values(runner: Runner, graph: Graph, ops: Sequence[Operation]) -> None:
     """Waits for the first process's values where a run of another asks which variables have some."""
-    if PEERS.index and any(op.type == "VarIsInitializedOp" for op in ops):
+    if PROCESSES.index and any(op.type == "VarIsInitializedOp" for op in ops):
         share_values(runner, graph, [v.cell.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)])
 
 
-def _cells(graph: Graph) -> dict[str, Cell]:
+def _cells(graph: Graph) -> dict[str, StateVariable]:
     """The cells of the variables that all processes have together, by name."""
     own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
     cells = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]

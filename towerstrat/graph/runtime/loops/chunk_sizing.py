@@ -22,7 +22,7 @@ On the CPU the two differ by the evaluation of the loop's condition (7% of a ste
 on a GPU the host reads the condition in each step."""
 
 
-class Pace:
+class ChunkScheduler:
     """The programs of one loop in one session: their sizes, from bytes and from the time that steps took so far.
 
     Args:

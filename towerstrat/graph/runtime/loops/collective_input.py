@@ -9,7 +9,7 @@ from typing import Any
 import towerstrat.errors as errors
 from towerstrat.errors import OpError, UnknownError
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 
 THERE, ENDED, FAILED = 0, 1, 2
 
@@ -34,13 +34,13 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
             known: Any = getattr(errors, kind, None)
             of_ours = isinstance(known, type) and issubclass(known, OpError)
             wanted: Any = known if of_ours else UnknownError
-            raise wanted(None, None, f"The input pipeline of process {process}, of {PEERS.count}, raised {text}")
+            raise wanted(None, None, f"The input pipeline of process {process}, of {PROCESSES.count}, raised {text}")
     return [their_state for their_state, _, _ in found]
 
 
 def _here(error: BaseException) -> BaseException:
     """An exception of this process' pipeline, which says so."""
-    where = f"  in the input pipeline of process {PEERS.index}, of {PEERS.count}"
+    where = f"  in the input pipeline of process {PROCESSES.index}, of {PROCESSES.count}"
     if isinstance(error, OpError):
         kind: Any = type(error)
         return kind(None, error.op, f"{error.message}\n{where}")

@@ -19,9 +19,9 @@ from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.runtime.loops.collective_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
-from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder, Source
-from towerstrat.graph.runtime.loops.step_loop_stage import Kept, LoopStage, noted
-from towerstrat.graph.runtime.loops.step_program import NONE_BAD, Behind, StepsProgram
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
+from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage, SharedLoopState, noted
+from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, PreviousChunk, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import Stages
 from towerstrat.graph.runtime.plans.runner import Run
 from towerstrat.hosts.consensus import AGREEMENT
@@ -43,7 +43,7 @@ class _Under(NamedTuple):
       ran: how many steps it ran. short: whether these are fewer than wanted.
     """
 
-    program: StepsProgram
+    program: StepLoopProgram
     chunk: Chunk
     every: Sequence[Array]
     results: Sequence[Array]
@@ -73,7 +73,7 @@ class _Course:
 class SharedLoop(LoopStage):
     """One ``StepLoop`` operation in a plan, which several processes run together."""
 
-    def _iterate(self, run: Run, kept: Kept, source: Source, iterations: int) -> Sequence[Array]:
+    def _iterate(self, run: Run, kept: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
         """The outputs after all steps. One program is under way while the input of the next one is assembled."""
         course, under = _Course(), deque[_Under]()
         try:
@@ -86,7 +86,7 @@ class SharedLoop(LoopStage):
         return [*course.results, *(self._joined(p, x) for x, *p in zip(self.every, *course.stacks, strict=True))]
 
     def _go(
-        self, run: Run, kept: Kept, source: Source, iterations: int, course: _Course, under: deque[_Under]
+        self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course, under: deque[_Under]
     ) -> None:  # fmt: skip
         """Runs all steps, or those before the end of the data of some process where that is enough.
 
@@ -113,7 +113,7 @@ class SharedLoop(LoopStage):
                 if self._ends(source, course, iterations):
                     return
 
-    def _step_bytes(self, feeder: Feeder, source: Source) -> int:
+    def _step_bytes(self, feeder: ChunkAssembler, source: Source) -> int:
         """Bytes of a step's input, of the process that has most of them."""
         assert self.axis is not None
         own = feeder.step_bytes(source)
@@ -121,7 +121,7 @@ class SharedLoop(LoopStage):
             return own // max(1, len(self.axis.own)) * self.axis.most if self.whole else own
         return max(int(text) for text in AGREEMENT.all_of(str(own)))
 
-    def _have_shapes(self, feeder: Feeder, source: Source, chunk: Chunk) -> bool:
+    def _have_shapes(self, feeder: ChunkAssembler, source: Source, chunk: Chunk) -> bool:
         """Whether there are buffers for a program. Where shapes are not known beforehand the processes compare them.
 
         Raises:
@@ -150,15 +150,15 @@ class SharedLoop(LoopStage):
         return True
 
     def _begin(
-        self, run: Run, kept: Kept, source: Source, chunk: Chunk, wanted: int, under: Sequence[_Under]
+        self, run: Run, kept: SharedLoopState, source: Source, chunk: Chunk, wanted: int, under: Sequence[_Under]
     ) -> _Under:  # fmt: skip
         """Begins the program of a chunk, which runs no step where one before it ran fewer than wanted, or failed."""
         pace = kept.pace
-        program: StepsProgram | None = None
-        bad, short = (under[-1].bad, under[-1].short) if under else (NONE_BAD, np.asarray(False))
+        program: StepLoopProgram | None = None
+        bad, short = (under[-1].bad, under[-1].short) if under else (NO_FAILED_STEP, np.asarray(False))
         try:
             pace.settle(1)
-            program, inputs = self.program(run, kept.programs, chunk, False, bad, Behind(wanted, short))
+            program, inputs = self.program(run, kept.programs, chunk, False, bad, PreviousChunk(wanted, short))
             start = time.perf_counter()
             made, record = program(run.store, inputs)
         except BaseException:
@@ -174,7 +174,7 @@ class SharedLoop(LoopStage):
         count = len(self.every)
         return _Under(program, chunk, made[:count], made[count:], record, bad, ran, short, wanted)
 
-    def _look(self, feeder: Feeder, source: Source, under: deque[_Under], course: _Course, most: int) -> None:
+    def _look(self, feeder: ChunkAssembler, source: Source, under: deque[_Under], course: _Course, most: int) -> None:
         """Looks at programs that were begun until at most so many are left, or one ran fewer steps than wanted.
 
         Raises:
@@ -200,7 +200,9 @@ class SharedLoop(LoopStage):
                 course.closed = (first.chunk, ran)
                 self._give_back(feeder, source, under, first.chunk, ran)
 
-    def _give_back(self, feeder: Feeder, source: Source, under: deque[_Under], chunk: Chunk, first: int) -> None:
+    def _give_back(
+        self, feeder: ChunkAssembler, source: Source, under: deque[_Under], chunk: Chunk, first: int
+    ) -> None:
         """Returns the input behind a step of a chunk."""
         if source.lender is not None:
             source.lender.give_back(source)

@@ -17,23 +17,23 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.types import Array, resource, string
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.error_records import failed_anywhere
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTrips
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount
 from towerstrat.graph.ops.control.regions import EndOfLoop
 from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.ops.control.while_lowering import Changes, Loop
-from towerstrat.graph.runtime.loops.chunk_sizing import Pace
-from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder, Source
-from towerstrat.graph.runtime.loops.step_program import NONE_BAD
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
+from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP
 from towerstrat.graph.runtime.plans.host_control_flow_stage import HostLoop
 from towerstrat.graph.runtime.plans.plan import Stages, is_constant, needs_host
 from towerstrat.graph.runtime.plans.runner import Run
 from towerstrat.graph.runtime.programs.device_program import Program, tensor_spec
-from towerstrat.graph.runtime.programs.program_cache import Compiled, Given, to_host
+from towerstrat.graph.runtime.programs.program_cache import ProgramInputs, ProgramVariants, to_host
 
 _OPEN_STEPS = 1024
 """Iterations of one program, in a loop that goes on to the end of the data."""
@@ -81,7 +81,7 @@ class _Feed:
         """Along which processes have the parts of their own positions, None where each has all."""
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
-        self.feeder = Feeder(self.shapes, [t.dtype.np for t in parts], len(takes))
+        self.feeder = ChunkAssembler(self.shapes, [t.dtype.np for t in parts], len(takes))
 
     def placed(self, chunk: Chunk) -> Sequence[Array]:
         """A chunk's buffers; where processes have parts of their own, on the devices of all."""
@@ -138,13 +138,13 @@ class DataLoop(HostLoop):
         self.taking = {inner for feed in self.feeds for inner in feed.takes}
         self.uneven = any(feed.feeder.uneven for feed in self.feeds)
         self.checked = op.checks
-        self._compiled: Compiled[_DataLoopProgram] | None = None
-        self.pace = Pace(self.axis)
+        self._compiled: ProgramVariants[_DataLoopProgram] | None = None
+        self.pace = ChunkScheduler(self.axis)
 
     def _handles(self) -> set[Tensor]:
         return {t for inner in self.taking for t in inner.inputs}
 
-    def compiled(self, fed: Container[Tensor] = ()) -> Compiled[_DataLoopProgram]:
+    def compiled(self, fed: Container[Tensor] = ()) -> ProgramVariants[_DataLoopProgram]:
         """The loop's programs, in a run with such feeds."""
         if self._compiled is None:
             handles = self._handles()
@@ -152,7 +152,7 @@ class DataLoop(HostLoop):
             constants = [t for t in inputs if is_constant(t, fed)]
             what = f"The loop {self.op.name} (created at {self.op.line})"
             cells = dict.fromkeys([*self.op.reads, *self.op.writes])
-            self._compiled = Compiled(what, inputs, cells, constants)
+            self._compiled = ProgramVariants(what, inputs, cells, constants)
         return self._compiled
 
     def run(self, run: Run) -> None:
@@ -291,7 +291,7 @@ class DataLoop(HostLoop):
                 run.settle_before()
             if steps:
                 buffers = [b for feed, chunk in zip(self.feeds, taken, strict=True) for b in feed.placed(chunk)]
-                bad = NONE_BAD if before is None else before.bad
+                bad = NO_FAILED_STEP if before is None else before.bad
                 program, inputs = self._program(run, buffers, values, steps, tested, bad)
             if program is None:
                 return values, 0
@@ -377,16 +377,16 @@ class DataLoop(HostLoop):
         """
         compiled = self.compiled(run.static)
         arrays = [v for v in values if not isinstance(v, Unwritten)]
-        if any(isinstance(v, Uneven) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
+        if any(isinstance(v, UnevenShards) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
             return None, []
 
-        def make(given: Given, trips: Mapping[Operation, int]) -> _DataLoopProgram:
+        def make(given: ProgramInputs, trips: Mapping[Operation, int]) -> _DataLoopProgram:
             present = compiled.present(run.store, self.op)
             return _DataLoopProgram(self, given.tensors, given.known, values, len(buffers), present, tested)
 
         form = (tested, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
         more = [*arrays, *buffers, np.asarray(steps, np.int32), *((bad,) if self.checked else ())]
-        refusals = (Changes, Grows, NeedsTrips, NeedsStatic)
+        refusals = (Changes, Grows, NeedsTripCount, NeedsStatic)
         return compiled.find(run.values, run.store, make, more, form, refusals=refusals)
 
 
@@ -458,7 +458,7 @@ class _DataLoopProgram(Program):
 
     def __init__(
         self, stage: DataLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
-        buffers: int, present: Container[Cell], tested: bool,
+        buffers: int, present: Container[StateVariable], tested: bool,
     ):  # fmt: skip
         self.stage = stage
         self.arguments = arguments
@@ -480,7 +480,7 @@ class _DataLoopProgram(Program):
         initial: list[Any] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
         steps = next(rest)
-        before = jnp.asarray(next(rest) if stage.checked else NONE_BAD)
+        before = jnp.asarray(next(rest) if stage.checked else NO_FAILED_STEP)
         lowering.values.update({**self.known, **given})
         loop = _BufferedLoop(lowering, stage.op, initial, stage.taking)
         loop.elements = self._elements(buffers, np.int32(0))
@@ -496,7 +496,7 @@ class _DataLoopProgram(Program):
             if not checked:
                 return jnp.ones((), jnp.bool_), carry
             going, carry = loop.test(carry)
-            return going & jnp.logical_not(failed_anywhere(carry[2][loop.cells.index(FAULT)], self.axis)), carry
+            return going & jnp.logical_not(failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)], self.axis)), carry
 
         def test(state: Any) -> Any:
             number, bad, (going, carry) = state
@@ -553,7 +553,7 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     def like(tensor: Tensor) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((*(positions if tensor.varies else ()), *(tensor.dims or ())), tensor.dtype.np)
 
-    def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
+    def state(cells: Sequence[StateVariable]) -> list[jax.ShapeDtypeStruct]:
         return [
             jax.ShapeDtypeStruct((*(positions if c.per_position else ()), *(c.dims or ())), c.dtype.np) for c in cells
         ]

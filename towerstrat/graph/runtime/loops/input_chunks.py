@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.platform.accounts import ACCOUNTS, INPUT
 
 _ALIGNMENT = 64
@@ -79,7 +79,7 @@ class Chunk:
 class _Ahead:
     """A chunk that is lent to a feeder. Its source holds it, and nothing else: it goes when the source goes."""
 
-    def __init__(self, feeder: Feeder, chunk: Chunk):
+    def __init__(self, feeder: ChunkAssembler, chunk: Chunk):
         self.feeder = feeder
         self.chunk = chunk
 
@@ -89,7 +89,7 @@ class _Ahead:
         self.feeder.put_back(source, self.chunk, 0)
 
 
-class Feeder:
+class ChunkAssembler:
     """Assembles chunks from a source, ahead of their use while a device works.
 
     Args:
@@ -221,7 +221,7 @@ class Feeder:
             except Exception as error:
                 return chunk.close(error)
             found = [np.shape(e) for e in element]
-            uneven = any(isinstance(e, Uneven) for e in element)
+            uneven = any(isinstance(e, UnevenShards) for e in element)
             if uneven or (shapes is not None and found != shapes):
                 source.push_back([element])
                 return chunk.close(_disagreement(shapes, found) if taken and not uneven else None, stays=True)

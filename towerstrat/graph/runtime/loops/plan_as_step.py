@@ -6,27 +6,27 @@ import math
 from typing import Any
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import resource, string
-from towerstrat.graph.runtime.loops.chunk_sizing import Pace
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 from towerstrat.graph.runtime.loops.input_chunks import Source
 from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage
-from towerstrat.graph.runtime.loops.step_program import Steps, StepsProgram
-from towerstrat.graph.runtime.plans.plan import DeviceStage, FoldStage, HostStage, Plan
+from towerstrat.graph.runtime.loops.step_program import StepBody, StepLoopProgram
+from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, HostStage, Plan
 from towerstrat.graph.runtime.plans.runner import Run, Values
 from towerstrat.graph.runtime.programs.device_program import calls_back, effects
-from towerstrat.graph.runtime.programs.program_cache import Programs
+from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms
 
 _COPIED = {"cpu": 4e9}
 _COPIED_ELSEWHERE = 4e11
 """Bytes of state that a device copies in a second."""
 
 
-class NotLifted(Exception):
+class NotAStep(Exception):
     """A plan that cannot be the steps of a loop; says why, in words."""
 
 
-class Lifted(Steps):
+class PlanStep(StepBody):
     """The steps of a loop, each of which is a run of a plan: it takes one element of one iterator.
 
     Raises:
@@ -36,12 +36,12 @@ class Lifted(Steps):
     def __init__(self, plan: Plan):
         self.take, stage = _parts(plan)
         taken = self.take.outputs
-        self.folds = [s for s in plan.stages if isinstance(s, FoldStage)]
+        self.folds = [s for s in plan.stages if isinstance(s, ConstantFoldingStage)]
         varying = {t.varies for t in taken}
         if stage.axis is not None and varying != {True}:
-            raise NotLifted("towers share one element")
+            raise NotAStep("towers share one element")
         wanted = {*taken, *stage.outputs}
-        self.named: dict[Tensor, Tensor | Cell] = {t: t for t in dict.fromkeys(plan.fetches) if t in wanted}
+        self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in dict.fromkeys(plan.fetches) if t in wanted}
         """Fetch -> what a step gives for it."""
         for fetch in plan.fetches:
             if isinstance(fetch, Tensor) and fetch.dtype is resource:
@@ -52,13 +52,15 @@ class Lifted(Steps):
             op, stage.ops, stage.ops, taken, True, [t for t in stage.inputs if t not in set(taken)], (), (),
             stage.axis,
         )  # fmt: skip
-        self.every = [x for x in dict.fromkeys(self.named.values()) if not isinstance(x, Cell) or x in self.cells]
-        self.pace = Pace(self.axis)
+        self.every = [
+            x for x in dict.fromkeys(self.named.values()) if not isinstance(x, StateVariable) or x in self.cells
+        ]
+        self.pace = ChunkScheduler(self.axis)
         self.input = self.feeder()
         self.written = effects(stage.ops)[1]
         self.room = 0
         """For how many steps its programs have room."""
-        self.programs: Programs[StepsProgram] = Programs()
+        self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
         sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
         self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)
         """Of what a step gives."""
@@ -95,9 +97,11 @@ class Lifted(Steps):
         for fetch, wanted in self.named.items():
             if wanted not in of:
                 continue
-            split = self.axis is not None and (wanted.per_position if isinstance(wanted, Cell) else wanted.varies)
+            split = self.axis is not None and (
+                wanted.per_position if isinstance(wanted, StateVariable) else wanted.varies
+            )
             value = of[wanted][:, step] if split else of[wanted][step]
-            if isinstance(wanted, Cell):
+            if isinstance(wanted, StateVariable):
                 variables[fetch] = wanted.joined(value)
             else:
                 values[fetch] = value
@@ -107,28 +111,28 @@ class Lifted(Steps):
 def _parts(plan: Plan) -> tuple[Operation, DeviceStage]:
     """The operation that takes an element, and what the device does."""
     if plan.fed:
-        raise NotLifted(f"{min(t.name for t in plan.fed)} is fed")
+        raise NotAStep(f"{min(t.name for t in plan.fed)} is fed")
     takes, devices = [], []
     for stage in plan.stages:
         if isinstance(stage, HostStage):
             if stage.op.attrs.get("takes") != "element" or stage.op.inputs:
-                raise NotLifted(f"the host runs {stage.op.name} (type {stage.op.type}, created at {stage.op.line})")
+                raise NotAStep(f"the host runs {stage.op.name} (type {stage.op.type}, created at {stage.op.line})")
             takes.append(stage.op)
         elif isinstance(stage, DeviceStage):
             devices.append(stage)
         elif isinstance(stage, LoopStage):
-            raise NotLifted("it is a step loop already")
-        elif not isinstance(stage, FoldStage) or not stage.fixed:
-            raise NotLifted("values are computed on the host")
+            raise NotAStep("it is a step loop already")
+        elif not isinstance(stage, ConstantFoldingStage) or not stage.fixed:
+            raise NotAStep("values are computed on the host")
     if len(takes) != 1:
-        raise NotLifted(f"it takes elements of {len(takes)} iterators" if takes else "it takes no data of an iterator")
+        raise NotAStep(f"it takes elements of {len(takes)} iterators" if takes else "it takes no data of an iterator")
     if len(devices) != 1:
-        raise NotLifted("the host works between two programs" if devices else "nothing is left to the device")
+        raise NotAStep("the host works between two programs" if devices else "nothing is left to the device")
     (device,) = devices
     if device.eager:
-        raise NotLifted("its operations run one by one: shapes depend on values")
+        raise NotAStep("its operations run one by one: shapes depend on values")
     if calls_back(device.ops):
-        raise NotLifted("its program calls Python")
+        raise NotAStep("its program calls Python")
     if any(t.dtype is string for t in takes[0].outputs):
-        raise NotLifted("its data has strings")
+        raise NotAStep("its data has strings")
     return takes[0], device

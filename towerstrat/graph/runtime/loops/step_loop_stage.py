@@ -13,18 +13,18 @@ import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order
-from towerstrat.graph.ir.op_registry import Signature, define
-from towerstrat.graph.ir.output_pruning import narrowed, narrowed_block
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.output_pruning import prune, prune_block
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.runtime.loops.chunk_sizing import Pace
-from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder, Source
-from towerstrat.graph.runtime.loops.step_program import NONE_BAD, Steps, StepsProgram
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
+from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, StepBody, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import Stages
 from towerstrat.graph.runtime.plans.runner import Run, Runner
 from towerstrat.graph.runtime.programs.device_program import Program
-from towerstrat.graph.runtime.programs.program_cache import Programs
+from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms
 from towerstrat.platform.accounts import ACCOUNTS
 
 
@@ -51,16 +51,16 @@ class _Begun(NamedTuple):
     done: int
 
 
-class Kept:
+class SharedLoopState:
     """What all runs of a session share of one step loop, whatever else they fetch."""
 
-    def __init__(self, feeder: Feeder, pace: Pace):
+    def __init__(self, feeder: ChunkAssembler, pace: ChunkScheduler):
         self.feeder = feeder
         self.pace = pace
-        self.programs: Programs[StepsProgram] = Programs()
+        self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
 
 
-class LoopStage(Steps):
+class LoopStage(StepBody):
     """One ``StepLoop`` operation in a plan."""
 
     def __init__(self, op: Operation, stages: Stages):
@@ -79,14 +79,16 @@ class LoopStage(Steps):
         arguments, handles = op.attrs["arguments"], op.attrs["handles"]
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
-        kept: Kept = run.session.resource(("step loop", op), lambda: Kept(self.feeder(), Pace(self.axis)))
+        kept: SharedLoopState = run.session.resource(
+            ("step loop", op), lambda: SharedLoopState(self.feeder(), ChunkScheduler(self.axis))
+        )
         if iterations <= 0:
             outputs: Sequence[Array] = self._before([run.values[t] for t in op.inputs[1:arguments]])
         else:
             outputs = self._iterate(run, kept, source, iterations)
         run.values.update(zip(op.outputs, outputs, strict=True))
 
-    def _iterate(self, run: Run, kept: Kept, source: Source, iterations: int) -> Sequence[Array]:
+    def _iterate(self, run: Run, kept: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
         """The outputs after all steps. One program is under way while the input of the next one is assembled.
 
         Other threads may run the session while this one waits for the device.
@@ -98,7 +100,7 @@ class LoopStage(Steps):
             self._raise_found(kept.feeder, source, begun, 0)
 
     def _run_chunks(
-        self, run: Run, kept: Kept, source: Source, iterations: int, begun: deque[_Begun]
+        self, run: Run, kept: SharedLoopState, source: Source, iterations: int, begun: deque[_Begun]
     ) -> Sequence[Array]:
         """As ``_iterate``. Programs whose checks nobody has looked at stay in ``begun``."""
         feeder, pace = kept.feeder, kept.pace
@@ -134,7 +136,7 @@ class LoopStage(Steps):
                 jax.block_until_ready(results)
         return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
 
-    def _joined(self, parts: Sequence[Array], wanted: Tensor | Cell) -> HostArray:
+    def _joined(self, parts: Sequence[Array], wanted: Tensor | StateVariable) -> HostArray:
         """The values after each step of all programs: ``[steps, ...]``, or ``[positions, steps, ...]``."""
         return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(wanted))
 
@@ -159,7 +161,7 @@ class LoopStage(Steps):
         return result
 
     def _steps(
-        self, run: Run, kept: Kept, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
+        self, run: Run, kept: SharedLoopState, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
     ) -> tuple[Sequence[Array], Sequence[Array]]:  # fmt: skip
         """(values of each step, results) of a chunk, which runs now. Input of steps that were not run goes back.
 
@@ -170,7 +172,7 @@ class LoopStage(Steps):
         try:
             pace.settle(1)
             full = chunk.steps == chunk.room and (chunk.room == 1 or pace.worth_a_scan())
-            program, inputs = self.program(run, kept.programs, chunk, full, begun[-1].bad if begun else NONE_BAD)
+            program, inputs = self.program(run, kept.programs, chunk, full, begun[-1].bad if begun else NO_FAILED_STEP)
             start = time.perf_counter()
             program.step_count = chunk.steps
             made, record = program(run.store, inputs)
@@ -189,17 +191,17 @@ class LoopStage(Steps):
         count = len(self.every)
         return [self._first(x, s, chunk.steps) for x, s in zip(self.every, made, strict=False)], made[count:]
 
-    def _first(self, wanted: Tensor | Cell, stack: Array, steps: int) -> Array:
+    def _first(self, wanted: Tensor | StateVariable, stack: Array, steps: int) -> Array:
         """The values of the first steps of a program that has room for more."""
         if stack.shape[self._along(wanted)] == steps:
             return stack
         return stack[:, :steps] if self._along(wanted) else stack[:steps]
 
-    def _along(self, wanted: Tensor | Cell) -> int:
+    def _along(self, wanted: Tensor | StateVariable) -> int:
         """The dimension of a stack along which its steps are: behind the positions, where these differ."""
         return int(isinstance(wanted, Tensor) and wanted.varies and self.axis is not None)
 
-    def _raise_found(self, feeder: Feeder, source: Source, begun: deque[_Begun], most: int) -> None:
+    def _raise_found(self, feeder: ChunkAssembler, source: Source, begun: deque[_Begun], most: int) -> None:
         """Looks at the checks of programs that were begun, until at most so many are left.
 
         Raises:
@@ -245,13 +247,13 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     folding = Lowering("cpu")
     folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
     known = {t: folding.values[t] for t in compiled.constants}
-    program = StepsProgram(stage, True, (), known, len(stage.inputs), compiled.cells)
+    program = StepLoopProgram(stage, True, (), known, len(stage.inputs), compiled.cells)
     lead = () if stage.axis is None else (stage.axis.size,)
 
-    def like(value: Tensor | Cell, *before: int) -> jax.ShapeDtypeStruct:
+    def like(value: Tensor | StateVariable, *before: int) -> jax.ShapeDtypeStruct:
         return jax.ShapeDtypeStruct((*before, *(value.dims or ())), value.dtype.np)
 
-    def state(cells: Sequence[Cell]) -> list[jax.ShapeDtypeStruct]:
+    def state(cells: Sequence[StateVariable]) -> list[jax.ShapeDtypeStruct]:
         return [like(c, *lead) if c.per_position else like(c) for c in cells]
 
     inputs = [like(t, steps, *lead) for t in stage.inputs]
@@ -276,12 +278,12 @@ def _needs_plan(session: Runner, op: Operation, values: Sequence[Array]) -> list
 def _narrow(op: Operation, used: Set[Tensor]) -> Operation:
     """The loop with what the step uses of the branches and loops in it; all outputs are the step's."""
     (body,) = op.bodies
-    step = narrowed_block(body, body.results)
+    step = prune_block(body, body.results)
     given = op.inputs[: op.attrs["arguments"] + op.attrs["handles"]]
-    return op if step is body else narrowed(op, [*given, *step.captures()], op.outputs, {"bodies": (step,)})
+    return op if step is body else prune(op, [*given, *step.captures()], op.outputs, {"bodies": (step,)})
 
 
-define(
+define_op(
     "StepInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
     lower=_missing,
@@ -289,7 +291,7 @@ define(
     given=True,
     differentiable=False,
 )
-define(
+define_op(
     "StepLoop",
     _rule,
     host=_needs_plan,

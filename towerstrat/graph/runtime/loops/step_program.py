@@ -14,24 +14,24 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.types import Array, resource
-from towerstrat.graph.lowering.class_switch import switched
-from towerstrat.graph.lowering.error_records import no_fault
+from towerstrat.graph.lowering.class_switch import switch_by_class
+from towerstrat.graph.lowering.error_records import no_error
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
-from towerstrat.graph.lowering.shard_classes import ByKind, kinds_of
-from towerstrat.graph.runtime.loops.input_chunks import Chunk, Feeder
+from towerstrat.graph.lowering.shard_classes import ByClass, shard_classes_of
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler
 from towerstrat.graph.runtime.plans.plan import is_constant
 from towerstrat.graph.runtime.plans.runner import Run
 from towerstrat.graph.runtime.programs.device_program import Program, tensor_spec
-from towerstrat.graph.runtime.programs.program_cache import Compiled, Given, Programs, needs_value
+from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms, ProgramInputs, ProgramVariants, needs_value
 
-NONE_BAD = np.asarray(-1, np.int32)
+NO_FAILED_STEP = np.asarray(-1, np.int32)
 """The number of the first step in which a check has failed, where none has."""
 
 
-class Behind(NamedTuple):
+class PreviousChunk(NamedTuple):
     """What a program that processes run together needs to know of the one before.
 
     Attributes:
@@ -43,7 +43,7 @@ class Behind(NamedTuple):
     short: Array
 
 
-class Steps:
+class StepBody:
     """The steps of a loop: each takes an element, evaluates operations, and gives results.
 
     Args:
@@ -62,7 +62,7 @@ class Steps:
     def __init__(
         self, what: str, op: Operation, operations: Sequence[Operation], order: Sequence[Operation],
         elements: Sequence[Tensor], whole: bool, captures: Sequence[Tensor], results: Sequence[Tensor],
-        every: Sequence[Tensor | Cell], axis: Axis | None,
+        every: Sequence[Tensor | StateVariable], axis: Axis | None,
     ):  # fmt: skip
         self.what = what
         self.op = op
@@ -78,29 +78,29 @@ class Steps:
         """Whether several processes run the steps together: of a program as many as all of them have input for."""
         self.cells = list(dict.fromkeys(cell for o in operations for cell in (*o.reads, *o.writes)))
         self.checked = any(o.checks for o in operations)
-        self._compiled: Compiled[StepsProgram] | None = None
+        self._compiled: ProgramVariants[StepLoopProgram] | None = None
 
-    def feeder(self) -> Feeder:
+    def feeder(self) -> ChunkAssembler:
         """Assembles the input of a program."""
         dtypes = [t.dtype.np for t in self.inputs]
         if self.whole and self.axis is not None:
             parts = len(self.axis.own)
-            return Feeder([None if t.dims is None else (parts, *t.dims) for t in self.inputs], dtypes)
-        return Feeder([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
+            return ChunkAssembler([None if t.dims is None else (parts, *t.dims) for t in self.inputs], dtypes)
+        return ChunkAssembler([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
 
     def compiled(
-        self, fed: Container[Tensor] = (), programs: Programs[StepsProgram] | None = None
-    ) -> Compiled[StepsProgram]:
+        self, fed: Container[Tensor] = (), programs: OwnedPrograms[StepLoopProgram] | None = None
+    ) -> ProgramVariants[StepLoopProgram]:
         """The programs, in a run with such feeds."""
         if self._compiled is None:
             constants = [t for t in self.captures if is_constant(t, fed)]
-            self._compiled = Compiled(self.what, self.captures, self.cells, constants, programs)
+            self._compiled = ProgramVariants(self.what, self.captures, self.cells, constants, programs)
         return self._compiled
 
     def program(
-        self, run: Run, programs: Programs[StepsProgram], chunk: Chunk, full: bool, bad: Array,
-        behind: Behind | None = None,
-    ) -> tuple[StepsProgram, list[Array]]:  # fmt: skip
+        self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk, full: bool, bad: Array,
+        behind: PreviousChunk | None = None,
+    ) -> tuple[StepLoopProgram, list[Array]]:  # fmt: skip
         """The program of a chunk, and what it takes. What else a run fetches changes nothing about it.
 
         Args:
@@ -117,9 +117,9 @@ class Steps:
         elif not full:
             more.append(np.asarray(chunk.steps, np.int32))
 
-        def make(given: Given, trips: Mapping[Operation, int]) -> StepsProgram:
+        def make(given: ProgramInputs, trips: Mapping[Operation, int]) -> StepLoopProgram:
             present = compiled.present(run.store, self.op)
-            return StepsProgram(self, full, given.tensors, given.known, len(chunk.buffers), present)
+            return StepLoopProgram(self, full, given.tensors, given.known, len(chunk.buffers), present)
 
         try:
             program, inputs = compiled.find(run.values, run.store, make, more, full)
@@ -142,7 +142,7 @@ class Steps:
         return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
 
 
-class StepsProgram(Program):
+class StepLoopProgram(Program):
     """The device program of one chunk: a scan over all of it, or a loop over the first part of it.
 
     Its outputs: the values of ``every`` after each step, stacked; the results after the last one; where steps are
@@ -151,8 +151,8 @@ class StepsProgram(Program):
     """
 
     def __init__(
-        self, steps: Steps, full: bool, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], components: int,
-        present: Container[Cell],
+        self, steps: StepBody, full: bool, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], components: int,
+        present: Container[StateVariable],
     ):  # fmt: skip
         self.steps = steps
         self.full = full
@@ -177,7 +177,7 @@ class StepsProgram(Program):
         """The outputs. Where a bad step is given, from a program before, no step changes anything."""
         steps = self.steps
         rest = iter(values)
-        lowering.kinds = kinds_of(self.axis, [], self.operations)
+        lowering.kinds = shard_classes_of(self.axis, [], self.operations)
         lowering.values.update(self.known)
         lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
@@ -186,7 +186,7 @@ class StepsProgram(Program):
         ]
         results, stacks = self._sized(lowering, chunk, results)
         state = [jnp.asarray(lowering.read(c, steps.op)) for c in self.written]
-        record = vary(jnp.asarray(no_fault(self.record_size)), self.axis) if steps.checked else None
+        record = vary(jnp.asarray(no_error(self.record_size)), self.axis) if steps.checked else None
         bad = jnp.asarray(next(rest)) if steps.checked else None
         carry = (state, results, record, bad)
         ran, short = self._agreed(rest) if steps.shared else (None, None)
@@ -211,7 +211,7 @@ class StepsProgram(Program):
         for cell, value in zip(self.written, state, strict=True):
             lowering.write(cell, value)
         if record is not None and self._finds:
-            lowering.write(FAULT, record)
+            lowering.write(ERROR_RECORD, record)
         return [*stacks, *results, *(() if bad is None else (bad,)), *(() if ran is None else (ran, short))]
 
     def _agreed(self, rest: Iterator[Any]) -> tuple[Any, Any]:
@@ -221,7 +221,7 @@ class StepsProgram(Program):
         ran = jnp.where(short, np.int32(0), least)
         return ran, short | (ran < wanted)
 
-    def _varying(self, tensor: Tensor | Cell, value: Any) -> Any:
+    def _varying(self, tensor: Tensor | StateVariable, value: Any) -> Any:
         return vary(value, self.axis) if _differs(tensor) else value
 
     def _sized(
@@ -247,7 +247,7 @@ class StepsProgram(Program):
         ]
 
     def _child(
-        self, lowering: Lowering, state: Mapping[Cell, Array], elements: Sequence[Array], failed: Any = None
+        self, lowering: Lowering, state: Mapping[StateVariable, Array], elements: Sequence[Array], failed: Any = None
     ) -> Lowering:
         """The evaluation of one step. ``failed``: whether a check has failed in a step before it."""
         steps = self.steps
@@ -258,9 +258,9 @@ class StepsProgram(Program):
         child.run(steps.order)
         return child
 
-    def _after(self, child: Lowering, wanted: Tensor | Cell) -> Array:
+    def _after(self, child: Lowering, wanted: Tensor | StateVariable) -> Array:
         """What a step gives: the value of a tensor, or of a cell after it."""
-        if isinstance(wanted, Cell):
+        if isinstance(wanted, StateVariable):
             return self._varying(wanted, jnp.asarray(child.joined(child.read(wanted, self.steps.op))))
         value = child.joined(child.value(wanted)) if wanted.varies else child.invariant(wanted)
         return self._varying(wanted, jnp.asarray(value))
@@ -270,10 +270,10 @@ class StepsProgram(Program):
         if lowering.kinds is None:
             return self._one_step(lowering, carry, number, elements)
 
-        def step(given: Any, uneven: Sequence[ByKind]) -> Any:
+        def step(given: Any, uneven: Sequence[ByClass]) -> Any:
             return self._one_step(lowering, *given)
 
-        return switched(lowering.kinds, step, (carry, number, list(elements)), [])
+        return switch_by_class(lowering.kinds, step, (carry, number, list(elements)), [])
 
     def _one_step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
         state, _, record, bad = carry
@@ -291,12 +291,12 @@ class StepsProgram(Program):
         every = [self._after(child, x) for x in self.steps.every]
         if before is None:
             return (new_state, results, record, bad), every
-        found = child.state[FAULT]
-        self._finds = self._finds or isinstance(found, jax.Array | ByKind)
+        found = child.state[ERROR_RECORD]
+        self._finds = self._finds or isinstance(found, jax.Array | ByClass)
         first = ~before & child.failed()
         record = jnp.where(vary(first, self.axis), vary(jnp.asarray(child.joined(found)), self.axis), record)
         return (new_state, results, record, jnp.where(first, number, bad)), every
 
 
-def _differs(value: Tensor | Cell) -> bool:
-    return value.per_position if isinstance(value, Cell) else value.varies
+def _differs(value: Tensor | StateVariable) -> bool:
+    return value.per_position if isinstance(value, StateVariable) else value.varies

@@ -16,11 +16,11 @@ import numpy as np
 
 from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation
-from towerstrat.graph.ir.state import Cell, StateStore
-from towerstrat.graph.lowering.lowering_errors import NeedsTrips
+from towerstrat.graph.ir.state import StateStore, StateVariable
+from towerstrat.graph.lowering.lowering_errors import NeedsTripCount
 from towerstrat.graph.runtime.loops.input_chunks import Chunk
-from towerstrat.graph.runtime.loops.plan_as_step import Lifted, NotLifted
-from towerstrat.graph.runtime.loops.step_program import NONE_BAD
+from towerstrat.graph.runtime.loops.plan_as_step import NotAStep, PlanStep
+from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP
 from towerstrat.graph.runtime.plans.plan import Plan
 from towerstrat.graph.runtime.plans.runner import Run, Runner
 from towerstrat.graph.runtime.programs.device_program import Program
@@ -73,14 +73,14 @@ class _Steps:
       given: how many of the steps the caller has seen.
     """
 
-    def __init__(self, lifted: Lifted, run: Run, most: int, each: int, room: int):
+    def __init__(self, lifted: PlanStep, run: Run, most: int, each: int, room: int):
         self.lifted = lifted
         self.run = run
         self.left = most
         self.each = min(each, room)
         self.room = room
         self.parts: list[_Part] = []
-        self.before: dict[Cell, Any] = {}
+        self.before: dict[StateVariable, Any] = {}
         self.given = 0
         self._handed = 0
         self._place = 0
@@ -121,7 +121,7 @@ class _Steps:
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Any]]:
         lifted, store = self.lifted, self.run.store
-        program, inputs = lifted.program(self.run, lifted.programs, chunk, False, NONE_BAD)
+        program, inputs = lifted.program(self.run, lifted.programs, chunk, False, NO_FAILED_STEP)
         if not self.before:
             there = [cell for cell in program.written if cell in store]
             # One by one: they may lie on different devices.
@@ -171,7 +171,7 @@ class _Steps:
         return self.known
 
 
-class Ahead:
+class SpeculativeSteps:
     """Runs the steps of one session ahead of its caller.
 
     Args:
@@ -187,7 +187,7 @@ class Ahead:
     def __init__(self, session: Runner, limit: Limit):
         self._session = session
         self._limit = limit
-        self._lifted: dict[Plan, Lifted | None] = {}
+        self._lifted: dict[Plan, PlanStep | None] = {}
         self._said: set[tuple[Plan, str]] = set()
         self._first: dict[Plan, Plan] = {}
         self._plans: dict[frozenset[Operation], list[Plan]] = {}
@@ -279,15 +279,15 @@ class Ahead:
         except OpError:  # the run itself says what is wrong
             self._plain = _FIRST
             return None
-        except (NotLifted, NeedsTrips, UnsupportedError) as why:
+        except (NotAStep, NeedsTripCount, UnsupportedError) as why:
             self._refuse(plan, str(why))
             return None
 
-    def _lift(self, plan: Plan) -> Lifted | None:
+    def _lift(self, plan: Plan) -> PlanStep | None:
         if plan not in self._lifted:
             try:
-                self._lifted[plan] = Lifted(plan)
-            except NotLifted as why:
+                self._lifted[plan] = PlanStep(plan)
+            except NotAStep as why:
                 self._refuse(plan, str(why))
         return self._lifted[plan]
 
@@ -312,10 +312,10 @@ class Ahead:
             return min(most, self._gap - self._since)
         return most if limit is not None else min(most, max(_FIRST, self._since))
 
-    def _steps(self, plan: Plan, lifted: Lifted, run: Run, most: int, alone: float) -> _Steps | None:
+    def _steps(self, plan: Plan, lifted: PlanStep, run: Run, most: int, alone: float) -> _Steps | None:
         source, pace = lifted.source(run), lifted.pace
         if source.live:
-            raise NotLifted("its data reads variables")
+            raise NotAStep("its data reads variables")
         if pace.seconds is None:
             pace.settle(0)
         seconds = alone if pace.seconds is None else pace.seconds

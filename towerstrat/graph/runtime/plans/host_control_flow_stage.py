@@ -12,7 +12,7 @@ from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, has_eff
 from towerstrat.graph.ir.types import Array, resource
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.control.regions import EndOfLoop
-from towerstrat.graph.ops.control.trip_counts import control_of, course
+from towerstrat.graph.ops.control.trip_counts import control_of, evaluate_control
 from towerstrat.graph.runtime.plans.plan import Plan, Stages
 from towerstrat.graph.runtime.plans.runner import Run
 from towerstrat.graph.runtime.programs.device_program import effective_axis
@@ -119,7 +119,7 @@ class HostLoop:
             lowering = Lowering("cpu")
             for tensor in (*(self.op.inputs[i] for i in self.control.variables), *self.control.outside):
                 lowering.values[tensor] = to_host(run.values[tensor])
-            found = course(lowering, self.op, limit)
+            found = evaluate_control(lowering, self.op, limit)
             return None if found is None else found.length
         return counted if limit is None else min(limit, counted)
 

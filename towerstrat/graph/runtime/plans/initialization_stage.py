@@ -15,7 +15,7 @@ import jax
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import string
 from towerstrat.graph.lowering.kernel_outputs import FOLD_LIMIT
 from towerstrat.graph.lowering.lowering import Lowering
@@ -40,7 +40,7 @@ class InitializationStage:
         lowering.values.update(run.values)
         lowering.run(self.ops)
         held = {id(v) for v in run.values.values()}
-        values: dict[Cell, Any] = {}
+        values: dict[StateVariable, Any] = {}
         for cell in lowering.written:
             value = lowering.state[cell]
             # The store may give an array away: it must be nobody else's. By way of the host, a copy compiles nothing.
@@ -62,7 +62,7 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
     constants: set[Operation] = set()
     free: set[Operation] = set()
     own = set(ops)
-    touched: set[Cell] = set()
+    touched: set[StateVariable] = set()
     for op in ops:
         cells = {*op.reads, *op.writes}
         if not any(t in fed for t in op.outputs) and _is_constant(op, constants):
@@ -87,7 +87,7 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
 
 def _initializes(ops: Sequence[Operation]) -> bool:
     """Whether operations assign variables and use no value from before: those of random counters apart."""
-    written: set[Cell] = set()
+    written: set[StateVariable] = set()
     for op in ops:
         if any(c not in written and c is not op.counter for c in op.reads):
             return False

@@ -13,13 +13,13 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.error_records import found_on_host
 from towerstrat.graph.lowering.lowering_errors import uninitialized
-from towerstrat.graph.runtime.plans.runner import Passive, Run
+from towerstrat.graph.runtime.plans.runner import EffectFreeStage, Run
 
 _PASSING = ("Exit", "Identity")
 _HANDLE = "VarHandleOp"
 
 
-class PassingStage(Passive):
+class PassThroughStage(EffectFreeStage):
     """Operations that the host carries out faster than a device would begin to: see ``passes``.
 
     Args:

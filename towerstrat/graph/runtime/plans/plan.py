@@ -19,27 +19,27 @@ from towerstrat.graph.ir.graph_elements import (
     execution_order,
     has_effect,
     loops_in,
-    numpy_alone,
+    runs_in_numpy,
 )
 from towerstrat.graph.ir.mesh import on_one_device
-from towerstrat.graph.ir.output_pruning import connected, narrowed_order
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.output_pruning import prune_order, rewired
+from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import int32, resource, string
-from towerstrat.graph.ir.uneven_shards import Uneven
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTrips, on_host, varying_shape
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount, on_host, varying_shape
 from towerstrat.graph.lowering.scheduling import texts_last
-from towerstrat.graph.lowering.shard_classes import kinds_of
+from towerstrat.graph.lowering.shard_classes import shard_classes_of
 from towerstrat.graph.ops.control.trip_counts import gradients_decide
 from towerstrat.graph.runtime.plans.initialization_stage import InitializationStage, split_initialization
-from towerstrat.graph.runtime.plans.pass_through_stage import PassingStage, passes
+from towerstrat.graph.runtime.plans.pass_through_stage import PassThroughStage, passes
 from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
 from towerstrat.graph.runtime.programs.device_program import Program, calls_back, effective_axis, effects, tensor_spec
 from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS
 from towerstrat.graph.runtime.programs.program_cache import (
-    Compiled,
-    Given,
-    Programs,
+    OwnedPrograms,
+    ProgramInputs,
+    ProgramVariants,
     compiled_size,
     needs_value,
     to_host,
@@ -60,7 +60,7 @@ def needs_host(op: Operation) -> bool:
     if op.axis is not None:
         return False
     if op.definition.stage is None:
-        return numpy_alone(op)
+        return runs_in_numpy(op)
     return any(needs_host(inner) for body in op.bodies for inner in body.needed)
 
 
@@ -77,7 +77,7 @@ def host_stage(op: Operation, stages: Stages) -> Stage:
     """The stage of an operation that the host carries out."""
     if op.definition.stage is not None:
         return stages[op.definition.stage](op, stages)
-    return FoldStage((op,), set()) if op.definition.host is None else HostStage(op)
+    return ConstantFoldingStage((op,), set()) if op.definition.host is None else HostStage(op)
 
 
 class HostStage:
@@ -98,7 +98,7 @@ class HostStage:
         )
 
 
-class FoldStage:
+class ConstantFoldingStage:
     """Known values, computed by numpy, and calls of Python with them.
 
     Without calls it runs once for all runs where nothing that a run brings goes into the values.
@@ -142,11 +142,13 @@ class DeviceStage:
         self.fed = fed
         self.stages = stages
         reads, writes = effects(ops)
-        self.compiled: Compiled[Program] = Compiled(_in_words(ops), inputs, dict.fromkeys([*reads, *writes]))
+        self.compiled: ProgramVariants[Program] = ProgramVariants(
+            _in_words(ops), inputs, dict.fromkeys([*reads, *writes])
+        )
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
         """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
-        self.counters: Programs[Callable[..., Any]] = Programs()
+        self.counters: OwnedPrograms[Callable[..., Any]] = OwnedPrograms()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
             self.eager |= self.axis is None
@@ -163,7 +165,7 @@ class DeviceStage:
             try:
                 self._run_compiled(run)
                 return
-            except NeedsTrips as loop:
+            except NeedsTripCount as loop:
                 around = next((op for op in self.ops if loop.op in loops_in(op)), None)
                 if self.axis is not None or around is None:
                     raise
@@ -182,10 +184,10 @@ class DeviceStage:
     def _run_compiled(self, run: Run) -> None:
         store = run.store
 
-        def trips(key: Hashable, given: Given) -> Mapping[Operation, int]:
+        def trips(key: Hashable, given: ProgramInputs) -> Mapping[Operation, int]:
             return self._learn_trips(key, given, store)
 
-        def make(given: Given, counts: Mapping[Operation, int]) -> Program:
+        def make(given: ProgramInputs, counts: Mapping[Operation, int]) -> Program:
             return self.program(given, self.compiled.present(store), counts)
 
         program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
@@ -198,9 +200,11 @@ class DeviceStage:
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
         """Takes what the program gave."""
         for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
-            run.values[tensor] = Uneven(value, program.shapes[i]) if i in program.shapes else value
+            run.values[tensor] = UnevenShards(value, program.shapes[i]) if i in program.shapes else value
 
-    def program(self, given: Given, present: Container[Cell], trips: Mapping[Operation, int]) -> Program:
+    def program(
+        self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
+    ) -> Program:
         """The program for what is given, not compiled.
 
         Args:
@@ -219,11 +223,11 @@ class DeviceStage:
             lowering.run(ops)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
-        kinds = kinds_of(self.axis, list(given.uneven.values()), ops)
+        kinds = shard_classes_of(self.axis, list(given.uneven.values()), ops)
         specs = ["uneven" if t in given.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
         return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
 
-    def _divided(self, given: Given) -> dict[Tensor, Operation]:
+    def _divided(self, given: ProgramInputs) -> dict[Tensor, Operation]:
         """The inputs of which each position needs its rows only, with the operation that would divide them."""
         if self.axis is None:
             return {}
@@ -242,7 +246,7 @@ class DeviceStage:
     def _spec(self, tensor: Tensor) -> str:
         return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
 
-    def _learn_trips(self, key: Hashable, given: Given, store: StateStore) -> dict[Operation, int]:
+    def _learn_trips(self, key: Hashable, given: ProgramInputs, store: StateStore) -> dict[Operation, int]:
         """How many iterations differentiated loops of unknown length have at most in this run, up to a power of two."""
         present = self.compiled.present(store)
         state = [on_one_device(v) for v in present.values()]
@@ -260,7 +264,7 @@ class DeviceStage:
         return trips
 
     def _counter(
-        self, around: Operation, given: Given, cells: Sequence[Cell], trips: Mapping[Operation, int]
+        self, around: Operation, given: ProgramInputs, cells: Sequence[StateVariable], trips: Mapping[Operation, int]
     ) -> Callable[..., Any]:
         """A function that runs all that comes before an operation, and it without derivatives, to count its loops.
 
@@ -275,7 +279,7 @@ class DeviceStage:
             lowering = Lowering(jax.local_devices()[0].platform, None, before, fed, self.ops, trips)
             lowering.values.update(taken)
             lowering.quiet = True
-            counters = {loop: Cell(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
+            counters = {loop: StateVariable(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
             lowering.counted = counters
             lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters.values())
             lowering.run(self.ops[: self.ops.index(around)])
@@ -342,9 +346,9 @@ class Plan:
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
-        instead = {tensor.op: connected(tensor, source) for tensor, source in (connections or {}).items()}
+        instead = {tensor.op: rewired(tensor, source) for tensor, source in (connections or {}).items()}
         order = execution_order(targets, block or graph.root, self.fed, instead)
-        self.order = texts_last(narrowed_order(order, fetches, self.fed), self.fed)
+        self.order = texts_last(prune_order(order, fetches, self.fed), self.fed)
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
         """Whether a run is a step of training: it takes gradients, and writes."""
@@ -360,7 +364,7 @@ class Plan:
             return run.values[fetch]
         source, position = self.picked[fetch]
         whole = run.values[source]
-        return whole.part(position) if isinstance(whole, Uneven) else to_host(whole)[position]
+        return whole.part(position) if isinstance(whole, UnevenShards) else to_host(whole)[position]
 
     def _cut(self) -> Iterator[Stage]:
         """The order, cut at operations that the host runs; those that need no device come first."""
@@ -374,11 +378,11 @@ class Plan:
                 folding.append(op)
                 continue
             if folding:
-                yield FoldStage(tuple(folding), self.fed)
+                yield ConstantFoldingStage(tuple(folding), self.fed)
                 folding.clear()
             yield HostStage(op)
         if folding:
-            yield FoldStage(tuple(folding), self.fed)
+            yield ConstantFoldingStage(tuple(folding), self.fed)
         done = self._only_for_host()
         yield from self._segments(
             [
@@ -413,8 +417,8 @@ class Plan:
     def _without_device(self) -> set[Operation]:
         """The operations that can run before any device program: on the host, or folded from known values."""
         ahead: set[Operation] = set()
-        reads: set[Cell] = set()
-        writes: set[Cell] = set()
+        reads: set[StateVariable] = set()
+        writes: set[StateVariable] = set()
         behind = False
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
         for op in self.order:
@@ -487,7 +491,7 @@ class Plan:
             if segment and needs_host(segment[0]):
                 yield host_stage(segment[0], self._stages)
             elif rest and staged and passes(rest, self.fed):
-                yield PassingStage(rest)
+                yield PassThroughStage(rest)
             elif segment:
                 yield from self._without_host(segment, needed)
 

@@ -18,11 +18,11 @@ from towerstrat.errors import (
     UnsupportedError,
 )
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.state import Cell, StateStore
+from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.plans.server_state import ServedStore, ServerState
 from towerstrat.hosts.consensus import AGREEMENT
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
@@ -35,11 +35,11 @@ class Stage(Protocol):
     def run(self, run: Run) -> None: ...
 
 
-class Passive:
+class EffectFreeStage:
     """A stage without effects: it may run while it is not known whether the stages before it have failed."""
 
 
-class Joint:
+class CollectiveStage:
     """A stage that several processes carry out together: each of them takes part, also where its run has failed."""
 
     def run(self, run: Run) -> None:
@@ -89,9 +89,9 @@ class Run:
         self.checks: list[Callable[[], Exception | None]] = []
         self.error: Exception | None = None
         self.before = before
-        self.writes: Container[Cell] = ()
+        self.writes: Container[StateVariable] = ()
         self.kept: dict[object, Any] = {}
-        self._joint: list[Joint] = []
+        self._joint: list[CollectiveStage] = []
 
     def carry(self, stages: Sequence[Stage]) -> None:
         """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
@@ -100,11 +100,11 @@ class Run:
 
     def begin(self, stages: Sequence[Stage]) -> None:
         """As ``carry``, but for what the last device program found: that is for ``settle``."""
-        if PEERS.count > 1:
-            self._joint = [stage for stage in stages if isinstance(stage, Joint)]
+        if PROCESSES.count > 1:
+            self._joint = [stage for stage in stages if isinstance(stage, CollectiveStage)]
         try:
             for stage in stages:
-                if self.checks and not isinstance(stage, Passive):
+                if self.checks and not isinstance(stage, EffectFreeStage):
                     self.settle()
                 stage.run(self)
         except BaseException as error:
@@ -139,7 +139,7 @@ class Run:
 T = TypeVar("T")
 
 
-class WaitingStates:
+class PendingIteratorStates:
     """The states that positions take when they begin, by name: of a run that this one goes on with.
 
     Once an element was taken, or a variable was written that was restored, a position that begins is at the beginning:
@@ -156,7 +156,7 @@ class WaitingStates:
         self._store = store
         self._watched = 0
 
-    def expect(self, states: Mapping[str, State], restored: Iterable[Cell]) -> None:
+    def expect(self, states: Mapping[str, State], restored: Iterable[StateVariable]) -> None:
         """Takes the place of the states that were waiting. ``restored``: the variables that were restored."""
         self.states = dict(states)
         self.open = True
@@ -201,8 +201,8 @@ class Runner:
         self.closed = False
         self._store = StateStore() if server is None else ServedStore(server)
         self._resources: dict[Hashable, Any] = {}
-        self._counters: dict[str, Cell] = {}
-        self.waiting = WaitingStates(self._store)
+        self._counters: dict[str, StateVariable] = {}
+        self.waiting = PendingIteratorStates(self._store)
         self.positions: dict[str, Any] = {}
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
@@ -228,7 +228,7 @@ class Runner:
         self.settle()
         return self._store
 
-    def value(self, cell: Cell) -> Any:
+    def value(self, cell: StateVariable) -> Any:
         """``state.get(cell)``, which waits for no run that leaves the cell alone."""
         late = self._late
         if late is not None and cell in late[0].writes:
@@ -255,7 +255,7 @@ class Runner:
     def count(self, name: str) -> int:
         """How often this was called with the name before: a number of the state, saved with it."""
         if name not in self._counters:
-            self._counters[name] = Cell(name, uint32, (), default=np.uint32(0))
+            self._counters[name] = StateVariable(name, uint32, (), default=np.uint32(0))
         cell = self._counters[name]
         count = int(self._store.get(cell))
         self._store.update({cell: np.uint32(count + 1)})

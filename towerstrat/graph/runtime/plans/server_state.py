@@ -8,13 +8,13 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Protocol
 
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
-from towerstrat.graph.ir.state import Cell, Program, StateStore
+from towerstrat.graph.ir.state import Program, StateStore, StateVariable
 from towerstrat.graph.ir.types import Array
 
 Last = tuple[Program, list[Array], list[Array]]
 
 
-class Tenant(Protocol):
+class ServerSession(Protocol):
     """A session of a server."""
 
     closed: bool
@@ -48,17 +48,17 @@ class ServerState:
         self.shared: set[str] = set()
         self.lock = threading.RLock()
         self.store = StateStore()
-        self.cells: dict[str, Cell] = {}
+        self.cells: dict[str, StateVariable] = {}
         self.resources: dict[Hashable, Any] = {}
         self.last: tuple[StateStore, Last] | None = None
-        self._tenants: weakref.WeakSet[Tenant] = weakref.WeakSet()
-        self._user: weakref.ref[Tenant] | None = None
+        self._tenants: weakref.WeakSet[ServerSession] = weakref.WeakSet()
+        self._user: weakref.ref[ServerSession] | None = None
 
-    def take_in(self, tenant: Tenant) -> None:
+    def take_in(self, tenant: ServerSession) -> None:
         """Adds a session."""
         self._tenants.add(tenant)
 
-    def entered(self, tenant: Tenant) -> None:
+    def entered(self, tenant: ServerSession) -> None:
         """Says that a session uses the state now, under the lock: others that have run ahead go back."""
         if self._user is not None and self._user() is tenant:
             return
@@ -75,7 +75,7 @@ class ServerState:
             self.store, self.cells, self.last = StateStore(), {}, None
             self.resources.clear()
 
-    def cell(self, cell: Cell, written: bool = False) -> Cell:
+    def cell(self, cell: StateVariable, written: bool = False) -> StateVariable:
         """The cell that has the value of a variable of this name.
 
         Args:
@@ -128,33 +128,33 @@ class ServedStore(StateStore):
     def last(self, value: Last | None) -> None:
         self._server.last = None if value is None else (self, value)
 
-    def _place(self, cell: Cell, written: bool = False) -> tuple[StateStore | None, Cell]:
+    def _place(self, cell: StateVariable, written: bool = False) -> tuple[StateStore | None, StateVariable]:
         """Where the value of a cell is; None for here. A cell with a default is a counter."""
         return (None, cell) if cell.default is not None else (self._server.store, self._server.cell(cell, written))
 
-    def get(self, cell: Cell) -> Any:
+    def get(self, cell: StateVariable) -> Any:
         store, place = self._place(cell)
         return super().get(place) if store is None else store.get(place)
 
     def wait(self) -> None:
         self._server.store.wait()
 
-    def lend(self, cell: Cell) -> Any:
+    def lend(self, cell: StateVariable) -> Any:
         self.last = None
         store, place = self._place(cell)
         return super().lend(place) if store is None else store.lend(place)
 
-    def is_lent(self, cell: Cell) -> bool:
+    def is_lent(self, cell: StateVariable) -> bool:
         store, place = self._place(cell)
         return super().is_lent(place) if store is None else store.is_lent(place)
 
-    def move(self, values: Mapping[Cell, Any]) -> None:
+    def move(self, values: Mapping[StateVariable, Any]) -> None:
         self._server.store.move(
             {self._server.cell(cell, written=True): value for cell, value in values.items() if cell.default is None}
         )
         super().move({cell: value for cell, value in values.items() if cell.default is not None})
 
-    def discard(self, cell: Cell) -> None:
+    def discard(self, cell: StateVariable) -> None:
         self.last = None
         store, place = self._place(cell)
         if store is None:
@@ -162,19 +162,19 @@ class ServedStore(StateStore):
         else:
             store.discard(place)
 
-    def is_gone(self, cell: Cell) -> bool:
+    def is_gone(self, cell: StateVariable) -> bool:
         store, place = self._place(cell)
         return super().is_gone(place) if store is None else store.is_gone(place)
 
-    def __contains__(self, cell: Cell) -> bool:
+    def __contains__(self, cell: StateVariable) -> bool:
         store, place = self._place(cell)
         return super().__contains__(place) if store is None else place in store
 
-    def __iter__(self) -> Iterator[Cell]:
+    def __iter__(self) -> Iterator[StateVariable]:
         yield from self._server.store
         yield from super().__iter__()
 
-    def by_name(self) -> dict[str, Cell]:
+    def by_name(self) -> dict[str, StateVariable]:
         return {cell.name: cell for cell in self}
 
     def nbytes(self) -> int:

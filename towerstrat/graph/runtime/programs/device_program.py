@@ -17,12 +17,12 @@ from jax.sharding import NamedSharding, PartitionSpec
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, put, vary
-from towerstrat.graph.ir.state import FAULT, Cell, StateStore
+from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
 from towerstrat.graph.ir.types import Array
-from towerstrat.graph.lowering.class_switch import switched
-from towerstrat.graph.lowering.error_records import Faults, no_fault, record_size
+from towerstrat.graph.lowering.class_switch import switch_by_class
+from towerstrat.graph.lowering.error_records import ErrorRecords, no_error, record_size
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.shard_classes import ByKind, Kinds
+from towerstrat.graph.lowering.shard_classes import ByClass, ShardClasses
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform import compilers
 
@@ -102,10 +102,10 @@ class Program:
         body: Callable[[Lowering, Sequence[Array]], Sequence[Array]],
         input_specs: Sequence[str],
         output_specs: Sequence[bool],
-        present: Container[Cell],
+        present: Container[StateVariable],
         trips: Mapping[Operation, int],
         atomic: bool = True,
-        kinds: Kinds | None = None,
+        kinds: ShardClasses | None = None,
     ):
         self.kinds = kinds
         self.shapes: dict[int, list[tuple[int, ...]]] = {}
@@ -121,7 +121,7 @@ class Program:
         self.checks = any(op.checks for op in operations)
         """Whether some operation may find a fault; ``faulty``, known once it is traced: whether one can."""
         self.faulty = self.checks
-        self.faults: Faults | None = None
+        self.faults: ErrorRecords | None = None
         self.record_size = record_size(operations) if self.checks else 0
         unsure = self.checks and atomic
         self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
@@ -138,15 +138,15 @@ class Program:
         self.calls_back = calls_back(operations)
         self.step_count = 1
         """How many steps of the program's the next call does."""
-        self.shardings: dict[Cell, jax.sharding.Sharding] = {}
-        self.wanted: dict[Cell, NamedSharding] = {}
+        self.shardings: dict[StateVariable, jax.sharding.Sharding] = {}
+        self.wanted: dict[StateVariable, NamedSharding] = {}
         self.arriving: dict[str, Array] = {}
         """Where it runs on several processes: the state that each of them brings to its first call, by name."""
         self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
-    def _local(self, cell: Cell, value: Array) -> Any:
+    def _local(self, cell: StateVariable, value: Array) -> Any:
         return value[0] if cell.per_position and self.axis is not None else value
 
     def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Any:
@@ -156,15 +156,15 @@ class Program:
             return self._evaluated((donated, kept, values), ())
         padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
         even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
-        return switched(self.kinds, self._evaluated, (donated, kept, even), padded)
+        return switch_by_class(self.kinds, self._evaluated, (donated, kept, even), padded)
 
-    def _evaluated(self, given: tuple[Any, Any, Any], uneven: Sequence[ByKind]) -> Any:
+    def _evaluated(self, given: tuple[Any, Any, Any], uneven: Sequence[ByClass]) -> Any:
         donated, kept, even = given
         state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
         state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
         before = dict(state)
         if self.checks:
-            state[FAULT] = no_fault(self.record_size)
+            state[ERROR_RECORD] = no_error(self.record_size)
         lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trips=self.trips)
         lowering.kinds = self.kinds
         of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
@@ -174,7 +174,7 @@ class Program:
                 lowering.state[cell] = self._restored(lowering, cell, before[cell])
         new_state = [self._kept_shape(lowering, c, lowering.state.get(c, before.get(c))) for c in self.written]
         for i, value in enumerate(results):
-            if isinstance(value, ByKind) and self.kinds is not None and len(set(value.shapes)) > 1:
+            if isinstance(value, ByClass) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
         results = [lowering.joined(v) for v in results]
         return (
@@ -183,8 +183,8 @@ class Program:
             self._record(lowering),
         )
 
-    def _kept_shape(self, lowering: Lowering, cell: Cell, value: Any) -> Any:
-        if isinstance(value, ByKind) and len(set(value.shapes)) > 1:
+    def _kept_shape(self, lowering: Lowering, cell: StateVariable, value: Any) -> Any:
+        if isinstance(value, ByClass) and len(set(value.shapes)) > 1:
             raise UnsupportedError(
                 f"Variable {cell.name} would have another shape on each {cell.axis.name if cell.axis else 'tower'}: "
                 f"{sorted(set(value.shapes))}. Assign a value whose shape does not depend on the batch."
@@ -208,7 +208,7 @@ class Program:
             return vary(value, self.axis)[None]
         return value
 
-    def _restored(self, lowering: Lowering, cell: Cell, old: Any) -> Any:
+    def _restored(self, lowering: Lowering, cell: StateVariable, old: Any) -> Any:
         if lowering.is_gated(cell):
             return lowering.state[cell]
         lowering.state[cell] = lowering.joined(lowering.state[cell])
@@ -220,10 +220,10 @@ class Program:
             # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it. (The
             # TPU compiler fails on empty 64-bit outputs.)
             return jnp.zeros((1 if self.calls_back else 0,), jnp.bool_)
-        record = lowering.state[FAULT]
+        record = lowering.state[ERROR_RECORD]
         self.faults = lowering.faults
-        self.faulty = isinstance(record, jax.Array | ByKind)
-        return self._outgoing(lowering.joined(record) if self.faulty else no_fault(1), True)
+        self.faulty = isinstance(record, jax.Array | ByClass)
+        return self._outgoing(lowering.joined(record) if self.faulty else no_error(1), True)
 
     def lowered(
         self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
@@ -266,7 +266,7 @@ class Program:
             return ALL
         return {"steps": self.axis.second, "iterations": self.axis.third}.get(kind, self.axis.one)
 
-    def _stored(self, cell: Cell) -> NamedSharding:
+    def _stored(self, cell: StateVariable) -> NamedSharding:
         """Where the store has a cell's value after this program, and where it wants it before."""
         assert self.place is not None
         if cell not in self.wanted:
@@ -275,7 +275,7 @@ class Program:
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def gather(self, store: StateStore, cells: Sequence[Cell], donating: bool) -> list[Array]:
+    def gather(self, store: StateStore, cells: Sequence[StateVariable], donating: bool) -> list[Array]:
         """The cells' values, where this program's devices want them."""
         result = []
         seen: set[int] = set()
@@ -290,7 +290,7 @@ class Program:
             result.append(value)
         return result
 
-    def _placed(self, store: StateStore, cell: Cell, value: Array, donating: bool) -> Any:
+    def _placed(self, store: StateStore, cell: StateVariable, value: Array, donating: bool) -> Any:
         """A cell's value where this program wants it: on the whole axis, or on the one device."""
         if self.place is not None:
             wanted = self._stored(cell)
@@ -391,10 +391,10 @@ def calls_back(operations: Sequence[Operation]) -> bool:
     return any(op.definition.callback or any(calls_back(body.needed) for body in op.bodies) for op in operations)
 
 
-def effects(operations: Sequence[Operation]) -> tuple[list[Cell], list[Cell]]:
+def effects(operations: Sequence[Operation]) -> tuple[list[StateVariable], list[StateVariable]]:
     """The cells that operations read (or may leave as they are) and those they write."""
-    reads: dict[Cell, None] = {}
-    writes: dict[Cell, None] = {}
+    reads: dict[StateVariable, None] = {}
+    writes: dict[StateVariable, None] = {}
     for op in operations:
         reads.update(dict.fromkeys(op.reads))
         writes.update(dict.fromkeys(op.writes))

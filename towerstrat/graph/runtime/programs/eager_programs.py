@@ -11,18 +11,18 @@ import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OpError, ResourceExhaustedError
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, numpy_alone, place_of
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, place_of, runs_in_numpy
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import FAULT, Cell
+from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, host_array, resource
 from towerstrat.graph.lowering import lowering
-from towerstrat.graph.lowering.error_records import no_fault, record_size
+from towerstrat.graph.lowering.error_records import no_error, record_size
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
-from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, Programs
+from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, OwnedPrograms
 from towerstrat.platform import compilers
 from towerstrat.platform.data_checks import DATA_CHECKS
 
@@ -80,7 +80,7 @@ class Value:
         return np.asarray(self.array)
 
 
-class Execution:
+class OperationProgram:
     """One operation type with its attributes, on inputs of given types and shapes.
 
     Args:
@@ -118,14 +118,14 @@ class Execution:
         self.record: np.ndarray[Any, Any] | None = None
         backward = definition.check is not None and definition.check.backward
         if self.op.checks and (self.op.bodies or backward):  # its own inputs are checked before it is executed
-            self.record = no_fault(record_size([self.op]))
-            self.cells.append(FAULT)
+            self.record = no_error(record_size([self.op]))
+            self.cells.append(ERROR_RECORD)
         known = {self.places[i]: inputs[i].host() for i in static if i < len(inputs)}
         self.arrays = [i for i, p in enumerate(self.places) if p not in known and p.dtype is not resource]
         self.known = known
         self.function = _function(self, [self.op], self.op.outputs)
         self.jitted = compilers.jit(self.function, self.function.platform)
-        self.pulls: dict[Any, Pull] = {}
+        self.pulls: dict[Any, PullbackProgram] = {}
 
     def on_host(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
         """The outputs by numpy.
@@ -143,18 +143,18 @@ class Execution:
         values = [found] if len(self.types) == 1 and not isinstance(found, tuple | list) else found
         return [host_array(v, t) for v, t in zip(values, self.types, strict=True)]
 
-    def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Pull | None:
+    def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
         """The gradient: from cotangents of the outputs that are ``given`` to those of the inputs that are ``wanted``.
 
         None where no wanted input is connected.
         """
         key = (wanted, given)
         if key not in self.pulls:
-            self.pulls[key] = Pull(self, wanted, given)
+            self.pulls[key] = PullbackProgram(self, wanted, given)
         return self.pulls[key] if self.pulls[key].outputs else None
 
 
-class Pull:
+class PullbackProgram:
     """The gradient of an execution, one jitted function of its inputs and cotangents.
 
     The compiler leaves out what it does not need of the forward pass.
@@ -165,10 +165,10 @@ class Pull:
 
     differentiable = True
 
-    def __init__(self, execution: Execution | _Results, wanted: tuple[bool, ...], given: tuple[bool, ...]):
+    def __init__(self, execution: OperationProgram | _Results, wanted: tuple[bool, ...], given: tuple[bool, ...]):
         graph: Graph = execution.graph
         self.graph = graph
-        self.op: Operation | Pull = execution.op
+        self.op: Operation | PullbackProgram = execution.op
         with graph.as_default():
             ys = [t for t, g in zip(execution.op.outputs, given, strict=True) if g]
             self.seeds = [placeholder(t.dtype, t.dims) for t in ys]
@@ -181,7 +181,7 @@ class Pull:
             elif found is not None:
                 self.outputs.append(found)
         self.places: list[Tensor] = [*execution.places, *self.seeds]
-        self.cells: list[Cell] = execution.cells
+        self.cells: list[StateVariable] = execution.cells
         self.known: dict[Tensor, Any] = execution.known
         self.dynamic: bool = execution.dynamic
         self.early = 0
@@ -193,27 +193,27 @@ class Pull:
         self.jitted = compilers.jit(self.function, self.function.platform)
         self.pulls: dict[Any, Any] = {}
 
-    def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Pull | None:
+    def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
         """As of an execution: the gradient of a gradient."""
         key = (wanted, given)
         if key not in self.pulls:
-            self.pulls[key] = Pull(_Results(self), wanted, given)
+            self.pulls[key] = PullbackProgram(_Results(self), wanted, given)
         return self.pulls[key] if self.pulls[key].outputs else None
 
 
 class _Results:
     """A pull seen as an execution whose outputs are its results."""
 
-    def __init__(self, pull: Pull):
+    def __init__(self, pull: PullbackProgram):
         self.graph: Graph = pull.graph
         self.op = pull
         self.places: list[Tensor] = pull.places
-        self.cells: list[Cell] = pull.cells
+        self.cells: list[StateVariable] = pull.cells
         self.known: dict[Tensor, Any] = pull.known
         self.dynamic: bool = pull.dynamic
 
 
-Executable = Execution | Pull
+Executable = OperationProgram | PullbackProgram
 
 
 def _function(executable: Executable, operations: Sequence[Operation], outputs: Sequence[Tensor]) -> ArrayFunction:
@@ -229,10 +229,10 @@ class SingleOperations:
     """
 
     def __init__(self) -> None:
-        self._executions: defaultdict[str, Programs[Execution]] = defaultdict(Programs)
+        self._executions: defaultdict[str, OwnedPrograms[OperationProgram]] = defaultdict(OwnedPrograms)
         self._static: dict[str, tuple[int, ...]] = {}
 
-    def find(self, definition: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Execution:
+    def find(self, definition: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> OperationProgram:
         """The execution of an operation on such inputs.
 
         Raises:
@@ -255,7 +255,7 @@ class SingleOperations:
             key = _frozen(key)
             found = executions.get(key)
         if found is None:
-            found = Execution(definition, attrs, inputs, static)
+            found = OperationProgram(definition, attrs, inputs, static)
             if key is not None:
                 executions.add(key, found, SINGLE_BYTES)
         return found
@@ -269,7 +269,7 @@ class SingleOperations:
         known, more = definition.known(count, attrs), self._static.get(definition.type)
         return known if more is None else (*known, *more)
 
-    def specialised(self, execution: Execution, needed: NeedsStatic, inputs: Sequence[Any]) -> Execution:
+    def specialised(self, execution: OperationProgram, needed: NeedsStatic, inputs: Sequence[Any]) -> OperationProgram:
         """The execution with the value of one more input as a part of it, for this and later operations of the type."""
         definition = execution.definition
         position = place_of(needed.tensor, execution.places)
@@ -288,7 +288,7 @@ class SingleOperations:
         """
         arrays = self._known(executable, inputs)
         if arrays is not None:
-            assert isinstance(executable, Execution)
+            assert isinstance(executable, OperationProgram)
             return executable.on_host(arrays), ()
         given = [inputs[i].array for i in executable.arrays]
         with jax.enable_x64(True):
@@ -303,7 +303,7 @@ class SingleOperations:
         if executable.host_form is None or executable.cells:
             return None
         arrays, large = [], False
-        alone = numpy_alone(executable.op)
+        alone = runs_in_numpy(executable.op)
         view = executable.definition.view and _on_cpu()
         limit = LARGEST_IMAGE if executable.first_times and _on_cpu() else SMALL
         for argument in inputs:
@@ -319,7 +319,7 @@ class SingleOperations:
         executable.first_times -= large and executable.first_times > 0
         return arrays
 
-    def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], lowering.Pull]:
+    def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], lowering.Pullback]:
         """An operation of a graph on these values: its outputs, and its gradient."""
         inputs = [Value(v, t.dtype) for v, t in zip(values, op.inputs, strict=True)]
         execution = self.find(op.definition, inputs, op.attrs)
@@ -342,7 +342,7 @@ class SingleOperations:
         return outputs, pull
 
     def _pulled(
-        self, execution: Execution, inputs: Sequence[Value], wanted: tuple[bool, ...], seeds: Sequence[Value],
+        self, execution: OperationProgram, inputs: Sequence[Value], wanted: tuple[bool, ...], seeds: Sequence[Value],
         given: tuple[bool, ...],
     ) -> list[Array | None]:  # fmt: skip
         """The inputs' cotangents, None for those that are not wanted or not connected."""
@@ -368,7 +368,7 @@ def _stand_in(graph: Graph, tensor: Any) -> Tensor:
     if tensor.dtype is not resource:
         return graph.add("Placeholder", (), {"dtype": tensor.dtype, "shape": tensor.dims}, "x").outputs[0]
     cell = tensor.cell
-    own = Cell(cell.name, cell.dtype, cell.dims, default=cell.default)
+    own = StateVariable(cell.name, cell.dtype, cell.dims, default=cell.default)
     return graph.add("VarHandleOp", (), {"cell": own}, "handle").outputs[0]
 
 

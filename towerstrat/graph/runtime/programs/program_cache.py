@@ -16,16 +16,17 @@ import numpy as np
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import everywhere
-from towerstrat.graph.ir.state import Cell, StateStore, layouts
+from towerstrat.graph.ir.state import StateStore, StateVariable, layouts
 from towerstrat.graph.ir.types import Array
-from towerstrat.graph.ir.uneven_shards import Uneven
-from towerstrat.graph.lowering.error_records import Faults
-from towerstrat.graph.lowering.lowering import Executor, Lowering
+from towerstrat.graph.ir.uneven_shards import UnevenShards
+from towerstrat.graph.lowering.error_records import ErrorRecords
+from towerstrat.graph.lowering.executor import Executor
+from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, uninitialized
 from towerstrat.graph.runtime.programs.compilation_log import CompilationLog
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS
-from towerstrat.graph.runtime.programs.program_consensus import require_agreement
+from towerstrat.graph.runtime.programs.program_consensus import require_same_program
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform.accounts import ACCOUNTS, COMPILATION
 
@@ -40,7 +41,7 @@ class _Entry:
 
     __slots__ = ("__weakref__", "key", "owner", "size", "used")
 
-    def __init__(self, owner: weakref.ref[Programs[Any]], key: Hashable, size: int):
+    def __init__(self, owner: weakref.ref[OwnedPrograms[Any]], key: Hashable, size: int):
         self.owner = owner
         self.key = key
         self.size = size
@@ -94,7 +95,7 @@ def _by_use(entry: _Entry) -> int:
 CACHE = ProgramCache()
 
 
-class Programs(Generic[T]):
+class OwnedPrograms(Generic[T]):
     """The compiled programs of one owner, by their keys. A program may be gone when it is asked for the next time."""
 
     def __init__(self) -> None:
@@ -156,7 +157,7 @@ def compiled_size(compiled: jax.stages.Compiled) -> int:
 # ---- which program -------------------------------------------------------------------------------------------------
 
 
-class Given:
+class ProgramInputs:
     """What a run gives to the program of a graph part.
 
     Attributes:
@@ -168,11 +169,11 @@ class Given:
     def __init__(
         self, values: Mapping[Tensor, Any], tensors: Sequence[Tensor], fixed: Sequence[Tensor], more: Sequence[Array]
     ):
-        taken = [evened(values[t]) for t in tensors]
+        taken = [stack_if_equal_shapes(values[t]) for t in tensors]
         self.tensors = tuple(tensors)
-        self.uneven = {t: v for t, v in zip(tensors, taken, strict=True) if isinstance(v, Uneven)}
+        self.uneven = {t: v for t, v in zip(tensors, taken, strict=True) if isinstance(v, UnevenShards)}
         self.signature = tuple([(v.shape, v.dtype) for v in (*taken, *more)])
-        self.inputs: list[Array] = [v.padded if isinstance(v, Uneven) else v for v in taken]
+        self.inputs: list[Array] = [v.padded if isinstance(v, UnevenShards) else v for v in taken]
         self.inputs += more
         self._values = values
         self._fixed = fixed
@@ -183,7 +184,7 @@ class Given:
         return {t: to_host(self._values[t]) for t in self._fixed}
 
 
-class Compiled(Generic[P]):
+class ProgramVariants(Generic[P]):
     """A part of a graph, compiled once for each signature that its runs have.
 
     The signature: shapes and dtypes of the arguments, values of the static tensors, and which cells have a value, of
@@ -202,8 +203,8 @@ class Compiled(Generic[P]):
     """
 
     def __init__(
-        self, what: str, inputs: Iterable[Tensor], cells: Iterable[Cell], constants: Iterable[Tensor] = (),
-        programs: Programs[P] | None = None,
+        self, what: str, inputs: Iterable[Tensor], cells: Iterable[StateVariable], constants: Iterable[Tensor] = (),
+        programs: OwnedPrograms[P] | None = None,
     ):  # fmt: skip
         self.log = CompilationLog(what)
         self.constants = list(constants)
@@ -212,10 +213,10 @@ class Compiled(Generic[P]):
         self.static: list[Tensor] = []
         self.cells = list(cells)
         self.loose = [c for c in self.cells if c.dims is None or None in c.dims]
-        self.programs: Programs[P] = Programs() if programs is None else programs
+        self.programs: OwnedPrograms[P] = OwnedPrograms() if programs is None else programs
         self._refused: set[Hashable] = set()
 
-    def present(self, store: StateStore, user: Operation | None = None) -> dict[Cell, Array]:
+    def present(self, store: StateStore, user: Operation | None = None) -> dict[StateVariable, Array]:
         """The cells that have a value, with it.
 
         Raises:
@@ -227,9 +228,10 @@ class Compiled(Generic[P]):
         return found
 
     def find(
-        self, values: Mapping[Tensor, Any], store: StateStore, make: Callable[[Given, Mapping[Operation, int]], P],
+        self, values: Mapping[Tensor, Any], store: StateStore, make: Callable[[ProgramInputs, Mapping[Operation,
+        int]], P],
         more: Sequence[Array] = (), form: Hashable = (),
-        trips: Callable[[Hashable, Given], Mapping[Operation, int]] | None = None,
+        trips: Callable[[Hashable, ProgramInputs], Mapping[Operation, int]] | None = None,
         refusals: tuple[type[Exception], ...] = (),
     ) -> tuple[P | None, list[Array]]:  # fmt: skip
         """The program for a run, not ``ran``, and its arguments. Compiles it where there is none; runs nothing.
@@ -251,7 +253,7 @@ class Compiled(Generic[P]):
           NeedsStatic: a shape needs a value that is no integer from outside.
         """
         while True:
-            given = Given(values, self.arguments, (*self.constants, *self.static), more)
+            given = ProgramInputs(values, self.arguments, (*self.constants, *self.static), more)
             key: Hashable = (given.signature, *self._state_key(values, store), layouts.count, form)
             try:
                 if trips is not None:
@@ -301,11 +303,11 @@ class Compiled(Generic[P]):
             tuple([np.shape(store.get(c)) for c in self.loose if store.get(c) is not None]),
         )
 
-    def _agree(self, program: Program, given: Given, form: Hashable) -> None:
+    def _agree(self, program: Program, given: ProgramInputs, form: Hashable) -> None:
         """Compares a program that processes run together, and what each has for it, with that of the others."""
-        require_agreement(self.log.what, program.operations, (given.signature, form), self._shared(given, program))
+        require_same_program(self.log.what, program.operations, (given.signature, form), self._shared(given, program))
 
-    def _shared(self, given: Given, program: Program) -> dict[str, Any]:
+    def _shared(self, given: ProgramInputs, program: Program) -> dict[str, Any]:
         """What this process alone has so far of what a program needs to be the same in all processes, by name."""
         found = {f"the input {t.name}": v for t, v in zip(given.tensors, given.inputs, strict=False) if not t.varies}
         found |= {f"the input {t.name}": v for t, v in given.known.items()}
@@ -313,7 +315,7 @@ class Compiled(Generic[P]):
             n: v for n, v in found.items() if not isinstance(v, jax.Array) or v.is_fully_addressable
         } | program.arriving
 
-    def _described(self, given: Given) -> dict[Tensor, Any]:
+    def _described(self, given: ProgramInputs) -> dict[Tensor, Any]:
         found: dict[Tensor, Any] = dict(zip(given.tensors, given.signature, strict=False))
         return found | {t: str(given.known[t]) for t in self.static}
 
@@ -354,12 +356,12 @@ def needs_value(needed: NeedsStatic) -> UnsupportedError:
 
 def to_host(value: Any) -> Any:
     """A value as a numpy array; one whose shape differs by position as it is."""
-    return value if isinstance(value, np.ndarray | Uneven) else np.asarray(everywhere(value))
+    return value if isinstance(value, np.ndarray | UnevenShards) else np.asarray(everywhere(value))
 
 
-def evened(value: Any) -> Any:
+def stack_if_equal_shapes(value: Any) -> Any:
     """A value as one stacked array, where its shape does not differ by position after all."""
-    if isinstance(value, Uneven) and set(value.shapes) == {value.padded.shape[1:]}:
+    if isinstance(value, UnevenShards) and set(value.shapes) == {value.padded.shape[1:]}:
         return value.padded
     return value
 
@@ -381,7 +383,7 @@ class ArrayFunction:
 
     def __init__(
         self, operations: Sequence[Operation], inputs: Sequence[Tensor], outputs: Sequence[Tensor],
-        known: Mapping[Tensor, Any], cells: Sequence[Cell], platform: str,
+        known: Mapping[Tensor, Any], cells: Sequence[StateVariable], platform: str,
     ):  # fmt: skip
         self.operations = operations
         self.inputs = inputs
@@ -389,7 +391,7 @@ class ArrayFunction:
         self.known = known
         self.cells = cells
         self.platform = platform
-        self._faults: Faults | None = None
+        self._faults: ErrorRecords | None = None
 
     def __call__(
         self, arrays: Sequence[Array], state: Sequence[Array | None], eager: bool = False,

@@ -11,14 +11,14 @@ import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import DType
 from towerstrat.hosts.consensus import AGREEMENT
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 
 
-def require_agreement(what: str, operations: Sequence[Operation], signature: Any, values: Mapping[str, Any]) -> None:
+def require_same_program(what: str, operations: Sequence[Operation], signature: Any, values: Mapping[str, Any]) -> None:
     """Returns where all processes are about to run this program on these values for the first time.
 
     Args:
@@ -63,7 +63,7 @@ def _of(value: Any) -> Any:
     """A value of an attribute as one that is written alike by all processes."""
     if isinstance(value, _PLAIN):
         return value
-    if isinstance(value, Tensor | Operation | Cell | DType):
+    if isinstance(value, Tensor | Operation | StateVariable | DType):
         return value.name
     if isinstance(value, Block):
         return [_described(op) for op in value.needed]

@@ -19,9 +19,9 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_orde
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operation_copying import Copying
-from towerstrat.graph.ir.shard_operations import Part, Place, whole_of
-from towerstrat.graph.ir.shard_traces import Traces
-from towerstrat.graph.ir.state import Cell
+from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, replicated_of
+from towerstrat.graph.ir.shard_traces import ShardTraces
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import resource, variant
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.runtime.programs.limits import LIMITS
@@ -47,9 +47,9 @@ class SideBySide:
         self.graph = made = Graph()
         made.seed = graph.seed
         axis = Axis("tower", jax.local_devices()[: len(towers)])
-        places = [Place(axis, position) for position in range(axis.size)]
+        places = [AxisIndex(axis, position) for position in range(axis.size)]
         made.has_parts = True
-        self._traces = Traces(made, axis, places, sizes_known=False)
+        self._traces = ShardTraces(made, axis, places, sizes_known=False)
         copying = _CopyingState(made, {})
         self.tensors: Mapping[Tensor, Tensor] = copying.tensors
         self.operations: Mapping[Operation, Operation] = copying.operations
@@ -96,7 +96,7 @@ class _CopyingState(Copying):
             return
         super()._copy_one(op)
         made = self.operations.get(op)
-        whole = None if made is None else whole_of(made)
+        whole = None if made is None else replicated_of(made)
         if whole is None or whole.counter is None or op.counter is None or whole.name != op.name:
             return
         whole.reads = tuple([op.counter if c is whole.counter else c for c in whole.reads])
@@ -105,7 +105,7 @@ class _CopyingState(Copying):
 
     def _goes_through_towers(self, op: Operation) -> bool:
         made = (self.operations.get(step) for step in op.attrs["path"])
-        return any(isinstance(step, Part) for step in made)
+        return any(isinstance(step, ShardOperation) for step in made)
 
     def _differentiate(self, op: Operation) -> None:
         """Takes a gradient of what all towers did together anew: its paths lead through what each of them has made."""
@@ -159,7 +159,7 @@ def _built(
 ) -> SideBySide | None:  # fmt: skip
     found = SideBySide(graph, order, towers)
     # What one tower alone has is mostly what is placed where the variables are, and belongs to none: it is done once.
-    apart = {op for tower in towers for op in tower if whole_of(found.operations[op]).only is not None}
+    apart = {op for tower in towers for op in tower if replicated_of(found.operations[op]).only is not None}
     if apart:
         towers = [[op for op in tower if op not in apart] for tower in towers]
         found = SideBySide(graph, order, towers)
@@ -213,7 +213,7 @@ def _leaves(gradient: Operation, tower: Set[Operation]) -> bool:
 
 def _after_writes(order: Sequence[Operation]) -> set[Operation]:
     """The operations that read what was written before them in the run, or depend on such."""
-    written: set[Cell] = set()
+    written: set[StateVariable] = set()
     found: set[Operation] = set()
     for op in order:
         inputs = op.inputs[:2] if _guards_empty_batch(op) else op.inputs

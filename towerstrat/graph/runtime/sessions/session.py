@@ -17,12 +17,12 @@ from towerstrat.graph.ir.composite_values import Fetchable
 from towerstrat.graph.ir.context_stacks import SESSIONS
 from towerstrat.graph.ir.graph import Graph, global_graph
 from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
-from towerstrat.graph.ir.shard_operations import PartTensor
+from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
 from towerstrat.graph.lowering.lowering_errors import DifferentShapes, uninitialized
 from towerstrat.graph.runtime.collective.gradient_mean_stage import share_values, wait_for_values
-from towerstrat.graph.runtime.loops.steps_ahead import Ahead, Limit
+from towerstrat.graph.runtime.loops.steps_ahead import Limit, SpeculativeSteps
 from towerstrat.graph.runtime.plans.plan import Plan
 from towerstrat.graph.runtime.plans.runner import Cancellable, Run, Runner
 from towerstrat.graph.runtime.plans.server_state import SERVERS
@@ -37,17 +37,17 @@ from towerstrat.graph.variables.string_variables import READS
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.hosts import shared_seeds
 from towerstrat.hosts.heartbeat import PROGRESS
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 from towerstrat.platform.local import SessionDevice
 
 
-def goes_apart(target: str | bytes | None) -> bool:
+def is_between_graph_target(target: str | bytes | None) -> bool:
     """Whether a target is that of a cluster of the processes of this run: from now on each goes its own way."""
     server = SERVERS.at(target)
-    connected = PEERS.count > 1 and (is_remote(target) if server is None else server.meets)
+    connected = PROCESSES.count > 1 and (is_remote(target) if server is None else server.meets)
     if connected:
         shared_seeds.part()
     return connected
@@ -131,13 +131,13 @@ class BaseSession(Runner):
         super().__init__(server)
         if server is not None:
             server.take_in(self)
-        elif is_remote(target) and PEERS.count == 1:
+        elif is_remote(target) and PROCESSES.count == 1:
             taken_for_here(f"Session(target={target!r})")
         elif not is_remote(target) and target not in ("", "local", None, b""):
             raise UnsupportedError(
                 f"Session(target={target!r}): expected '' for this machine, or an address, 'grpc://host:port'."
             )
-        self._connected = goes_apart(target)
+        self._connected = is_between_graph_target(target)
         if config is not None:
             check_config(config)
         self._graph = graph if graph is not None else global_graph()
@@ -147,7 +147,7 @@ class BaseSession(Runner):
         self._plans: dict[Any, tuple[int, _Fetches, Plan, SideBySide | None]] = {}
         self._entered: ExitStack | None = None
         self._aborted = False
-        self.ahead: Ahead | None = None
+        self.ahead: SpeculativeSteps | None = None
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -181,13 +181,13 @@ class BaseSession(Runner):
           limit: (state) -> how many runs, the next one included, may pass before the session is used otherwise; None:
             nobody knows. Called while the session's lock is held.
         """
-        if PEERS.count == 1:  # How far to run ahead is a matter of time, and must be the same in all processes.
-            self.ahead = Ahead(self, limit)
+        if PROCESSES.count == 1:  # How far to run ahead is a matter of time, and must be the same in all processes.
+            self.ahead = SpeculativeSteps(self, limit)
 
     @property
     def meets(self) -> bool:
         """Whether processes that go their own ways have sessions of one cluster, of which this is one."""
-        return self._connected and not PEERS.together
+        return self._connected and not PROCESSES.together
 
     def begin_together(self) -> None:
         """Where processes train together: their variables get the first one's values, in the sessions that all make."""
@@ -359,7 +359,7 @@ class BaseSession(Runner):
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
             if not self._graph.is_feedable(tensor):
                 raise ValueError(f"Tensor {tensor.name} may not be fed.")
-            if isinstance(tensor, PartTensor):
+            if isinstance(tensor, ShardTensor):
                 tensor = _given(tensor)
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
@@ -542,7 +542,7 @@ class InteractiveSession(BaseSession):
             self._entered = None
 
 
-def _given(tensor: PartTensor) -> Tensor:
+def _given(tensor: ShardTensor) -> Tensor:
     """What a value that is fed for one tower's tensor takes the place of: a placeholder that only this tower has."""
     if not tensor.op.definition.given:
         raise ValueError(

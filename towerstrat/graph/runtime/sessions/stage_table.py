@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.runtime.collective.collective_control_flow import MeetingBranch, MeetingLoop, meets_inside
-from towerstrat.graph.runtime.collective.gradient_mean_stage import MeetingStage
+from towerstrat.graph.runtime.collective.collective_control_flow import CollectiveBranch, CollectiveLoop, meets_inside
+from towerstrat.graph.runtime.collective.gradient_mean_stage import GradientMeanStage
 from towerstrat.graph.runtime.loops.collective_step_loop import step_stage
 from towerstrat.graph.runtime.loops.data_loop_stage import loop_stage
 from towerstrat.graph.runtime.plans.host_control_flow_stage import HostBranch, HostLoop
@@ -15,14 +15,14 @@ from towerstrat.graph.runtime.plans.plan import Plan, Stages
 
 
 def _branch(op: Operation, stages: Stages) -> HostBranch:
-    return MeetingBranch(op, stages) if meets_inside(op) else HostBranch(op, stages)
+    return CollectiveBranch(op, stages) if meets_inside(op) else HostBranch(op, stages)
 
 
 def _loop(op: Operation, stages: Stages) -> HostLoop:
-    return MeetingLoop(op, stages) if meets_inside(op) else loop_stage(op, stages)
+    return CollectiveLoop(op, stages) if meets_inside(op) else loop_stage(op, stages)
 
 
-STAGES: Stages = {"branch": _branch, "loop": _loop, "meeting": MeetingStage, "step loop": step_stage}
+STAGES: Stages = {"branch": _branch, "loop": _loop, "meeting": GradientMeanStage, "step loop": step_stage}
 
 
 def plan_of(

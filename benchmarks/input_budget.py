@@ -91,7 +91,7 @@ class Watch:
         self.call = Program.__call__
 
         def counted(program: Program, *args: Any) -> Any:
-            self.programs += type(program).__name__ == "StepsProgram"
+            self.programs += type(program).__name__ == "StepLoopProgram"
             return self.call(program, *args)
 
         Program.__call__ = counted  # type: ignore[method-assign]

@@ -85,7 +85,7 @@ def test_a_traceback_shows_the_program_only(program):
     assert error.count("File ") == 2
     assert "created at: old.py:4 in build" in error
     _, _, error = program(FAILING, full=True)
-    assert os.path.join("towerstrat", "graph", "ir", "core.py") in error
+    assert os.path.join("towerstrat", "graph", "ir", "graph.py") in error
 
 
 @pytest.mark.long
@@ -318,8 +318,8 @@ def test_more_towers_than_there_are_devices_is_said_before_the_program_starts(mo
     (tmp_path / "program.py").write_text("import tensorflow as tf\nraise SystemExit('started')")
     monkeypatch.setattr(devices, "_asked", 9)
     monkeypatch.setattr(devices, "may_be_accelerated", lambda: True)
-    monkeypatch.setattr(runner.children, "start", lambda towers: None)
-    monkeypatch.setattr(runner.children, "bind", lambda api, version, say: None)
+    monkeypatch.setattr(runner.child_interpreters, "start", lambda towers: None)
+    monkeypatch.setattr(runner.child_interpreters, "bind", lambda api, version, say: None)
     for name in ("argv", "path", "excepthook"):
         monkeypatch.setattr(sys, name, getattr(sys, name)[:] if name != "excepthook" else sys.excepthook)
     with pytest.raises(runner.CannotStart, match=r"--towers: 9 towers were asked for.*there are 8 CPU.*at most 8"):

@@ -27,7 +27,7 @@ class Service:
 
 @pytest.fixture
 def processes(monkeypatch):
-    """Does something as one process of two, each with an ``Agreement`` of its own."""
+    """Does something as one process of two, each with a ``Consensus`` of its own."""
     service = Service()
     both = consensus.Consensus(), consensus.Consensus()
     monkeypatch.setattr(consensus, "client", lambda: service)

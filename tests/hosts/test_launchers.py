@@ -17,8 +17,8 @@ RUN = [sys.executable, "-m", "towerstrat", "run", "--quiet"]
 FAILS = """
 import time
 import tensorflow as tf
-from towerstrat.hosts.process_index import PEERS
-assert PEERS.index == 0, "mine"
+from towerstrat.hosts.process_index import PROCESSES
+assert PROCESSES.index == 0, "mine"
 time.sleep(100)
 """
 

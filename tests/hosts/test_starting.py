@@ -116,18 +116,18 @@ def test_a_process_that_is_alone_runs_the_program_itself(variable, options, monk
 def test_commands_are_read_as_they_are_made():
     place = Place(3, 1, "h:1", ("worker", "0"), 'TF_CONFIG {"a": 1}', on_slice=True)
     bounds = command_line.bounds_of(command_line.parser().parse_args(["launch", "-n1", "--join-timeout=1e-3", "x"]))
-    work = cli.Work(("python", "--", "-x", "--host=7"), "-x", is_module=True)
+    work = cli.ProgramSpec(("python", "--", "-x", "--host=7"), "-x", is_module=True)
     said = command_line.parser().parse_args(command_line.supervise(place, bounds, work, attempt=4)[3:])
     again = Place(said.hosts, said.host, said.coordinator, tuple(said.names), said.cluster, said.on_slice)
     assert (again, command_line.bounds_of(said), said.attempt) == (place, bounds, 4)
-    assert cli.Work(tuple(said.argv), said.program, said.is_module) == work
+    assert cli.ProgramSpec(tuple(said.argv), said.program, said.is_module) == work
 
 
 PROGRAM = """
 import time
 import jax, numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
-from towerstrat.hosts.process_index import PEERS
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.heartbeat import PROGRESS
 
 mesh = Mesh(np.array(jax.devices()), "t")
@@ -135,14 +135,14 @@ total = jax.jit(jax.shard_map(lambda x: jax.lax.psum(x, "t"), mesh=mesh, in_spec
 numbers = np.arange(float(jax.device_count()))
 own = jax.make_array_from_callback(numbers.shape, NamedSharding(mesh, P("t")), lambda i: numbers[i])
 PROGRESS.step(1)
-print("sum", PEERS.index, PEERS.count, len(jax.local_devices()), float(total(own)[0]), flush=True)
+print("sum", PROCESSES.index, PROCESSES.count, len(jax.local_devices()), float(total(own)[0]), flush=True)
 
 
 def hangs():
     time.sleep(1000)
 
 
-if PEERS.index == 1:
+if PROCESSES.index == 1:
     hangs()
 PROGRESS.step(2)
 total(own).block_until_ready()

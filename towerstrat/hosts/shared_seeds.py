@@ -48,7 +48,7 @@ SHARED = Shared()
 
 
 def part() -> None:
-    """From now on each process goes its own way, with random numbers of its own; see ``PEERS.part``."""
+    """From now on each process goes its own way, with random numbers of its own; see ``PROCESSES.part``."""
     PROCESSES.part()
     if not PROCESSES.together:
         SHARED.end()

@@ -11,7 +11,7 @@ import towerstrat.compat.v1 as tf
 from tests.spread import spread
 from towerstrat.errors import UnsupportedError
 
-_GOLDEN = Path(__file__).parent.parent / "golden"
+_GOLDEN = Path(__file__).parents[2] / "golden"
 _spec = importlib.util.spec_from_file_location("records_cases", _GOLDEN / "records_cases.py")
 cases = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(cases)

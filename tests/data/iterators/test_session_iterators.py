@@ -44,7 +44,7 @@ def test_the_end():
         assert session.run(x) == 0
         for _ in range(2):
             with pytest.raises(
-                tf.errors.OutOfRangeError, match=r"(?s)End of sequence.*IteratorGetNext.*test_iterators"
+                tf.errors.OutOfRangeError, match=r"(?s)End of sequence.*IteratorGetNext.*test_session_iterators"
             ):
                 session.run(x)
 

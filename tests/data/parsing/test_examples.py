@@ -13,7 +13,7 @@ from tests.spread import spread
 from towerstrat.data.pipeline import hoisted_parsing, mapping
 from towerstrat.graph.eager.mode import eager_mode
 
-_GOLDEN = Path(__file__).parent.parent / "golden"
+_GOLDEN = Path(__file__).parents[2] / "golden"
 _spec = importlib.util.spec_from_file_location("examples_cases", _GOLDEN / "examples_cases.py")
 cases = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(cases)

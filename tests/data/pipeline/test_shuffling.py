@@ -52,7 +52,6 @@ class Numbered(DatasetNode):
     """``Blocks`` as a pipeline."""
 
     kind = "Numbered"
-    kind = "Numbered"
     structure = Structure((None, None), [int64, string], [(None,), ()])
 
     def __init__(self, sizes, at_once):

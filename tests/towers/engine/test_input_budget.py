@@ -46,7 +46,7 @@ def compiled(monkeypatch):
     lowered = Program.lowered
 
     def noted(program, *args):
-        if type(program).__name__ == "StepsProgram":
+        if type(program).__name__ == "StepLoopProgram":
             found.append(program)
         return lowered(program, *args)
 

@@ -62,7 +62,7 @@ def processes(monkeypatch):
     who, service = Processes(), Service()
     monkeypatch.setattr(channels, "client", lambda: service)
     for module in (channels, collective_save):
-        monkeypatch.setattr(module, "PEERS", who)
+        monkeypatch.setattr(module, "PROCESSES", who)
     monkeypatch.setattr(collective_save, "TALKS", who)
     monkeypatch.setattr(collective_save, "FOLDERS", collective_save.Folders())
     collective_save.FOLDERS.smallest = 0
@@ -133,7 +133,7 @@ def test_an_error_of_one_is_raised_in_all_and_nothing_is_left(tmp_path, processe
     write = bundle_writer._Data.append
 
     def append(self, saved):
-        if collective_save.PEERS.index == failing:
+        if collective_save.PROCESSES.index == failing:
             raise errors.ResourceExhaustedError(None, None, "the disk is full")
         return write(self, saved)
 
@@ -164,7 +164,7 @@ def not_seeing(monkeypatch):
     monkeypatch.setattr(
         bundle_writer,
         "tail",
-        lambda path: None if collective_save.PEERS.index == 0 and "-00002-" in path else tail(path),
+        lambda path: None if collective_save.PROCESSES.index == 0 and "-00002-" in path else tail(path),
     )
 
 

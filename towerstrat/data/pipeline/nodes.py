@@ -70,7 +70,7 @@ def copied_into(out: Sequence[Array], element: Element) -> Element | None:
 
 
 def write_next(source: Iterator[Element], out: Sequence[Array]) -> Element | None:
-    """``Pull.next_into`` of any iterator."""
+    """``ElementIterator.next_into`` of any iterator."""
     return source.next_into(out) if isinstance(source, ElementIterator) else copied_into(out, next(source))
 
 

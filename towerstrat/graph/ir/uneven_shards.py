@@ -23,7 +23,7 @@ class UnevenShards:
       padded: ``[positions, ...]``, on the host or on devices.
       shapes: the shape at each position.
 
-    >>> Uneven.of([np.ones(2), np.ones(1)]).part(1)
+    >>> UnevenShards.of([np.ones(2), np.ones(1)]).part(1)
     array([1.])
     """
 

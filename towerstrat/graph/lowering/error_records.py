@@ -2,7 +2,7 @@
 
 A device program raises nothing. Its record is a vector of int64: a number that stands for the check, 0 for none, and
 the values that its message shows, as bits. Along a mesh axis each position has its own. It travels as the cell
-``FAULT`` does, through loops and branches; the host reads it after the program and raises.
+``ERROR_RECORD`` does, through loops and branches; the host reads it after the program and raises.
 """
 
 from __future__ import annotations

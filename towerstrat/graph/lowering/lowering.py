@@ -632,12 +632,9 @@ class Lowering(ErrorState):
         return [by_index[t.value_index] for t in op.outputs]
 
     def _execute_singly(
-        self,
-        op: Operation,
-        executed: tuple[list[Array], Pullback],
-        sources: Sequence[Tensor],
+        self, op: Operation, executed: tuple[list[Array], Pullback], sources: Sequence[Tensor],
         results: Sequence[Tensor],
-    ) -> Sequence[Array]:
+    ) -> Sequence[Array]:  # fmt: skip
         """Records an operation on a gradient's path that the executor has run; returns its outputs."""
         outputs, pull_back = executed
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
@@ -665,9 +662,8 @@ class Lowering(ErrorState):
 
         def pull(cotangents: Sequence[Array]) -> list[Array | None]:
             given = dict(zip(results, cotangents, strict=True))
-            return by_source(
-                op, sources, apply_formula(op, inputs, seen, [given.get(t) for t in op.outputs], self.axis)
-            )
+            upstream = [given.get(t) for t in op.outputs]
+            return by_source(op, sources, apply_formula(op, inputs, seen, upstream, self.axis))
 
         primals = tuple(jnp.asarray(by_tensor[t]) for t in results)
         self.records[op] = Record(next(self.clock), pull, tuple(sources), tuple(results), primals)

@@ -1,7 +1,7 @@
 """Values whose shape differs by position, while a program is traced: one value per kind of position.
 
 Positions whose inputs have the same shapes are of one kind. Operations that depend on such an input are evaluated once
-per kind, at its exact shapes; ``switched`` turns the trace into a program in which each position runs its own kind.
+per kind, at its exact shapes; ``switch_by_class`` turns the trace into a program in which each position runs its own kind.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from towerstrat.platform import compilers
 
 JOINED = "towerstrat_joined"
 SAME = "towerstrat_same"
-"""Names of the jitted functions by which ``switched`` recognises ``Kinds.joined`` and ``mark_equal`` in a jaxpr."""
+"""Names of the jitted functions by which ``switch_by_class`` recognises ``ShardClasses.joined`` and ``mark_equal``."""
 _SCOPE = "towerstrat_kind_"
 
 
@@ -120,7 +120,7 @@ class ShardClasses:
         """A ``ByClass`` as one varying array of the largest shape: at each index its kind's value, padded with zeros.
 
         Args:
-          found: leave a mark for ``switched``, which selects by a switch instead of computing all kinds everywhere.
+          found: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all kinds everywhere.
             False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of that name,
             with other operands.
 
@@ -169,7 +169,7 @@ _same = compilers.mark(_identity)
 
 
 def mark_equal(value: Array) -> Array:
-    """A value of the first kind that all kinds share; marks it for ``switched`` as one that every position computes."""
+    """A value of the first kind that all kinds share; marks it for ``switch_by_class`` as one that every position computes."""
     return _same(value) if isinstance(value, jax.core.Tracer) else value
 
 

@@ -89,7 +89,7 @@ def _storable(lowering: Lowering, op: Operation, position: int) -> jax.Array:
 def _first_outside(lower: Lower) -> Lower:
     """The lowering of a read or write that gives operations outside of tower context the first position's value.
 
-    Only cells that became per position when their positions first differed (``Cell.own``) are read like that.
+    Only cells that became per position when their positions first differed (``StateVariable.own``) are read like that.
     """
 
     def lowered(lowering: Lowering, op: Operation) -> list[Array]:

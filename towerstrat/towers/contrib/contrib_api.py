@@ -1,4 +1,4 @@
-"""The ``Surface`` of ``tf.contrib.distribute``."""
+"""The ``StrategyApi`` of ``tf.contrib.distribute``."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from towerstrat.towers.engine.distributed_values import PerDevice, per_device
 from towerstrat.towers.engine.engine import Engine
 
 
-class ContribSurface:
-    """The ``Surface`` of 1.8 to 1.12."""
+class ContribApi:
+    """The ``StrategyApi`` of 1.8 to 1.12."""
 
     word = "tower"
     kind = "a distribution"
@@ -66,4 +66,4 @@ class ContribSurface:
         return element if isinstance(element, tuple) and not hasattr(element, "_fields") else (element,)
 
 
-CONTRIB = ContribSurface()
+CONTRIB = ContribApi()

@@ -28,7 +28,7 @@ from towerstrat.towers.distribute.distributed_dataset import DistributedDatasetV
 from towerstrat.towers.distribute.input_distribution import dealt
 from towerstrat.towers.distribute.mirrored_strategy import MirroredExtended
 from towerstrat.towers.distribute.reduce_op import ReduceOp
-from towerstrat.towers.distribute.replica_api import ReplicaSurface
+from towerstrat.towers.distribute.replica_api import ReplicaApi
 from towerstrat.towers.distribute.step_functions import DatasetIterator
 from towerstrat.towers.distribute.strategy import StrategyV1
 from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
@@ -39,7 +39,7 @@ from towerstrat.towers.engine.single_tower_engine import SingleTowerEngine
 from towerstrat.towers.engine.spmd_engine import SpmdEngine
 
 
-class _Replicas(ReplicaSurface):
+class _Replicas(ReplicaApi):
     """The rules of replicas, over the variables of towers."""
 
     def variable_maker(self, engine: Engine, devices: Sequence[str], axis: Axis, local: bool) -> Callable[..., Any]:

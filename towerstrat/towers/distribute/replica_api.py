@@ -1,4 +1,4 @@
-"""The ``Surface`` of ``tf.distribute``."""
+"""The ``StrategyApi`` of ``tf.distribute``."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from towerstrat.towers.distribute.step_context import MultiStepContext
 from towerstrat.towers.engine.engine import Engine
 
 
-class ReplicaSurface:
-    """The ``Surface`` of 1.13 to 2.x."""
+class ReplicaApi:
+    """The ``StrategyApi`` of 1.13 to 2.x."""
 
     word = "replica"
     kind = "tf.distribute"
@@ -53,4 +53,4 @@ class ReplicaSurface:
         return (element,)
 
 
-REPLICAS = ReplicaSurface()
+REPLICAS = ReplicaApi()

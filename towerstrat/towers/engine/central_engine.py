@@ -38,7 +38,7 @@ class CentralStorageEngine(MirroredEngine):
         """Towers on devices that a program names, and variables on another; None: a lone GPU, or else the CPU.
 
         Raises:
-          ValueError: as of ``MirroredTowers.named``.
+          ValueError: as of ``MirroredEngine.named``.
         """
         if not names:
             raise ValueError("Must specify at least one device: the list of devices is empty.")

@@ -140,7 +140,7 @@ class Engine:
         _refuse()
 
     def written(self, variable: Variable, type: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
-        """The inputs of an operation that writes a variable in tower context. See ``Surrounding.written``."""
+        """The inputs of an operation that writes a variable in tower context. See ``TraceContext.written``."""
         return inputs
 
     # ---- running ---------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from towerstrat.towers.engine.symbolic_tower_id import TowerId
 
 
 class Mode(NamedTuple):
-    """An engine, and for whom code speaks: a ``Surrounding`` of traces.
+    """An engine, and for whom code speaks: a ``TraceContext``.
 
     Attributes:
       engine: the engine that is current.

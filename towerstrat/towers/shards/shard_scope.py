@@ -15,7 +15,7 @@ from towerstrat.graph.variables.variables import Variable
 
 
 class Shards(NamedTuple):
-    """The ``Surrounding`` of a computation that every shard runs: no strategy is current in it.
+    """The ``TraceContext`` of a computation that every shard runs: no strategy is current in it.
 
     Attributes:
       axis: the axis of the shards; None for one shard that needs none.

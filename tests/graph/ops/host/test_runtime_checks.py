@@ -51,7 +51,7 @@ def test_a_failed_check_names_itself_and_leaves_the_state(session):
     text = str(caught.value)
     assert "assertion failed: [x is] [-1] [0 1 2...] [and] [2.5]" in text
     assert "Assert/Assert" in text
-    assert "test_checks.py" in text
+    assert "test_runtime_checks.py" in text
     assert caught.value.op is check
     assert session.run(v) == 12.0
     assert session.run(late, {x: 1.0}) == 23.0
@@ -329,7 +329,7 @@ def test_effects_around_python_functions_in_a_loop_keep_their_order(session):
 
 def test_an_exception_of_a_python_function_in_a_loop_names_its_line(session):
     y = tf.while_loop(lambda a: a < 3.0, lambda a: doubled(a) + wrong(a), [tf.constant(1.0)])
-    with pytest.raises(InvalidArgumentError, match=r"(?s)ValueError: no number.*test_checks.py"):
+    with pytest.raises(InvalidArgumentError, match=r"(?s)ValueError: no number.*test_runtime_checks.py"):
         session.run(y)
 
 

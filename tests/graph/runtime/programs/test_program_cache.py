@@ -100,7 +100,7 @@ def test_a_captured_number_that_is_fed_compiles_a_step_loop_once(lowerings):
         for value in (1.0, 2.0, 3.0):
             session.run(context.run_op, {rate: value})
         assert session.run(v) == 6.0
-    assert [type(p).__name__ for p in lowerings].count("StepsProgram") == 1
+    assert [type(p).__name__ for p in lowerings].count("StepLoopProgram") == 1
 
 
 def test_programs_for_ever_new_shapes_are_logged_once_with_the_shape_and_the_way_out(caplog):

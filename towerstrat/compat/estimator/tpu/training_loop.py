@@ -17,7 +17,7 @@ from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ops.array.arrays import expand_dims, identity
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.control.branches import group
-from towerstrat.towers.distribute.replica_api import ReplicaSurface
+from towerstrat.towers.distribute.replica_api import ReplicaApi
 from towerstrat.towers.engine.step_tracing import trace_step_loop
 from towerstrat.towers.shards.shard_tracing import inside
 from towerstrat.training.hooks.steps_per_run import get_or_create_steps_per_run_variable
@@ -41,7 +41,7 @@ class Trained(NamedTuple):
     stacks: list[Stacked]
 
 
-class _Loop(ReplicaSurface):
+class _Loop(ReplicaApi):
     loop_method = "TPUEstimator.train"
 
 

@@ -66,7 +66,7 @@ NAMES = {
     module: dict(entry.split("=") for entry in entries.split()) for module, entries in _STANDARD.items()
 }  # fmt: skip
 """Module -> name -> what it is now: a dotted path, a builtin, or with a leading dot one of this package."""
-_FOLDER = Path(__file__).parent / "former"
+_FOLDER = Path(__file__).parent / "stdlib"
 MODULES = {
     "distutils": _FOLDER / "distutils" / "__init__.py",
     "imp": _FOLDER / "imp.py",

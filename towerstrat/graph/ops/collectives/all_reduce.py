@@ -101,7 +101,7 @@ def position(axis: Axis, name: str | None = None) -> Tensor:
 def position_input(axis: Axis, dtype: DType, dims: Dims, name: str | None = None) -> Tensor:
     """A placeholder for a varying value.
 
-    It is fed one array ``[positions, *dims]`` or an ``Uneven``; where the axis is not mapped, an array ``dims``.
+    It is fed one array ``[positions, *dims]`` or an ``UnevenShards``; where the axis is not mapped, an array ``dims``.
 
     Args:
       dims: the shape at a position, as far as it is known.

@@ -26,7 +26,7 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
-"""Tensor -> its value: an array, or one whose shape differs by position (``Uneven``)."""
+"""Tensor -> its value: an array, or one whose shape differs by position (``UnevenShards``)."""
 
 
 class Stage(Protocol):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compat.running import names_without_keras
 from towerstrat import errors
 from towerstrat.compat import importer
 from towerstrat.compat.keras.package_loader import KERAS
@@ -16,8 +17,6 @@ from towerstrat.compat.names import keras_modules as keras
 from towerstrat.compat.names import missing_names, public_names
 from towerstrat.compat.program.name_resolution import Resolver, Status
 from towerstrat.compat.utilities import exports
-
-from ..running import names_without_keras
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 ONE_OF_TWO = {"assert_integer", "assert_shapes", "assert_type", "case", "set_random_seed"}

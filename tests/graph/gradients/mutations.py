@@ -131,7 +131,8 @@ FLOWS = (
     ),
     Mutation(
         "rows of a table in IndexedSlices", "graph/lowering/gradients.py",
-        "return {op.inputs[0]: RowCotangent(jnp.reshape(cotangent,", "return {op.inputs[0]: RowCotangent(0 * jnp.reshape(cotangent,",
+        "return {op.inputs[0]: RowCotangent(jnp.reshape(cotangent,",
+        "return {op.inputs[0]: RowCotangent(0 * jnp.reshape(cotangent,",
     ),
     Mutation(
         "what towers share, in a gradient over all of them", "graph/lowering/gradients.py",

@@ -17,7 +17,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
-from tests.data.test_records import framed
+from tests.data.readers.test_text_and_record_datasets import framed
 from tests.spread import spread
 from tests.towers.distribute.common import parts, replica_id, steps, strategy
 from towerstrat.errors import UnsupportedError

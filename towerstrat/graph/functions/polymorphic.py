@@ -293,7 +293,7 @@ class Function:
 
 
 def _surroundings() -> Any:
-    """What a trace depends on besides its arguments: the graph it is traced into, its ``TraceContext``, the position."""
+    """What a trace depends on besides its arguments: the graph around it, its ``TraceContext``, the position."""
     current = get_default_graph()
     graph = current.home
     around = TRACE_CONTEXTS.current()

@@ -1,7 +1,8 @@
 """Values whose shape differs by position, while a program is traced: one value per kind of position.
 
 Positions whose inputs have the same shapes are of one kind. Operations that depend on such an input are evaluated once
-per kind, at its exact shapes; ``switch_by_class`` turns the trace into a program in which each position runs its own kind.
+per kind, at its exact shapes; ``switch_by_class`` turns the trace into a program in which each position runs its own
+kind.
 """
 
 from __future__ import annotations
@@ -120,9 +121,9 @@ class ShardClasses:
         """A ``ByClass`` as one varying array of the largest shape: at each index its kind's value, padded with zeros.
 
         Args:
-          found: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all kinds everywhere.
-            False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of that name,
-            with other operands.
+          found: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all kinds
+            everywhere. False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of
+            that name, with other operands.
 
         Raises:
           ValueError: the ranks differ.
@@ -169,7 +170,7 @@ _same = compilers.mark(_identity)
 
 
 def mark_equal(value: Array) -> Array:
-    """A value of the first kind that all kinds share; marks it for ``switch_by_class`` as one that every position computes."""
+    """A value of the first kind that all kinds share, marked for ``switch_by_class``: every position computes it."""
     return _same(value) if isinstance(value, jax.core.Tracer) else value
 
 

@@ -10,7 +10,7 @@ import towerstrat.compat.v1 as tf
 from tests.golden import contrib_eager_cases as cases
 from towerstrat.graph.eager.mode import eager_mode
 
-GOLDEN = json.loads((Path(__file__).parents[1] / "golden" / "contrib_eager.json").read_text())
+GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "contrib_eager.json").read_text())
 
 
 def plain(value):

@@ -83,7 +83,7 @@ def test_assign_without_aggregation_is_refused_with_the_line_of_the_variable():
             ValueError, match="You must specify an aggregation method to update a MirroredVariable"
         ) as e:
             strategy.call_for_each_tower(lambda: v.assign(tf.constant(2.0)))
-        assert "test_variables.py" in str(e.value)
+        assert "test_strategy_variables.py" in str(e.value)
 
 
 def test_cross_tower_assign_updates_all_copies():

@@ -138,7 +138,7 @@ def test_nan_is_raised_after_the_run_naming_the_step_and_the_state_is_that_of_th
         with pytest.raises(tf.errors.InvalidArgumentError, match="log of a negative number") as error:
             sess.run(context.run_op)
         assert "in step 3" in str(error.value)
-        assert "test_step_loop.py" in str(error.value)
+        assert "test_step_tracing.py" in str(error.value)
         assert sess.run(v) == sum(range(6))
 
 

@@ -15,7 +15,7 @@ from towerstrat.data.elements.options import _Settings
 from towerstrat.graph.variables.variables import Variable, _by_name
 from towerstrat.models.layers import Layer
 
-GOLDEN = Path(__file__).parents[1] / "golden"
+GOLDEN = Path(__file__).parents[2] / "golden"
 
 LATER_RESOLVER = "the class of 2.x, which takes more"
 READER = "the class of the reader is ours"

@@ -15,14 +15,13 @@ import pytest
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
+from tests.compat.running import names_without_keras, said, towerstrat
 from tests.spread import spread
 from towerstrat import errors
 from towerstrat.compat import importer
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.names.stubs import MissingName
 from towerstrat.compat.program.name_resolution import Resolver, Status
-
-from .running import names_without_keras, said, towerstrat
 
 MODEL, TRAIN = tf1.contrib.learn.Estimator, tf1.contrib.learn.ModeKeys.TRAIN
 SAID = pytest.raises(errors.UnknownSymbolError, match="that towerstrat does not have")

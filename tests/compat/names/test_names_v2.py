@@ -14,7 +14,7 @@ from tests.spread import spread
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.eager import mode
 
-GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "names_v2.npz")
+GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "names_v2.npz")
 PARTS = {case: {name.removeprefix(f"{case}/"): name for name in GOLDEN.files if name.startswith(f"{case}/")}
          for case in CASES}  # fmt: skip
 FLOATS = [name for name, value in INPUTS.items() if value.dtype == np.float32]

@@ -122,7 +122,7 @@ def test_a_cycle_names_its_operations():
     a = tf.constant(1.0, name="a")
     b = tf.identity(a, name="b")
     a.op._add_control_input(b.op)
-    with tf.Session() as sess, pytest.raises(ValueError, match="form a cycle through: .*a.*created at.*test_core.py"):
+    with tf.Session() as sess, pytest.raises(ValueError, match="form a cycle through: .*a.*created at.*test_graph.py"):
         sess.run(b)
 
 
@@ -140,7 +140,7 @@ def test_graphs_do_not_mix():
         assert tf.get_default_graph() is other
         with pytest.raises(ValueError, match="belongs to another graph") as error:
             tf.identity(a)
-        assert str(error.value).count("test_core.py") == 2
+        assert str(error.value).count("test_graph.py") == 2
     assert tf.get_default_graph() is a.graph
 
 
@@ -186,7 +186,7 @@ def test_mistakes_are_found_while_building_with_the_users_line(build, error, mes
     with pytest.raises(error, match=message) as caught:
         build()
     if isinstance(caught.value, ValueError) and "cast" not in str(caught.value):
-        assert "test_core.py" in str(caught.value)
+        assert "test_graph.py" in str(caught.value)
 
 
 def test_devices_are_recorded_and_merged():

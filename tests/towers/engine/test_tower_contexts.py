@@ -164,7 +164,7 @@ def test_a_python_value_of_the_tower_id_is_refused_with_the_users_line(use):
     strategy = tpu(2)
     with strategy.scope(), pytest.raises(TypeError, match="one trace of the function stands for all towers") as error:
         strategy.call_for_each_tower(lambda: use(lib.get_tower_context().tower_id))
-    assert "test_contexts.py" in str(error.value)
+    assert "test_tower_contexts.py" in str(error.value)
 
 
 def test_tower_id_takes_the_type_of_the_other_side():

@@ -21,7 +21,7 @@ from towerstrat.compat.program import usage_check
 from towerstrat.compat.program.name_resolution import Resolver, Status
 from towerstrat.graph.runtime.sessions import session_config
 
-ROOT = pathlib.Path(__file__).parents[2]
+ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = """import tensorflow as tf
 tf.enable_resource_variables()
 session = tf.Session(config=tf.ConfigProto(allow_soft_placement=True))

@@ -117,7 +117,7 @@ def test_tensors_of_a_function_stay_inside():
 
 def test_an_error_in_a_function_names_its_line():
     dataset = tf.data.Dataset.range(2).map(lambda x: tf.fill([x - 1], x))
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)Fill.*test_functions"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"(?s)Fill.*test_element_functions"):
         elements(dataset)
 
 

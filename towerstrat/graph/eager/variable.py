@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -32,6 +33,8 @@ class EagerVariable(Variable):
       ValueError: there is no initial value, or it depends on an argument of the function that is traced, or that
         function was traced before and made no variables then.
     """
+
+    _assignment: Operation | None = None
 
     def __init__(
         self,
@@ -95,6 +98,11 @@ class EagerVariable(Variable):
     # ---- what it is ------------------------------------------------------------------------------------------
 
     @property
+    def op(self) -> Operation:
+        """The operation that made it; of what an assignment returned, the assignment."""
+        return self._handle.op if self._assignment is None else self._assignment
+
+    @property
     def initializer(self) -> Any:
         """None: the variable is initialized already."""
         return None
@@ -152,7 +160,17 @@ class EagerVariable(Variable):
     def _changed(self, op: Operation, read_value: bool) -> Any:
         if get_default_graph().executing_eagerly:
             return self if read_value else None
-        return super()._changed(op, read_value)
+        return self._as_written(op) if read_value else op
+
+    def _as_written(self, op: Operation) -> Any:
+        """The value of an assignment in a function: the variable, whose reads depend on the assignment."""
+        written = copy.copy(self)
+        written._assignment = op
+        return written
+
+    def _read(self) -> Tensor:
+        written = self._assignment
+        return self._read_after([written] if written and written.block is get_default_graph().block else ())
 
     # ---- Python ----------------------------------------------------------------------------------------------
 

@@ -231,7 +231,8 @@ def get_variable(
       custom_getter: called in place of the getter, which it gets as its first argument.
       constraint: applied by optimizers after an update.
       synchronization, aggregation: what strategies do with copies of it.
-      caching_device, use_resource: change nothing.
+      caching_device: changes nothing.
+      use_resource: what assignments return has the variable's gradient, as a read has.
 
     Raises:
       ValueError: it exists and may not be shared, does not exist and may not be made, or exists with another shape or

@@ -19,8 +19,8 @@ from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS, SessionLike, get_
 from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
-from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.python_operators import Operators, differs, equals
 from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
 from towerstrat.graph.ir.state import StateVariable
@@ -28,6 +28,7 @@ from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.ir.user_lines import unconverted
 from towerstrat.graph.variables import static_shapes
+from towerstrat.graph.variables.scatter_methods import ScatterMethods
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
 from towerstrat.graph.variables.trackable import TrackableVariable
@@ -164,12 +165,17 @@ def _default_creator(**kwargs: Any) -> Variable:
             raise ValueError(f"Invalid variable {what} mode: {value} for variable: {kwargs.get('name')}")
     if kwargs.get("trainable") is None:
         kwargs["trainable"] = synchronization is not VariableSynchronization.ON_READ
-    for for_creators in ("use_resource", "trackable_parent", _LIFTING):
+    for for_creators in ("trackable_parent", _LIFTING):
         kwargs.pop(for_creators, None)
+    use_resource = kwargs.pop("use_resource", None)
     graph = get_default_graph()
     maker, graph.variable_maker = graph.variable_maker, None
     try:
-        return type.__call__(graph.variable_class or Variable, **kwargs) if maker is None else maker(**kwargs)
+        if maker is not None:
+            return maker(**kwargs)
+        made: Variable = type.__call__(graph.variable_class or Variable, **kwargs)
+        made._use_resource = ORIGINAL.later if use_resource is None else bool(use_resource)
+        return made
     finally:
         graph.variable_maker = maker
 
@@ -192,7 +198,7 @@ def variable_creator_scope(variable_creator: Callable[..., Any]) -> Iterator[Non
             creators.remove(variable_creator)
 
 
-class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCreators):
+class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metaclass=_ThroughCreators):
     """State that persists between runs. Each use reads it; assignments change it.
 
     Args:
@@ -214,6 +220,8 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
       ValueError: no initial value; one of unknown shape (with ``validate_shape``) or of another than ``shape`` or
         ``expected_shape``; a tensor made inside a loop or branch; a constraint that is not callable.
     """
+
+    _use_resource = False
 
     def __init__(
         self,
@@ -327,7 +335,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
 
     @property
     def _shared_name(self) -> str:
-        return self.op.name
+        return self._handle.op.name
 
     @property
     def _unique_id(self) -> str:
@@ -407,10 +415,16 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
     # ---- reading ---------------------------------------------------------------------------------------------
 
     def _read(self) -> Tensor:
+        return self._read_after(())
+
+    def _read_after(self, writes: Sequence[Operation]) -> Tensor:
+        """A read that depends on assignments, so that who runs it alone runs them."""
         graph = get_default_graph()
         scope, graph.scope_name = graph.scope_name, ""
+        name = f"{self._handle.op.name}/read"
         try:
-            return graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{self.op.name}/read").outputs[0]
+            read = graph.add(self._type("ReadVariableOp"), (self._handle,), None, name, control_inputs=writes)
+            return read.outputs[0]
         finally:
             graph.scope_name = scope
 
@@ -445,7 +459,7 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
     def initialized_value(self) -> Tensor:
         """The value if the variable is initialized when this runs, else its initial value."""
         inputs = (self._handle, self._initial_value)
-        name = f"{self.op.name}/initialized_value"
+        name = f"{self._handle.op.name}/initialized_value"
         return get_default_graph().add(self._type("InitializedValue"), inputs, None, name).outputs[0]
 
     def eval(self, session: SessionLike | None = None) -> HostArray:
@@ -465,8 +479,13 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
         return self._changed(get_default_graph().add(self._type(type), (self._handle, *inputs), None, name), read_value)
 
     def _changed(self, op: Operation, read_value: bool) -> Any:
-        """The return value of an assignment: the stored value, or the operation."""
-        return op.outputs[0] if read_value else op
+        """The return value of an assignment: the operation, or the stored value.
+
+        Of a resource variable that is a read, whose gradient is the variable's; of another it is a constant.
+        """
+        if not read_value:
+            return op
+        return self._read_after([op]) if self._use_resource else op.outputs[0]
 
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
@@ -512,42 +531,6 @@ class Variable(Operators, Convertible, TrackableVariable, metaclass=_ThroughCrea
         """
         inputs = [convert_to_tensor(indices), convert_to_tensor(updates, self.dtype)]
         return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
-
-    def scatter_update(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-        return self._scatter_slices("Update", sparse_delta, name)
-
-    def scatter_add(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-        return self._scatter_slices("Add", sparse_delta, name)
-
-    def scatter_sub(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-        return self._scatter_slices("Sub", sparse_delta, name)
-
-    def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Tensor:
-        """``scatter`` with IndexedSlices. Raises ValueError where ``slices`` is none."""
-        if not isinstance(slices, IndexedSlices):
-            raise ValueError(f"sparse_delta is not IndexedSlices: {slices!r}.")
-        return self.scatter(kind, slices.indices, slices.values, name)
-
-    def scatter_mul(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-        return self._scatter_slices("Mul", sparse_delta, name)
-
-    def scatter_div(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-        return self._scatter_slices("Div", sparse_delta, name)
-
-    def scatter_max(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-        return self._scatter_slices("Max", sparse_delta, name)
-
-    def scatter_min(self, sparse_delta: TensorLike, use_locking: bool = False, name: str | None = None) -> Tensor:
-        return self._scatter_slices("Min", sparse_delta, name)
-
-    def scatter_nd_update(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-        return self.scatter("NdUpdate", indices, updates, name)
-
-    def scatter_nd_add(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-        return self.scatter("NdAdd", indices, updates, name)
-
-    def scatter_nd_sub(self, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-        return self.scatter("NdSub", indices, updates, name)
 
     def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
         """Stores a value in a slice of the variable; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""

@@ -308,3 +308,17 @@ def test_a_function_in_a_graph_watches_what_it_uses_from_outside():
             session.run(tf1.global_variables_initializer())
             np.testing.assert_array_equal(session.run(by_x), [6.0, 12.0])
             assert session.run(by_v) == 5.0
+
+
+def test_a_path_through_executed_operations_is_refused_in_a_function():
+    x = tf.constant(3.0)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        z = x * 2.0
+
+        @tf.function
+        def inner():
+            return tape.gradient(z * z, x)
+
+        with pytest.raises(NotImplementedError, match=r"the function inner: .* depends on .*3\.0.* executed before"):
+            inner()

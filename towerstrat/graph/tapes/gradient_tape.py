@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
@@ -216,6 +217,10 @@ class GradientTape:
                 "Pass persistent=True to GradientTape, and delete the tape when it is not needed any more."
             )
         self._used = True
+        graph = get_default_graph()
+        if self._recording and graph.building_function:
+            # A function that is traced while the tape records is recorded from its beginning.
+            self._spans.setdefault(graph, [[0, math.inf]])
         if self._recording and not self._persistent:
             self._stop()
 
@@ -224,16 +229,38 @@ class GradientTape:
 
         Args:
           given: the targets' cotangents, None for ones.
+
+        Raises:
+          UnsupportedError: a path goes through operations that were executed eagerly, around a function that asks.
         """
         graph = get_default_graph()
         if graph.executing_eagerly:
             return self._eagerly([_tensor_or_handle(t) for t in targets], sources, given)
-        if not graph.building_function and targets and all(isinstance(t, EagerTensor) for t in targets):
+        if targets and all(isinstance(t, EagerTensor) for t in (*targets, *(g for g in given if g is not None))):
             with enter(self._context):
                 return self._gradients(targets, sources, given)
-        return self._in_graph([convert_to_tensor(t) for t in targets], sources, given)
+        tensors = [convert_to_tensor(t) for t in targets]
+        self._check_executed(graph, [graph.own(t) for t in tensors], sources)
+        return self._in_graph(tensors, sources, given)
 
     # ---- in graphs -------------------------------------------------------------------------------------------
+
+    def _check_executed(self, graph: Any, targets: Sequence[Tensor], sources: Sequence[Any]) -> None:
+        """Raises UnsupportedError where targets in a function depend on sources by operations that were executed."""
+        if not self._records or not graph.building_function:
+            return
+        for source in (getattr(s, "handle", s) for s in sources):
+            reached = self._relevant([id(source)])[1]
+            between = [t for t in graph.captured if t is not source and id(t) in reached]
+            followed = reached_from([graph.captured[t] for t in between], self._has)
+            target = next((t for t in targets if t in followed), None)
+            if target is not None:
+                raise UnsupportedError(
+                    f"GradientTape.gradient inside of {graph.what}: {target.name} (created at {target.op.line}) "
+                    f"depends on {source!r} by operations that were executed before the function. Pass the source to "
+                    "the function and compute there what lies between, or return the target and ask for the gradient "
+                    "outside."
+                )
 
     def _has(self, op: Operation) -> bool:
         """Whether an operation was added to its graph while the tape recorded."""
@@ -242,10 +269,12 @@ class GradientTape:
 
     def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
         """Adds the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
-        graph = get_default_graph()
+        graph: Any = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.own(_tensor_or_handle(s)) for s in sources]
         watched = [graph.own(t) for t in self._watched if isinstance(t, EagerTensor) or _encloses(t._graph, graph)]
+        if graph.building_function:
+            watched += [inner for outer, inner in graph.captured.items() if id(outer) in self._followed]
         if self._watch_accessed_variables:
             watched += [h for h, v in graph.variables_read(self._has) if v.trainable]
         followed = reached_from(watched, self._has)

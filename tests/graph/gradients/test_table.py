@@ -1,16 +1,22 @@
 """Gradients through structural operations, on every strategy and in every way, against formulas without structure."""
 
+import json
+import pathlib
+
+import numpy as np
 import pytest
 
 from tests.golden.gradient_structures_cases import STRUCTURES
 from tests.graph.gradients import table
 from tests.graph.gradients.__main__ import difference
 from tests.graph.gradients.covering import combinations, covered
+from tests.graph.gradients.formulas import wanted
 from tests.graph.gradients.ways import Task, in_graph, in_steps
 from tests.graph.three_ways import within
 from towerstrat.graph.ir import op_registry
 
 FACTORS = list(table.FACTORS.values())
+GOLDEN = json.loads((pathlib.Path(__file__).parents[2] / "golden" / "gradient_structures.json").read_text())
 
 
 @pytest.mark.parametrize("row", table.pairs(), ids=table.name_of)
@@ -33,6 +39,17 @@ def test_all_structures_around_all(outer):
 def _none_differs(rows):
     found = {table.name_of(row): difference(row) for row in rows}
     assert not {name: problem for name, problem in found.items() if problem}
+
+
+@pytest.mark.parametrize("way", GOLDEN)
+def test_formulas_are_what_the_originals_compute(way):
+    """Values, gradients, and how often a structure writes. What the originals refuse is not among it."""
+    assert len(GOLDEN[way]) > 70
+    for name, found in GOLDEN[way].items():
+        outer, inner = name.split("-")
+        formula = wanted((outer, (inner,)), 1)
+        numbers = [float(np.sum(part)) for part in formula.towers[0][: len(found) - 1]]
+        np.testing.assert_allclose(found, [*numbers, formula.writes], rtol=0, atol=1e-9, err_msg=name)
 
 
 def counts(rows, strength):

@@ -36,6 +36,13 @@ def test_all_structures_around_all(outer):
     _none_differs([row for row in table.nested() if row[0] == outer])
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("outer", ["foldr", "scan", "while_initial"])
+def test_loops_that_write_where_towers_differ(outer):
+    """What a loop's writes ask of earlier checks was made in the trace of its body, and used outside."""
+    table.check(table.named(f"{outer}-vectorized_map-contrib_Mirrored-graph-second-2-counted"))
+
+
 def _none_differs(rows):
     found = {table.name_of(row): difference(row) for row in rows}
     assert not {name: problem for name, problem in found.items() if problem}

@@ -293,6 +293,8 @@ class Lowering(ErrorState):
         """The cells that a branch or loop changes: of its operations, of counted loops inside, the record of checks."""
         inside = set(loops_in(op)) - {op} if self.counted else ()
         record = (ERROR_RECORD,) if op.checks and ERROR_RECORD in self.state else ()
+        if op.writes:
+            self.failed()  # What its regions ask for is made here, outside of their traces.
         return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside), *record)))
 
     def key(self, op: Operation) -> jax.Array:

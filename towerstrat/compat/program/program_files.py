@@ -103,7 +103,7 @@ class Files:
 
 @dataclass(frozen=True)
 class Module:
-    """A module of a program's own, as ``reader.Module``.
+    """A module of a program's own, as ``source_reader.Module``.
 
     Attributes:
       sources: the program's. roots: folders whose modules it imports. path: its folder, or its file without ``.py``.

@@ -123,7 +123,7 @@ class Dataset(Argument, HasTypeSpec, StagedIterable, Overloading):
         return f"<{type(self).__name__} element_spec={self.element_spec}>"
 
     def _as_serialized_graph(self) -> Tensor:
-        """A ``GraphDef`` with a node for each transformation, as a string scalar; see ``descriptions.graph_def``."""
+        """A ``GraphDef`` with a node for each transformation, as a string scalar; see ``graph_defs.graph_def``."""
         return constant(graph_def(self.node).SerializeToString())
 
     def as_numpy_iterator(self) -> NumpyIterator:

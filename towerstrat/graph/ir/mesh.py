@@ -41,7 +41,7 @@ class Axis:
       devices: the JAX devices, in order of position; those of one position follow each other.
       logical: the number of devices of each position.
       copies: whether positions may write different values to any variable; from the first such write on each has its
-        own (``elements.make_per_position``).
+        own (``graph_elements.make_varying``).
 
     Attributes:
       size: the number of positions.

@@ -18,7 +18,7 @@ class StateVariable:
 
     A cell is either *replicated*, one value for all positions of an axis, or *per position*, one value each, stored
     stacked along a new leading dimension. A replicated cell with ``own`` becomes per position when positions first
-    write different values (``elements.make_per_position``).
+    write different values (``graph_elements.make_varying``).
 
     Args:
       name: what messages and checkpoints call it.

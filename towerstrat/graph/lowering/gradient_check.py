@@ -1,6 +1,6 @@
 """A second opinion on the paths of a gradient: which sources a target depends on, by the plain edges of the graph.
 
-The engine decides in ``connectivity`` where gradients flow. This walk shares no code with it: operands of operations,
+The engine decides in ``gradient_paths`` where gradients flow. This walk shares no code with it: operands of operations,
 and for loops, branches and maps what their bodies use from outside. Where it finds a dependence through operations that
 have a gradient and the engine has no path, a gradient would be silently too small, or None: that is an error.
 """

@@ -24,7 +24,7 @@ def reduced(how: str, local: Any, axis: Axis, own: bool) -> Any:
     Args:
       how: "sum", "mean" or "first".
       local: the value in tower context: what can be a tensor, or ``IndexedSlices``, whose rows are concatenated.
-      own: whether a gradient in tower context is that of the tower's own share alone; see ``collectives.all_reduce``.
+      own: whether a gradient in tower context is that of the tower's own share alone; see ``all_reduce.all_reduce``.
     """
     if get_default_graph().executing_eagerly:
         return combined(how, [_part(local, position) for position in range(axis.size)])

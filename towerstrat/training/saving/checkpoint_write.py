@@ -18,7 +18,7 @@ from towerstrat.training.saving.collective_save import SharedSave
 def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) -> None:
     """Writes a checkpoint, once for all processes; returns, or raises, in all of them when it is there.
 
-    Arguments and errors are those of ``bundle_writing.write``.
+    Arguments and errors are those of ``bundle_writer.write``.
     """
     with PROGRESS.phase(CHECKPOINTING, prefix):
         _prepared(prefix, arrays, beside, False)()

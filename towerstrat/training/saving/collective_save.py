@@ -121,7 +121,7 @@ class SharedSave:
         """Writes, in any thread; returns, or raises, in all processes when the checkpoint is there.
 
         Raises:
-          ValueError, OpError: as ``bundle_writing.write``; the message names the process.
+          ValueError, OpError: as ``bundle_writer.write``; the message names the process.
         """
         if PROCESSES.index:
             self._help()
@@ -163,11 +163,11 @@ class SharedSave:
         return True
 
     def begin(self, shards: int) -> None:
-        """See ``bundle_writing.Others``."""
+        """See ``bundle_writer.Others``."""
         self._talk.tell(_Begin(shards, _digest(self._plan)))
 
     def written(self, shards: int) -> Iterator[tuple[Sequence[Saved], Sequence[bytes]]]:
-        """See ``bundle_writing.Others``."""
+        """See ``bundle_writer.Others``."""
         reports = self._talk.reports()
         for process, report in enumerate(reports, 1):
             if isinstance(report, _Differs):

@@ -27,7 +27,7 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """A ``CheckpointState`` with paths relative to ``save_dir`` where that is relative; see ``folder.new_state``."""
+    """A ``CheckpointState`` with paths relative to ``save_dir`` where that is; see ``checkpoint_state.new_state``."""
     paths = list(all_model_checkpoint_paths or ())
     if not paths or paths[-1] != model_checkpoint_path:
         logs.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)

@@ -13,7 +13,7 @@ from towerstrat.graph.eager.variable import EagerVariable
 from towerstrat.graph.functions.polymorphic import Function
 from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -194,10 +194,6 @@ class ReplicaVariable(DistributedVariableMixin):
             found = self._changes[key] = Function(changed, "change", autograph=False)
         found(*values)
         return self if read_value else None
-
-    def _as_written(self, op: Operation) -> Tensor:
-        """The value where the assignment is: a replica's, or that of all."""
-        return self._read_after([op])
 
     def _scatter_slices(self, kind: str, slices: Any, name: str | None) -> Any:
         if isinstance(slices, PerDevice) and isinstance(slices.local, IndexedSlices):

@@ -188,6 +188,7 @@ class DistributedVariableMixin(_InFrontOfVariable):
     """
 
     _index: Mapping[str, Any]
+    _use_resource = True
 
     def __init__(
         self,
@@ -237,3 +238,7 @@ class DistributedVariableMixin(_InFrontOfVariable):
 
     def _component_element(self, position: int) -> Tensor:
         return self._component_value(position)
+
+    def _as_written(self, op: Operation) -> Tensor:
+        """The value where the assignment is: a tower's, or that of all."""
+        return self._read_after([op])

@@ -13,6 +13,7 @@ from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.distribution_strategy import DistributionStrategy
 from towerstrat.towers.contrib.per_device_dataset import PerDeviceDataIterator
+from towerstrat.towers.contrib.strategy_variables import TowerLocalVariable
 from towerstrat.towers.engine.destinations import validate_destinations
 from towerstrat.towers.engine.distributed_values import DistributedValues
 from towerstrat.towers.engine.mirrored_engine import MirroredEngine
@@ -57,7 +58,8 @@ class MirroredStrategy(Chief, DistributionStrategy):
     engine: MirroredEngine
 
     def read_var(self, tower_local_var: Any) -> Any:
-        return super().read_var(tower_local_var)
+        local = isinstance(tower_local_var, TowerLocalVariable)
+        return tower_local_var.read_value() if local else super().read_var(tower_local_var)
 
     def value_container(self, val: Any) -> Any:
         return super().value_container(val)

@@ -166,9 +166,12 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         """Its value; where towers are called one by one the combined one in tower context too, as ``read_var``."""
         if not self._engine.reads_together or get_default_graph().axis is None:
             return super().read_value()
-        own = self._own_read()
-        with get_default_graph().under(None):
-            return all_reduce.all_reduce(own, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+
+        def merge_fn(distribution: CrossTower, own: Any) -> Tensor:
+            return all_reduce.all_reduce(own.local, self._axis, self._cell.combine, f"{self.op.name}/aggregate")
+
+        found: Tensor = tower_contexts.merge_call(merge_fn, self._own_read())
+        return found
 
     def _component_value(self, position: int) -> Tensor:
         if get_default_graph().executing_eagerly:

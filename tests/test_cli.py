@@ -1,6 +1,8 @@
-"""The command ``towerstrat checkpoint``."""
+"""The command ``towerstrat``, and its ``checkpoint``."""
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -144,3 +146,16 @@ def test_help(capsys, arguments):
         cli.main(["checkpoint", *arguments])
     assert caught.value.code == 0
     assert "PATH" in capsys.readouterr().out
+
+
+def test_alone_it_says_what_it_does(capsys):
+    assert cli.main([]) == 0
+    assert "run a program" in capsys.readouterr().out
+
+
+def test_whoever_reads_may_stop_reading():
+    command = [sys.executable, "-m", "towerstrat", "names", "tf"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == ("", 141)

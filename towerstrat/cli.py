@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import re
+import signal
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -34,7 +35,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs a command line (default ``sys.argv[1:]``); the exit status."""
     parser = _parser()
     arguments = parser.parse_args(argv)
-    return arguments.command(arguments)
+    if arguments.command is None:
+        parser.print_help()
+        return 0
+    if arguments.command in (_run, _launch):
+        return arguments.command(arguments)
+    try:
+        status: int = arguments.command(arguments)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        # Whoever reads the lines has enough of them; Python's own flush at the end would fail again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -45,7 +58,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", action="version", version=f"towerstrat {towerstrat.__version__} (jax {jax.__version__})"
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    parser.set_defaults(command=None)
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
     _add_run(commands)
     _add_launch(commands)
     _add_check(commands)

@@ -17,7 +17,8 @@ WORKS = None
 """It is not refused."""
 RULES = [
     # (area, case, what ours does, why)
-    ("pipelines", ".*dense_to_ragged_batch|sparse", {"error": "UnknownSymbolError"}, "no ragged or sparse tensors"),
+    ("pipelines, m", ".*dense_to_ragged_batch|sparse", UNSUPPORTED, "composite batches are not divided"),
+    ("pipelines, one", "sparse", WORKS, "the shape of a sparse element is not known before the program runs"),
     ("pipelines", "window", WORKS, "an element that is a dataset is not iterated inside a strategy's loop"),
     ("iterating", "break|return", WORKS, "they mean what they mean over any dataset"),
     ("iterating", "traces", WORKS, "an uneven batch is traced no second time"),

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
 import jax
 
+from towerstrat.errors import InternalError
 from towerstrat.graph.ir.device_names import parse
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect, of_strings
@@ -149,7 +150,7 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in needed]
     try:
         return _built(graph, [*fed_operations, *order], towers, fetches, fed)
-    except _OtherGradient:
+    except (_OtherGradient, InternalError):  # A gradient that would not be whole: one tower after the other.
         return None
 
 
@@ -191,7 +192,8 @@ def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
         [op for op in by_device[device] if op not in tainted and contested.isdisjoint(op.reads) and _can_join(op)]
         for device in devices
     ]
-    if any(_leaves(op, set(tower)) for tower in towers for op in tower if op.type == "Gradients"):
+    gradients = [(op, tower) for tower in towers for op in tower if op.type == "Gradients"]
+    if any(_leaves(op, set(tower)) or _is_of_arrays(op) for op, tower in gradients):
         return None
     types = [Counter(op.type for op in tower) for tower in towers]
     common = sum(min(t[type] for t in types) for type in types[0])
@@ -209,6 +211,16 @@ def _leaves(gradient: Operation, tower: Set[Operation]) -> bool:
     """Whether a gradient's paths leave the tower before they end: there an operation that is done once has a part."""
     outside = (step for step in gradient.attrs["path"] if step not in tower)
     return any(t.op in tower for step in outside for t in step.inputs)
+
+
+def _is_of_arrays(gradient: Operation) -> bool:
+    """Whether it is a gradient of a gradient through TensorArrays, which are of one tower each."""
+    path = gradient.attrs["path"]
+    return any(step.type == "Gradients" for step in path) and any(_has_arrays(step) for step in path)
+
+
+def _has_arrays(op: Operation) -> bool:
+    return op.type.startswith("TensorArray") or any(_has_arrays(o) for body in op.bodies for o in body.needed)
 
 
 def _after_writes(order: Sequence[Operation]) -> set[Operation]:

@@ -17,11 +17,11 @@ from jax._src import xla_bridge
 from jaxlib import _jax
 
 from towerstrat.hosts import environment_variables
-from towerstrat.hosts.consensus import client
 from towerstrat.hosts.heartbeat import ENDED, FAILING, PROGRESS, STARTING
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.process_spec import WHERE
 from towerstrat.hosts.shared_seeds import SHARED
+from towerstrat.hosts.store import client
 from towerstrat.platform.deferred import jax_extend
 
 _LONG = 7 * 24 * 3600

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from towerstrat.hosts.line_protocol import Connection, parted
+from towerstrat.hosts.line_protocol import Connection
 from towerstrat.hosts.rendezvous_server import addresses
 from towerstrat.hosts.stderr_relay import Output
 
@@ -91,19 +91,6 @@ def test_what_the_other_side_does_not_read_waits(ends):
         kinds += [message["kind"] for message in reader.receive()]
         connection.flush()
     assert kinds == ["long", "last"] * (len(kinds) // 2)
-
-
-@pytest.mark.parametrize(
-    ("text", "parts"), [("host:8476", ("host", 8476)), ("10.0.0.1:1", ("10.0.0.1", 1)), ("[fe80::1]:2", ("fe80::1", 2))]
-)
-def test_an_address_has_a_host_and_a_port(text, parts):
-    assert parted(text) == parts
-
-
-@pytest.mark.parametrize("text", ["host", ":1", "host:", "host:x", "host:0", "host:65536"])
-def test_another_address_is_refused(text):
-    with pytest.raises(ValueError, match="Expected an address HOST:PORT.*got"):
-        parted(text)
 
 
 def test_the_last_lines_of_a_program_are_kept(tmp_path, capfdbinary):

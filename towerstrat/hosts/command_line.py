@@ -7,8 +7,8 @@ import math
 import sys
 from typing import Any
 
-from towerstrat.hosts.line_protocol import parted
 from towerstrat.hosts.process_spec import Place, ProgramSpec, Timeouts
+from towerstrat.hosts.sockets import parted, path_of
 
 _BOUNDS = {
     "join": ("--join-timeout", "how long processes wait until all are there"),
@@ -44,7 +44,8 @@ def add_place(parser: Any) -> None:
         "--coordinator",
         type=address,
         metavar="ADDRESS",
-        help="HOST:PORT of process 0, where all meet; the port is free",
+        help="HOST:PORT of process 0, where all meet; the port is free. Where all are on one machine: unix:PATH, in a "
+        "folder that nobody else may enter",
     )
 
 
@@ -125,9 +126,10 @@ def _number(text: str, least: int) -> int:
 
 
 def address(text: str) -> str:
-    """An address ``HOST:PORT``."""
+    """An address ``HOST:PORT`` or ``unix:PATH``."""
     try:
-        parted(text)
+        if path_of(text) is None:
+            parted(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text

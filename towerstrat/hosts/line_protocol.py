@@ -1,4 +1,4 @@
-"""Messages between supervisors: one JSON object a line, over TCP."""
+"""Messages between supervisors: one JSON object a line, over a socket."""
 
 from __future__ import annotations
 
@@ -12,24 +12,6 @@ Message = dict[str, Any]
 
 _LONGEST = 1 << 20
 """Bytes of a line; who sends more is no supervisor."""
-
-
-def parted(address: str) -> tuple[str, int]:
-    """Host and port of an address ``HOST:PORT``; an IPv6 address is in brackets.
-
-    Raises:
-      ValueError: it is something else.
-    """
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
-        raise ValueError(f"Expected an address HOST:PORT, such as 10.0.0.1:8476; got {address!r}.")
-    return host.removeprefix("[").removesuffix("]"), int(port)
-
-
-def free_port() -> int:
-    """A port of this machine that nobody listens at."""
-    with socket.create_server(("", 0)) as found:
-        return found.getsockname()[1]
 
 
 class HasFileno(Protocol):

@@ -21,6 +21,7 @@ from towerstrat.hosts.heartbeat import ENDED, FAILING, PROGRESS, STARTING
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.process_spec import WHERE
 from towerstrat.hosts.shared_seeds import SHARED
+from towerstrat.hosts.sockets import is_local
 from towerstrat.hosts.store import client
 from towerstrat.platform.deferred import jax_extend
 
@@ -74,6 +75,8 @@ def join() -> None:
         count if address else None,
         index if address else None,
         cluster_detection_method="deactivate" if address else None,
+        # Of itself it would listen at all addresses of the machine.
+        coordinator_bind_address=address if address and is_local(address) else None,
         initialization_timeout=_LONG,
         heartbeat_timeout_seconds=_LONG,
         shutdown_timeout_seconds=_LONG,

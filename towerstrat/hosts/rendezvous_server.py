@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import resource
 import socket
@@ -16,15 +15,14 @@ from typing import Any
 
 from towerstrat.hosts import run_compatibility
 from towerstrat.hosts.heartbeat import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
-from towerstrat.hosts.line_protocol import Connection, Loop, Message, free_port, parted
+from towerstrat.hosts.line_protocol import Connection, Loop, Message
 from towerstrat.hosts.process_spec import GRACE, LONGER, Place, Process, Timeouts
+from towerstrat.hosts.sockets import LOOPBACK, coordinator_of, listen, path_of
 
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _TICK = 0.2
 _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
-_HERE = ("localhost", "127.0.0.1", "::1")
-_BACKLOG = 1024
 _MARGIN, _NOTICE = 2, 1.0
 """The step at which all may stop is so many steps, and so many seconds' worth of them, after the last that was seen."""
 _FILES = 256
@@ -99,7 +97,7 @@ class RendezvousServer:
         """Listens at the run's address.
 
         Raises:
-          OSError: the address cannot be had; errno EADDRINUSE: another process listens there.
+          OSError: the address cannot be had, see ``sockets.listen``; ``in_use``: another process listens there.
         """
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         needed = self._place.count + _FILES
@@ -107,21 +105,9 @@ class RendezvousServer:
             resource.setrlimit(
                 resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
             )
-        host, port = parted(self._place.address)
-        if host in _HERE:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._listen(socket.create_server((host, port), family=family, backlog=_BACKLOG))
-            return
-        # A name may be that of a service in front of this machine, or mean the loopback here alone: all its interfaces
-        # are meant.
-        both = socket.has_dualstack_ipv6()
-        family = socket.AF_INET6 if both else socket.AF_INET
-        self._listen(socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both))
-
-    def _listen(self, listener: socket.socket) -> None:
-        listener.setblocking(False)
-        self._listener = listener
-        self._loop.add(listener, self._accept)
+        self._listener = listen(self._place.address)
+        self._listener.setblocking(False)
+        self._loop.add(self._listener, self._accept)
 
     def connect(self) -> Connection:
         """A connection for process 0's own supervisor."""
@@ -263,12 +249,12 @@ class RendezvousServer:
             self.refuse(f"The processes do not run the same program:{lines}")
             return
         self._started = True
-        host, _ = parted(self._place.address)
-        port = free_port()
-        coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        coordinator = coordinator_of(self._place.address)
+        here = path_of(self._place.address) is not None
+        own = [LOOPBACK] * len(members) if here else addresses(members)
         together = Counter(member.supervisor.host for member in members)
         before: Counter[str] = Counter()
-        for member, address in zip(members, addresses(members), strict=True):
+        for member, address in zip(members, own, strict=True):
             host = member.supervisor.host
             local = before[host] if together[host] > 1 else None
             before[host] += 1
@@ -472,8 +458,3 @@ def did(program: Process, seen: Seen) -> str:
 def beat(bounds: Timeouts) -> float:
     """Seconds between two signs of life."""
     return min(1.0, bounds.heartbeat / 5)
-
-
-def in_use(error: OSError) -> bool:
-    """Whether another process listens at an address."""
-    return error.errno == errno.EADDRINUSE

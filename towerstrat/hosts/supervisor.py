@@ -14,9 +14,10 @@ from collections.abc import Iterator, Sequence
 from towerstrat.hosts import environment_variables, run_compatibility
 from towerstrat.hosts.child_process import Child, said
 from towerstrat.hosts.heartbeat import FAILING, Seen
-from towerstrat.hosts.line_protocol import Connection, Loop, Message, parted
+from towerstrat.hosts.line_protocol import Connection, Loop, Message
 from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, WHERE, Place, Process, ProgramSpec, Timeouts
-from towerstrat.hosts.rendezvous_server import RendezvousServer, beat, did, in_use, silent
+from towerstrat.hosts.rendezvous_server import RendezvousServer, beat, did, silent
+from towerstrat.hosts.sockets import connect, in_use
 
 _TICK = 0.25
 """Seconds between two looks at the program."""
@@ -136,13 +137,12 @@ class Supervisor:
         )  # fmt: skip
 
     def _connected(self, seconds: float) -> Connection:
-        host, port = parted(self._place.address)
         until = self._began + seconds
         while True:
             for call in self._loop.wait(_TICK):
                 call()
             try:
-                return Connection(socket.create_connection((host, port), timeout=min(5.0, seconds)))
+                return Connection(connect(self._place.address, min(5.0, seconds)))
             except OSError as error:
                 if time.monotonic() > until:
                     raise CannotJoin(

@@ -4,7 +4,9 @@ import pytest
 
 from towerstrat.errors import ResourceExhaustedError
 from towerstrat.hosts import channels, store
+from towerstrat.hosts.authentication import CODE_BYTES
 from towerstrat.hosts.process_index import PROCESSES
+from towerstrat.platform import logs
 
 
 class Service(dict):
@@ -12,7 +14,7 @@ class Service(dict):
 
     def key_value_set_bytes(self, key, value, allow_overwrite):
         assert key not in self
-        assert len(value) <= store._PART + 1
+        assert len(value) <= store._PART + 1 + CODE_BYTES
         self[key] = value
 
     def blocking_key_value_get_bytes(self, key, milliseconds):
@@ -28,6 +30,7 @@ def service(monkeypatch):
     found = Service()
     monkeypatch.setattr(store, "client", lambda: found)
     monkeypatch.setattr(store, "_PART", 100)
+    monkeypatch.setattr(store.STORE, "_named", set())
     monkeypatch.setattr(PROCESSES, "count", 3)
     return found
 
@@ -56,3 +59,44 @@ def test_each_thing_has_a_talk_of_its_own(service):
 def test_what_is_longer_than_the_bound_is_refused_where_it_is_told(service):
     with pytest.raises(ResourceExhaustedError, match=f"Expected at most {100 * 1024} bytes .* got 200002 for talk/7"):
         channels.Channel(7).tell("x" * 200_000)
+
+
+@pytest.fixture
+def warned(monkeypatch):
+    found = []
+    monkeypatch.setattr(logs, "warning", lambda text, *values: found.append(text % values))
+    return found
+
+
+@pytest.mark.parametrize("foreign", [b".\x80\x04N.", b"", b"x" * 200], ids=["without a code", "nothing", "too long"])
+def test_what_a_stranger_has_written_is_refused_and_the_right_message_waited_for(service, warned, monkeypatch, foreign):
+    channels.Channel(7).tell("right")
+    (path,) = service
+    right, service[path] = service[path], foreign
+    monkeypatch.setattr(store.time, "sleep", lambda seconds: service.update({path: right}))
+    assert channels.Channel(7).hear(str) == "right"
+    assert len(warned) == 1
+    assert warned[0].startswith("Refused in the store of the run: ")
+    assert warned[0].endswith("The message of process 0 is waited for.")
+    assert path in warned[0]
+
+
+def test_a_message_of_another_place_or_run_is_refused(service, warned, monkeypatch):
+    channels.Channel(7).tell("before")
+    channels.Channel(8).tell("right")
+    before, path = service["towerstrat/talk/7/told/1/0/0"], "towerstrat/talk/8/told/1/0/0"
+    right = service[path]
+    other_run = store.STORE.key.derive(b"other").seal(path, 0, right[CODE_BYTES:])
+    for foreign in (before, other_run):
+        service[path] = foreign
+        monkeypatch.setattr(store.time, "sleep", lambda seconds: service.update({path: right}))
+        assert channels.Channel(8).hear(str) == "right"
+    assert len(warned) == 1
+
+
+def test_who_has_left_a_message_is_told_by_its_code(service, warned):
+    service.key_value_dir_get_bytes = lambda folder: [(k, v) for k, v in service.items() if k.startswith(f"{folder}/")]
+    store.STORE.put("refused", b"mine")
+    service["towerstrat/refused/1/0"] = service["towerstrat/refused/0/0"]
+    service["towerstrat/refused/x/0"] = service["towerstrat/refused/9/0"] = b""
+    assert store.STORE.senders("refused") == [0]

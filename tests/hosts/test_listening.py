@@ -63,13 +63,14 @@ def sockets_of(pid):
 
 
 def listens_at(pid):
-    """The addresses of TCP at which it listens."""
+    """The addresses and ports of TCP at which it listens."""
     own = sockets_of(pid)
     for table in ("tcp", "tcp6"):
         for line in Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
             _, address, _, state, *others = line.split()
             if state == LISTENS and others[5] in own:
-                yield _address(address.partition(":")[0])
+                host, _, port = address.partition(":")
+                yield _address(host), int(port, 16)
 
 
 def _address(text):
@@ -89,7 +90,7 @@ def test_addresses_are_read_as_the_kernel_writes_them():
         stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     ) as other:  # fmt: skip
         other.stdout.readline()
-        assert [str(address) for address in listens_at(other.pid)] == ["0.0.0.0"]
+        assert [str(address) for address, _ in listens_at(other.pid)] == ["0.0.0.0"]
         other.communicate(b"\n")
 
 
@@ -113,7 +114,7 @@ def test_a_local_run_listens_at_no_address_of_the_network(tmp_path):
     output, _ = running.communicate(timeout=60)
     assert running.returncode == 0, output
     assert len(pids) >= 5  # launch, two supervisors, two programs
-    addresses = [address for of_one in found.values() for address in of_one]
+    addresses = [address for of_one in found.values() for address, _ in of_one]
     assert all(map(is_loopback, addresses)), found
     # Only the programs' data channel is on the loopback: nothing by which processes meet.
     assert sum(map(bool, found.values())) <= 2

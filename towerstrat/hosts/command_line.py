@@ -39,6 +39,10 @@ def bounds_of(arguments: argparse.Namespace) -> Timeouts:
 def add_place(parser: Any) -> None:
     """Adds the options that say which process of how many this is."""
     parser.add_argument("--hosts", type=count, metavar="N", help="how many processes run the program, one per host")
+    parser.add_argument(
+        "--secret-file", metavar="FILE",
+        help="the secret that all processes share, in a file that nobody else may read (default: TOWERSTRAT_SECRET)",
+    )  # fmt: skip
     parser.add_argument("--host", type=index, metavar="I", help="which of them this one is, from 0")
     parser.add_argument(
         "--coordinator",
@@ -49,14 +53,17 @@ def add_place(parser: Any) -> None:
     )
 
 
-def supervise(place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1) -> list[str]:
+def supervise(
+    place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1, secret_file: str | None = None
+) -> list[str]:
     """The command of a supervisor."""
+    secret = [] if secret_file is None else [f"--secret-file={secret_file}"]
     names = [f"--name={name}" for name in place.names]
     slices = ["--on-slice"] if place.on_slice else []
     return [
         *_module("supervise", bounds, work), f"--hosts={place.count}", f"--host={place.index}",
         f"--coordinator={place.address}", f"--cluster={place.cluster}", f"--attempt={attempt}", *names, *slices,
-        "--", *work.argv,
+        *secret, "--", *work.argv,
     ]  # fmt: skip
 
 

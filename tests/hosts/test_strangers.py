@@ -90,6 +90,7 @@ def closed(end):
 def test_there_is_room_for_so_many_and_the_oldest_goes(monkeypatch):
     monkeypatch.setattr(rendezvous_server, "_STRANGERS", 3)
     with meeting() as meet:
+        own = meet.server.connect()
         strangers = [meet.connect() for _ in range(20)]
         meet.until(lambda: closed(strangers[14]))
         assert meet.open() == 5  # three, and one of each process
@@ -97,7 +98,9 @@ def test_there_is_room_for_so_many_and_the_oldest_goes(monkeypatch):
         assert len(meet.said) == rendezvous_server._SHOWN
         assert "there are too many that have not said who they are. The run goes on." in meet.said[0]
         assert meet.said[-1].endswith("No more are named.")
+        assert comes_in(meet, own, 0)
         assert comes_in(meet, meet.process(1), 1)
+        own.close()
 
 
 def test_who_says_nothing_goes_after_a_while():

@@ -143,7 +143,7 @@ class RendezvousServer:
     def connect(self) -> Connection:
         """A connection for process 0's own supervisor."""
         ours, own = socket.socketpair()
-        self._greet(self._accepted(ours))
+        self._serve_at(self._accepted(ours))
         return Connection(own, self._key, 0, accepted=False, schema=FromZero)
 
     def tick(self) -> None:
@@ -202,6 +202,9 @@ class RendezvousServer:
             oldest.refuse("there are too many that have not said who they are")
             self._turn_away(oldest)
         self._strangers[connection] = time.monotonic()
+        self._serve_at(connection)
+
+    def _serve_at(self, connection: Connection) -> None:
         self._loop.add(connection, lambda: self._serve(connection))
 
     def _drop(self, connection: Connection) -> None:
@@ -280,7 +283,7 @@ class RendezvousServer:
             )
             return None
         now = time.monotonic()
-        del self._strangers[connection]
+        self._strangers.pop(connection, None)
         member = Member(connection, process, process, message.facts, message.names, address, now, now)
         self._members[process.index] = self._by_connection[connection] = member
         zero = self._members[0].supervisor if 0 in self._members else process

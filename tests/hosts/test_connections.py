@@ -168,7 +168,7 @@ def test_a_connection_knows_its_own_address(ends, family, host):
         end.connect((host, server.getsockname()[1]))
         connection = Connection(end, KEY, 1, False, One)
         assert connection.here == "127.0.0.1"
-        assert connection.there == f"127.0.0.1 port {server.getsockname()[1]}"
+        assert connection.there == "127.0.0.1"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,17 @@ import tempfile
 
 import pytest
 
-from towerstrat.hosts.sockets import connect, coordinator_of, in_use, is_local, listen, parted, path_of, private_folder
+from towerstrat.hosts.sockets import (
+    connect,
+    coordinator_of,
+    in_use,
+    is_local,
+    listen,
+    parted,
+    path_of,
+    private_folder,
+    release,
+)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +66,13 @@ def test_a_private_folder_is_short_and_goes_away(usual, tmp_path, monkeypatch):
                 listen(f"unix:{folder}/meet")
             assert in_use(error.value)
     assert not os.path.exists(folder)
+
+
+def test_an_address_that_is_released_is_free():
+    with private_folder() as folder:
+        for _ in range(2):
+            release(listen(f"unix:{folder}/meet"), f"unix:{folder}/meet")
+            assert os.listdir(folder) == []
 
 
 def test_a_socket_that_a_killed_run_has_left_is_taken_over():

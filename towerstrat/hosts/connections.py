@@ -192,7 +192,6 @@ class Loop:
 
 def _peer(end: socket.socket) -> str:
     try:
-        host, port, *_ = end.getpeername()
+        return str(end.getpeername()[0]).removeprefix("::ffff:")
     except OSError:  # it has gone already
         return "somebody"
-    return f"{host.removeprefix('::ffff:')} port {port}"

@@ -18,7 +18,7 @@ from towerstrat.hosts.authentication import SECRET, MessageKey
 from towerstrat.hosts.connections import Connection, Loop
 from towerstrat.hosts.heartbeat import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
 from towerstrat.hosts.process_spec import GRACE, LONGER, Place, Process, Timeouts
-from towerstrat.hosts.sockets import LOOPBACK, coordinator_of, listen, path_of
+from towerstrat.hosts.sockets import LOOPBACK, coordinator_of, listen, path_of, release
 from towerstrat.hosts.supervisor_messages import (
     Agreed,
     Beat,
@@ -107,7 +107,8 @@ class RendezvousServer:
         self._members: dict[int, Member] = {}
         self._by_connection: dict[Connection, Member] = {}
         self._strangers: dict[Connection, float] = {}
-        self._refused = 0
+        self._refused: set[tuple[str, str]] = set()
+        """Where from, and why, somebody was refused: what has been named."""
         self._listener: socket.socket | None = None
         self._began = self._advanced = time.monotonic()
         self._beat = self._ticked = 0.0
@@ -186,7 +187,7 @@ class RendezvousServer:
                 self._drop(connection)
         if self._listener is not None:
             self._loop.remove(self._listener)
-            self._listener.close()
+            release(self._listener, self._place.address)
 
     def _accept(self) -> None:
         assert self._listener is not None
@@ -235,12 +236,13 @@ class RendezvousServer:
         self._drop(stranger)
 
     def _say_refused(self, connection: Connection) -> None:
-        """Names who was refused and why, a few times: whoever wants to can be refused again and again."""
+        """Names who was refused and why, once each and a few in all: whoever wants to can come again and again."""
         for why in connection.refused:
-            self._refused += 1
-            if self._refused <= _SHOWN:
-                last = " No more are named." if self._refused == _SHOWN else ""
-                self._say(f"Refused at {self._place.address}, from {connection.there}: {why}. The run goes on.{last}")
+            if (connection.there, why) in self._refused or len(self._refused) == _SHOWN:
+                continue
+            self._refused.add((connection.there, why))
+            last = " No more are named." if len(self._refused) == _SHOWN else ""
+            self._say(f"Refused at {self._place.address}, from {connection.there}: {why}. The run goes on.{last}")
         connection.refused.clear()
 
     def _register(self, connection: Connection, message: ToZero) -> Member | None:

@@ -78,6 +78,15 @@ def listen(address: str) -> socket.socket:
     return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
 
 
+def release(listener: socket.socket, address: str) -> None:
+    """Frees the address at which a socket listens."""
+    listener.close()
+    path = path_of(address)
+    if path is not None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
 def connect(address: str, timeout: float) -> socket.socket:
     """A socket that is connected there.
 

@@ -59,13 +59,13 @@ def measured(folder: str, megabytes: int, rounds: int) -> dict[str, list[list[fl
         """Seconds until training goes on, and until the checkpoint is there; those of processors."""
         if PROCESSES.index == 0:
             shutil.rmtree(folder, ignore_errors=True)
-        AGREEMENT.all_of("")
+        AGREEMENT.all_of("", str)
         start, worked = time.perf_counter(), time.process_time()
         checkpoint.write(f"{folder}/model", options=options)
         goes_on = time.perf_counter() - start
         checkpoint.sync()
         there = time.perf_counter() - start
-        each = [float(text) for text in AGREEMENT.all_of(str(time.process_time() - worked))]
+        each = AGREEMENT.all_of(time.process_time() - worked, float)
         return [goes_on, there, max(each), sum(each)]
 
     for number in range(rounds + 1):

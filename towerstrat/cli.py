@@ -226,7 +226,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(f"towerstrat: {error}", file=sys.stderr)
         return 2
     if isinstance(place, Place):
-        _become(hosts.supervise(place, hosts.bounds_of(arguments), _work(arguments)))
+        _become(hosts.supervise(place, hosts.bounds_of(arguments), _work(arguments), secret_file=arguments.secret_file))
     if isinstance(place, Aside) and place.job == "ps":
         logs.warning(
             "/job:%s/task:%d ends: variables are kept by the processes that train, and nothing waits for this one.",

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.hosts.program import BUSY
-from towerstrat.hosts.line_protocol import free_port
 from towerstrat.hosts.process_spec import ENDED, REFUSED
+from towerstrat.hosts.sockets import free_port
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("program.py")

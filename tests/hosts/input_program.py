@@ -196,7 +196,7 @@ def parsed_records():
                 features = tf.train.Features(feature={"values": values, "number": number})
                 writer.write(tf.train.Example(features=features).SerializeToString())
     if PROCESSES.count > 1:
-        AGREEMENT.all_of("written")
+        AGREEMENT.all_of("written", str)
     spec = {"values": tf.io.FixedLenFeature([2], tf.float32), "number": tf.io.FixedLenFeature([], tf.int64)}
 
     def one(record):
@@ -544,7 +544,7 @@ def _run_of_two(own, restore, runs):
                 session.run(made.run_op)
             saver.save(session, f"{prefix}{PROCESSES.index}")
             if PROCESSES.count > 1:
-                AGREEMENT.all_of("saved")
+                AGREEMENT.all_of("saved", str)
             return float(session.run(total))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from towerstrat.checkpoints import checkpoint_state
 from towerstrat.errors import NotFoundError, UnknownError
-from towerstrat.hosts import consensus
+from towerstrat.hosts import consensus, store
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.saving import latest_checkpoint
 
@@ -17,11 +17,11 @@ class Service:
     def __init__(self):
         self.said = {}
 
-    def key_value_set(self, key, value):
+    def key_value_set_bytes(self, key, value, allow_overwrite):
         assert key not in self.said
         self.said[key] = value
 
-    def blocking_key_value_get(self, key, milliseconds):
+    def blocking_key_value_get_bytes(self, key, milliseconds):
         return self.said[key]
 
 
@@ -30,7 +30,7 @@ def processes(monkeypatch):
     """Does something as one process of two, each with a ``Consensus`` of its own."""
     service = Service()
     both = consensus.Consensus(), consensus.Consensus()
-    monkeypatch.setattr(consensus, "client", lambda: service)
+    monkeypatch.setattr(store, "client", lambda: service)
     monkeypatch.setattr(PROCESSES, "count", 2)
     monkeypatch.setattr(PROCESSES, "together", True)
 

@@ -14,6 +14,7 @@ from towerstrat.hosts.process_spec import ENDED
 
 PROGRAM = ROOT / "examples" / "digits.py"
 HEARTBEAT = 5.0
+SECRET = "a secret of both machines"
 CLUSTER = {"worker": ["host1:8476", "host2:8476"]}
 IN_TPU_VM = """
 from jax._src.clusters import cloud_tpu_cluster
@@ -67,10 +68,11 @@ def by_slices(index):
 
 def start(machine, options, variables, output, *arguments, program=PROGRAM):
     """``towerstrat run`` there."""
+    secret = {"TOWERSTRAT_SECRET": SECRET}
     with output.open("w") as file:
         return machine.start(
             sys.executable, "-m", "towerstrat", "run", "--quiet", f"--heartbeat={HEARTBEAT:g}", *options, program,
-            *arguments, env={**environment(), **variables}, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT,
+            *arguments, env=environment() | secret | variables, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT,
         )  # fmt: skip
 
 

@@ -117,9 +117,11 @@ def test_commands_are_read_as_they_are_made():
     place = Place(3, 1, "h:1", ("worker", "0"), 'TF_CONFIG {"a": 1}', on_slice=True)
     bounds = command_line.bounds_of(command_line.parser().parse_args(["launch", "-n1", "--join-timeout=1e-3", "x"]))
     work = cli.ProgramSpec(("python", "--", "-x", "--host=7"), "-x", is_module=True)
-    said = command_line.parser().parse_args(command_line.supervise(place, bounds, work, attempt=4)[3:])
+    command = command_line.supervise(place, bounds, work, attempt=4, secret_file="/run/secret")
+    said = command_line.parser().parse_args(command[3:])
     again = Place(said.hosts, said.host, said.coordinator, tuple(said.names), said.cluster, said.on_slice)
     assert (again, command_line.bounds_of(said), said.attempt) == (place, bounds, 4)
+    assert said.secret_file == "/run/secret"
     assert cli.ProgramSpec(tuple(said.argv), said.program, said.is_module) == work
 
 

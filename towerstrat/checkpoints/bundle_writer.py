@@ -54,7 +54,7 @@ class Written(NamedTuple):
       entries: where each array is, in order, as ``BundleEntryProto``. tail: how the file ends, see ``tail``.
     """
 
-    entries: list[bytes]
+    entries: tuple[bytes, ...]
     tail: tuple[int, int]
 
 
@@ -136,7 +136,7 @@ def write_shard(prefix: str, shard: int, shards: int, arrays: Iterable[Saved]) -
     with ACCOUNTS.spent(SAVING):
         with storage_of(path).writing(path) as file:
             data = _Data(file, shard)
-            entries = [data.append(array).SerializeToString() for array in arrays]
+            entries = tuple(data.append(array).SerializeToString() for array in arrays)
         found = tail(path)
         assert found is not None
         return Written(entries, found)

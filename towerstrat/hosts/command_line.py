@@ -7,8 +7,8 @@ import math
 import sys
 from typing import Any
 
-from towerstrat.hosts.line_protocol import parted
 from towerstrat.hosts.process_spec import Place, ProgramSpec, Timeouts
+from towerstrat.hosts.sockets import parted, path_of
 
 _BOUNDS = {
     "join": ("--join-timeout", "how long processes wait until all are there"),
@@ -39,23 +39,31 @@ def bounds_of(arguments: argparse.Namespace) -> Timeouts:
 def add_place(parser: Any) -> None:
     """Adds the options that say which process of how many this is."""
     parser.add_argument("--hosts", type=count, metavar="N", help="how many processes run the program, one per host")
+    parser.add_argument(
+        "--secret-file", metavar="FILE",
+        help="the secret that all processes share, in a file that nobody else may read (default: TOWERSTRAT_SECRET)",
+    )  # fmt: skip
     parser.add_argument("--host", type=index, metavar="I", help="which of them this one is, from 0")
     parser.add_argument(
         "--coordinator",
         type=address,
         metavar="ADDRESS",
-        help="HOST:PORT of process 0, where all meet; the port is free",
+        help="HOST:PORT of process 0, where all meet; the port is free. Where all are on one machine: unix:PATH, in a "
+        "folder that nobody else may enter",
     )
 
 
-def supervise(place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1) -> list[str]:
+def supervise(
+    place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1, secret_file: str | None = None
+) -> list[str]:
     """The command of a supervisor."""
+    secret = [] if secret_file is None else [f"--secret-file={secret_file}"]
     names = [f"--name={name}" for name in place.names]
     slices = ["--on-slice"] if place.on_slice else []
     return [
         *_module("supervise", bounds, work), f"--hosts={place.count}", f"--host={place.index}",
         f"--coordinator={place.address}", f"--cluster={place.cluster}", f"--attempt={attempt}", *names, *slices,
-        "--", *work.argv,
+        *secret, "--", *work.argv,
     ]  # fmt: skip
 
 
@@ -125,9 +133,10 @@ def _number(text: str, least: int) -> int:
 
 
 def address(text: str) -> str:
-    """An address ``HOST:PORT``."""
+    """An address ``HOST:PORT`` or ``unix:PATH``."""
     try:
-        parted(text)
+        if path_of(text) is None:
+            parted(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text

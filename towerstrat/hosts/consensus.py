@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import pickle
 import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
-from jax._src import distributed
-
-from towerstrat.errors import FailedPreconditionError, UnknownError
+from towerstrat.errors import FailedPreconditionError
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
+from towerstrat.hosts.messages import decode, encode
 from towerstrat.hosts.process_index import PROCESSES
+from towerstrat.hosts.store import STORE
 
-_LONG = 24 * 3600 * 1000
-"""Milliseconds: whoever is dead or stuck is found by others than those who wait."""
-_REFUSED = "towerstrat/refused"
-_MESSAGE = 1 << 20
-"""Characters of one message of the service."""
+_REFUSED = "refused"
+_ROUND = 1 << 20
+"""Bytes of each process that the store has at a time, where all send bytes of any size."""
 _PATIENCE = 5.0
 """Seconds to wait for what a process says of a difference that it may not have found."""
 
 T = TypeVar("T", float, str)
+U = TypeVar("U")
 
 Parts = Mapping[str, str]
 """Names of what is compared -> short texts that are equal where these are."""
@@ -33,6 +29,13 @@ Parts = Mapping[str, str]
 
 Pieces = Sequence[tuple[str, str]]
 """(text, words): texts are equal where pieces are, words are for people."""
+
+
+class _Claim(NamedTuple):
+    """What a process is about to do, in words, and the parts of it that must be equal."""
+
+    what: str
+    parts: dict[str, str]
 
 
 class Consensus:
@@ -59,9 +62,9 @@ class Consensus:
           FailedPreconditionError: a process differs; the message names it, and what is different.
         """
         self._count += 1
-        mine = json.dumps([what, dict(parts)])
+        mine = encode(_Claim(what, dict(parts)))
         with PROGRESS.phase(COMPILING, f"comparing {what} with the other processes"):
-            client().key_value_set(_key(self._count, PROCESSES.index), mine)
+            STORE.put(self._key, mine)
             if self._of((PROCESSES.index + 1) % PROCESSES.count) != mine:
                 self._refuse(mine, details())
 
@@ -71,9 +74,9 @@ class Consensus:
             return value
         self._count += 1
         if PROCESSES.index == 0:
-            client().key_value_set(_key(self._count, 0), json.dumps(value))
+            STORE.put(self._key, encode(value))
             return value
-        found: T = json.loads(self._of(0))
+        found: T = decode(self._of(0), str if isinstance(value, str) else float)
         return found
 
     def by_first(self, do: Callable[[], None]) -> None:
@@ -86,7 +89,7 @@ class Consensus:
         waits = threading.current_thread() is threading.main_thread()
         self._count += waits
         if PROCESSES.index:
-            if waits and (error := _error(self._of(0))) is not None:
+            if waits and (error := decode(self._of(0), BaseException | None)) is not None:
                 raise error
             return None
         try:
@@ -98,41 +101,43 @@ class Consensus:
 
     def _tell(self, waits: bool, error: BaseException | None) -> None:
         """Says to those that wait that it is done, or what was raised."""
-        if not waits:
-            return
-        try:
-            told = pickle.dumps(error)
-        except Exception:  # what a program raises may hold anything
-            told = pickle.dumps(UnknownError(None, None, f"Process 0 has raised {type(error).__name__}: {error}"))
-        client().key_value_set(_key(self._count, 0), base64.b64encode(told).decode())
+        if waits:
+            STORE.put(self._key, encode(error))
 
-    def all_of(self, text: str) -> list[str]:
-        """What each process says, in all of them. All come to it together."""
-        self._count += 1
-        mine = _key(self._count, PROCESSES.index)
-        client().key_value_set(mine, text)
-        found = [text if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
-        # Whoever says something here has read what was said here before.
-        if self._said is not None:
-            client().key_value_delete(self._said)
-        self._said = mine
-        return found
+    def all_of(self, value: U, schema: Any) -> list[U]:
+        """What each process says, in all of them. All come to it together.
+
+        Args:
+          value: what this process says. schema: its type, as of ``messages.decode``.
+        """
+        return [decode(message, schema) for message in self._exchange(encode(value))]
 
     def bytes_of_all(self, data: bytes) -> list[bytes]:
         """The bytes of each process, of any size, in all of them. All come to it together."""
-        text = base64.b64encode(data).decode()
-        parts = [text[i : i + _MESSAGE] for i in range(0, len(text), _MESSAGE)]
-        most = max(map(int, self.all_of(str(len(parts)))))
-        said = [self.all_of(parts[i] if i < len(parts) else "") for i in range(most)]
-        return [base64.b64decode("".join(pieces[process] for pieces in said)) for process in range(PROCESSES.count)]
+        most = max(self.all_of(len(data), int))
+        rounds = [self._exchange(data[i : i + _ROUND]) for i in range(0, most, _ROUND)]
+        return [b"".join(each[process] for each in rounds) for process in range(PROCESSES.count)]
 
-    def _of(self, process: int) -> str:
-        return str(client().blocking_key_value_get(_key(self._count, process), _LONG))
+    def _exchange(self, mine: bytes) -> list[bytes]:
+        self._count += 1
+        STORE.put(self._key, mine)
+        found = [mine if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
+        # Whoever says something here has read what was said here before.
+        if self._said is not None:
+            STORE.delete(self._said, PROCESSES.index)
+        self._said = self._key
+        return found
 
-    def _refuse(self, mine: str, details: Pieces) -> None:
+    @property
+    def _key(self) -> str:
+        return f"agreement/{self._count}"
+
+    def _of(self, process: int) -> bytes:
+        return STORE.get(self._key, process)
+
+    def _refuse(self, mine: bytes, details: Pieces) -> None:
         """Raises the error of a difference. Processes that are fewer are those that differ; of two, the later one."""
-        pieces = f"towerstrat/pieces/{self._count}"
-        client().key_value_set(f"{pieces}/{PROCESSES.index}", json.dumps(list(details)))
+        STORE.put(self._pieces_key, encode(tuple(details)))
         all_of_them = [mine if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
         usual, times = Counter(all_of_them).most_common(1)[0]
         if times <= PROCESSES.count // 2:
@@ -140,9 +145,9 @@ class Consensus:
         culprits = [i for i, value in enumerate(all_of_them) if value != usual]
         normal = all_of_them.index(usual)
         other = normal if PROCESSES.index in culprits else culprits[0]
-        words = _difference(*(json.loads(all_of_them[i]) for i in (normal, culprits[0])))
+        words = _difference(*(decode(all_of_them[i], _Claim) for i in (normal, culprits[0])))
         if words is None:
-            theirs = self._pieces(pieces, other)
+            theirs = self._pieces(other)
             pair = (theirs, details) if PROCESSES.index in culprits else (details, theirs)
             words = _first_difference(*pair)
         several = len(culprits) > 1
@@ -152,32 +157,37 @@ class Consensus:
             "the same values: give all of them the same script, arguments, seeds and feeds, and data that differ by "
             "process through a dataset."
         )
-        client().key_value_set(f"{_REFUSED}/{PROCESSES.index}", message, allow_overwrite=True)
+        STORE.put(_REFUSED, encode(message))
         raise FailedPreconditionError(None, None, message)
 
     def refusal(self) -> str | None:
         """What a process that refused to go on has said of it; None where none has."""
-        found = client().key_value_dir_get(_REFUSED) if PROCESSES.count > 1 else []
-        return found[0][1] if found else None
+        senders = STORE.senders(_REFUSED) if PROCESSES.count > 1 else []
+        return decode(STORE.get(_REFUSED, senders[0]), str) if senders else None
 
-    def _pieces(self, folder: str, process: int) -> Pieces | None:
+    @property
+    def _pieces_key(self) -> str:
+        return f"pieces/{self._count}"
+
+    def _pieces(self, process: int) -> Pieces | None:
         """What a process, or one that is like it, says of its pieces; None where none does."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
-            for key, value in client().key_value_dir_get(folder):
-                if self._of(int(key.rpartition("/")[2])) == self._of(process):
-                    return [(text, words) for text, words in json.loads(value)]
+            for sender in STORE.senders(self._pieces_key):
+                if self._of(sender) == self._of(process):
+                    found: Pieces = decode(STORE.get(self._pieces_key, sender), tuple[tuple[str, str], ...])
+                    return found
             time.sleep(0.05)
         return None
 
 
-def _difference(usual: Sequence[Any], other: Sequence[Any]) -> str | None:
-    """What differs between two (what, parts), in words; None where that is the first part, which has pieces."""
-    names = [*usual[1], *(name for name in other[1] if name not in usual[1])]
-    found = [name for name in names if usual[1].get(name) != other[1].get(name)]
-    if usual[0] != other[0] or found[0] == names[0]:
+def _difference(usual: _Claim, other: _Claim) -> str | None:
+    """What differs between two claims, in words; None where that is the first part, which has pieces."""
+    names = [*usual.parts, *(name for name in other.parts if name not in usual.parts)]
+    found = [name for name in names if usual.parts.get(name) != other.parts.get(name)]
+    if usual.what != other.what or found[0] == names[0]:
         return None
-    return f"in {usual[0]} it has another value of {', '.join(found)}"
+    return f"in {usual.what} it has another value of {', '.join(found)}"
 
 
 def _first_difference(usual: Pieces | None, other: Pieces | None) -> str:
@@ -190,23 +200,6 @@ def _first_difference(usual: Pieces | None, other: Pieces | None) -> str:
         return "it has the same operations for other shapes or types of their inputs"
     longer, who = (usual, "the other one has") if len(usual) > len(other) else (other, "it has")
     return f"{who} {longer[min(len(usual), len(other))][1]} besides"
-
-
-def _error(told: str) -> BaseException | None:
-    """What the first process has raised."""
-    found: BaseException | None = pickle.loads(base64.b64decode(told))
-    return found
-
-
-def client() -> Any:
-    """The client of the service that JAX's runtime has for small texts."""
-    client = distributed.global_state.client
-    assert client is not None, "several processes have joined"
-    return client
-
-
-def _key(number: int, process: int) -> str:
-    return f"towerstrat/agreement/{number}/{process}"
 
 
 AGREEMENT = Consensus()

@@ -7,7 +7,6 @@ of each, so that one whose data has ended, or that has failed, tells the others 
 from __future__ import annotations
 
 import atexit
-import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
@@ -22,17 +21,17 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from towerstrat.errors import AbortedError, OutOfRangeError
 from towerstrat.hosts import process_group
-from towerstrat.hosts.consensus import AGREEMENT, client
+from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.heartbeat import ENDED, PROGRESS, STARTING
+from towerstrat.hosts.messages import decode, encode
 from towerstrat.hosts.process_index import PROCESSES
+from towerstrat.hosts.store import STORE
 from towerstrat.platform import compilers, logs
 
 _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
 _AXIS = "process"
 _PATIENCE = 2.0
 """Seconds that a process that has failed waits for the others to hear of it."""
-_LONG = 24 * 3600 * 1000
-"""Milliseconds: whoever is dead or stuck is found by supervisors."""
 
 
 class RoundMessage(IntEnum):
@@ -60,6 +59,14 @@ class Rows(NamedTuple):
 
     values: Any
     indices: Any
+
+
+class _Form(NamedTuple):
+    """Name, element type and shape of a value that the first process shares."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
 
 
 class Layout(NamedTuple):
@@ -139,19 +146,20 @@ class GradientRounds:
         self._begin()
         jax.devices()  # JAX starts in all processes together: who waits below must have started it.
         self._shared += 1
-        key = f"towerstrat/meeting/share/{self._shared}"
+        key = _share_key(self._shared)
+        described: tuple[_Form, ...]
         arrays: list[Any] = []
         if values is not None:
             arrays = [jnp.asarray(value) for value in values.values()]
-            described = [[name, a.dtype.name, a.shape] for name, a in zip(values, arrays, strict=True)]
-            client().key_value_set(key, json.dumps(described))
+            described = tuple(_Form(name, a.dtype.name, a.shape) for name, a in zip(values, arrays, strict=True))
+            STORE.put(key, encode(described))
         else:
             with PROGRESS.phase(STARTING, "waiting for the values of the first process's variables"):
-                found = json.loads(client().blocking_key_value_get(key, _LONG))
+                found = decode(STORE.get(key, 0), tuple[_Form, ...] | str)
             if isinstance(found, str):
                 raise self._end(AbortedError, found)
             described = found
-            arrays = [np.zeros(shape, jnp.dtype(kind)) for _, kind, shape in described]
+            arrays = [np.zeros(form.shape, jnp.dtype(form.dtype)) for form in described]
         if not arrays:
             return {}
         parts = self._together([_at_least_one(a.astype(np.int32) if a.dtype == bool else a) for a in arrays])
@@ -183,7 +191,7 @@ class GradientRounds:
         PROGRESS.share(1)
         self._last = layout
         if said.word is not RoundMessage.GOES_ON:
-            client().key_value_set(self._why(PROCESSES.index), said.why)
+            STORE.put(self._why_key, encode(said.why))
         counts = [len(each.indices) for each in rows]
         mine = [np.asarray([[said.word, *counts]], np.int32), *(_at_least_one(gradient) for gradient in dense)]
         words, *means = self._means(*self._together(mine))
@@ -220,7 +228,7 @@ class GradientRounds:
         if worst is RoundMessage.GOES_ON:
             return
         who = int(np.argmax(words == worst))
-        why = client().blocking_key_value_get(self._why(who), _LONG)
+        why = decode(STORE.get(self._why_key, who), str)
         if worst is RoundMessage.ENDED:
             raise OutOfRangeError(
                 None,
@@ -236,8 +244,9 @@ class GradientRounds:
         self.over = error = kind(None, None, message)
         return error
 
-    def _why(self, process: int) -> str:
-        return f"towerstrat/meeting/why/{self._rounds}/{process}"
+    @property
+    def _why_key(self) -> str:
+        return f"meeting/why/{self._rounds}"
 
     # ---- the end of the program ------------------------------------------------------------------------------
 
@@ -250,7 +259,7 @@ class GradientRounds:
         word = RoundMessage.LEFT if failure is None else RoundMessage.FAILED
         why = f"Process {PROCESSES.index} of {PROCESSES.count} trains no more: {words}."
         if PROCESSES.index == 0:
-            client().key_value_set(f"towerstrat/meeting/share/{self._shared + 1}", json.dumps(why))
+            STORE.put(_share_key(self._shared + 1), encode(why))
         if self._last is None:
             return
         absence = SkippedRound(word, why if failure is None else words)
@@ -308,6 +317,10 @@ class GradientRounds:
             return [lax.psum(jnp.where(mine, v, jnp.zeros_like(v)), _AXIS) for v in values]
 
         return self._program(firsts)
+
+
+def _share_key(number: int) -> str:
+    return f"meeting/share/{number}"
 
 
 def _sums(values: Sequence[jax.Array]) -> list[jax.Array]:

@@ -9,8 +9,8 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from towerstrat.hosts.line_protocol import parted
 from towerstrat.hosts.process_spec import Place
+from towerstrat.hosts.sockets import parted
 
 _TF_CONFIG = "TF_CONFIG"
 _CHIEFS = ("chief", "master")

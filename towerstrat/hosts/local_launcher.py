@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -13,8 +14,9 @@ from typing import IO, BinaryIO
 
 from towerstrat.hosts import command_line
 from towerstrat.hosts.child_process import ends_with_parent
-from towerstrat.hosts.line_protocol import Loop, free_port
+from towerstrat.hosts.connections import Loop
 from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, Place, ProgramSpec, Timeouts
+from towerstrat.hosts.sockets import private_folder
 
 _TICK = 0.25
 _TIDYING = 1.5
@@ -43,11 +45,13 @@ class Launch:
         """Runs to the end; the exit status: 0, or that of the process that failed."""
         for attempt in range(1, self._restarts + 2):
             attempted = _Attempt(self._bounds)
-            address = f"127.0.0.1:{free_port()}"
-            for i in range(self._number):
-                place = Place(self._number, i, address)
-                attempted.start(command_line.supervise(place, self._bounds, self._work, attempt), self._environment(i))
-            statuses = attempted.run()
+            with private_folder() as folder:
+                secret = _new_secret(folder)
+                for i in range(self._number):
+                    place = Place(self._number, i, f"unix:{folder}/meet")
+                    command = command_line.supervise(place, self._bounds, self._work, attempt, secret)
+                    attempted.start(command, self._environment(i))
+                statuses = attempted.run()
             status = _status(statuses)
             if status in (0, REFUSED) or attempted.told or set(statuses) <= {0, *_TOLD} or attempt > self._restarts:
                 break
@@ -162,6 +166,14 @@ class _Attempt:
 
         self._open[stream] = b""
         self._loop.add(stream, read)
+
+
+def _new_secret(folder: str) -> str:
+    """A file with a new secret, in a folder that only this user can enter."""
+    path = os.path.join(folder, "secret")
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+        file.write(secrets.token_hex(32))
+    return path
 
 
 def _status(statuses: list[int]) -> int:

@@ -17,11 +17,13 @@ from jax._src import xla_bridge
 from jaxlib import _jax
 
 from towerstrat.hosts import environment_variables
-from towerstrat.hosts.consensus import client
+from towerstrat.hosts.authentication import SECRET, MessageKey
 from towerstrat.hosts.heartbeat import ENDED, FAILING, PROGRESS, STARTING
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.process_spec import WHERE
 from towerstrat.hosts.shared_seeds import SHARED
+from towerstrat.hosts.sockets import is_local
+from towerstrat.hosts.store import STORE, client
 from towerstrat.platform.deferred import jax_extend
 
 _LONG = 7 * 24 * 3600
@@ -54,6 +56,8 @@ def join() -> None:
       RuntimeError: JAX has started, or the others are not there.
     """
     hosts = os.environ.pop(environment_variables.HOSTS, None)
+    key = os.environ.pop(environment_variables.KEY, "")
+    os.environ.pop(SECRET, None)  # for those who supervise
     if hosts is None:
         return
     count, index = int(hosts), int(os.environ.pop(environment_variables.HOST))
@@ -74,6 +78,8 @@ def join() -> None:
         count if address else None,
         index if address else None,
         cluster_detection_method="deactivate" if address else None,
+        # Of itself it would listen at all addresses of the machine.
+        coordinator_bind_address=address if address and is_local(address) else None,
         initialization_timeout=_LONG,
         heartbeat_timeout_seconds=_LONG,
         shutdown_timeout_seconds=_LONG,
@@ -83,6 +89,7 @@ def join() -> None:
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
         signal.signal(signal.SIGTERM, _told_to_end)
     PROCESSES.join(count, index)
+    STORE.key = MessageKey(bytes.fromhex(key))
     SHARED.begin()
     atexit.register(_leave)  # after JAX's, so that it comes before
 

@@ -19,7 +19,7 @@ class Place:
     Attributes:
       count: how many there are.
       index: which this one is, from 0.
-      address: where they meet, ``HOST:PORT``: process 0 listens there.
+      address: where they meet, ``HOST:PORT`` or ``unix:PATH``: process 0 listens there.
       names: what else means this one in its arguments, such as the number of its task.
       cluster: what the environment says of the cluster as a whole, for comparison.
       on_slice: whether JAX finds its coordinator itself, in the environment of a TPU slice.

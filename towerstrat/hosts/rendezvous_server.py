@@ -3,34 +3,56 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import math
 import resource
+import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Any
 
 from towerstrat.hosts import run_compatibility
+from towerstrat.hosts.authentication import SECRET, MessageKey
+from towerstrat.hosts.connections import Connection, Loop
 from towerstrat.hosts.heartbeat import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
-from towerstrat.hosts.line_protocol import Connection, Loop, Message, free_port, parted
 from towerstrat.hosts.process_spec import GRACE, LONGER, Place, Process, Timeouts
+from towerstrat.hosts.sockets import LOOPBACK, coordinator_of, listen, path_of, release
+from towerstrat.hosts.supervisor_messages import (
+    Agreed,
+    Beat,
+    Begun,
+    Done,
+    End,
+    Ended,
+    Fact,
+    Fault,
+    FromZero,
+    Interrupted,
+    Later,
+    Refused,
+    Register,
+    Start,
+    Stop,
+    ToZero,
+    Welcome,
+)
 
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _TICK = 0.2
 _SETTLING = 2.0
 """Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
-_HERE = ("localhost", "127.0.0.1", "::1")
-_BACKLOG = 1024
 _MARGIN, _NOTICE = 2, 1.0
 """The step at which all may stop is so many steps, and so many seconds' worth of them, after the last that was seen."""
 _FILES = 256
 """Files that a supervisor may have open besides its connections."""
 _SHOWN = 8
-"""How many processes a message lists."""
+"""How many processes a message lists, and how many lines say that somebody is refused."""
+_STRANGERS = 64
+"""Connections that may be there besides one of each process before they have said who they are."""
+_RUN = 16
+"""Random bytes that tell a run from others."""
 
 
 @dataclass
@@ -52,8 +74,8 @@ class Member:
     connection: Connection
     supervisor: Process
     program: Process
-    facts: dict[str, Any]
-    names: list[str]
+    facts: Mapping[str, Fact]
+    names: Sequence[str]
     address: str
     heard: float
     at: float
@@ -72,18 +94,21 @@ class RendezvousServer:
     """Process 0's side of the connections to all supervisors, its own among them.
 
     Args:
-      place: of process 0. bounds: how long things may take. loop: calls it.
-      say: shows a line on this process's standard error.
+      place: of process 0. bounds: how long things may take. key: of the secret that the processes share.
+      loop: calls it. say: shows a line on this process's standard error.
     """
 
-    def __init__(self, place: Place, bounds: Timeouts, loop: Loop, say: Callable[[str], None]):
+    def __init__(self, place: Place, bounds: Timeouts, key: MessageKey, loop: Loop, say: Callable[[str], None]):
         self._place = place
+        self._key = key
         self._bounds = bounds
         self._loop = loop
         self._say = say
         self._members: dict[int, Member] = {}
         self._by_connection: dict[Connection, Member] = {}
         self._strangers: dict[Connection, float] = {}
+        self._refused: set[tuple[str, str]] = set()
+        """Where from, and why, somebody was refused: what has been named."""
         self._listener: socket.socket | None = None
         self._began = self._advanced = time.monotonic()
         self._beat = self._ticked = 0.0
@@ -99,35 +124,28 @@ class RendezvousServer:
         """Listens at the run's address.
 
         Raises:
-          OSError: the address cannot be had; errno EADDRINUSE: another process listens there.
+          OSError: the address cannot be had, see ``sockets.listen``; ``in_use``: another process listens there.
         """
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        needed = self._place.count + _FILES
+        needed = 2 * self._place.count + _STRANGERS + _FILES
         if soft < needed:
             resource.setrlimit(
                 resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
             )
-        host, port = parted(self._place.address)
-        if host in _HERE:
-            family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            self._listen(socket.create_server((host, port), family=family, backlog=_BACKLOG))
-            return
-        # A name may be that of a service in front of this machine, or mean the loopback here alone: all its interfaces
-        # are meant.
-        both = socket.has_dualstack_ipv6()
-        family = socket.AF_INET6 if both else socket.AF_INET
-        self._listen(socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both))
-
-    def _listen(self, listener: socket.socket) -> None:
-        listener.setblocking(False)
-        self._listener = listener
-        self._loop.add(listener, self._accept)
+        self._listener = listen(self._place.address)
+        self._listener.setblocking(False)
+        self._loop.add(self._listener, self._accept)
+        if not self._key.is_secret and path_of(self._place.address) is None:
+            self._say(
+                f"This run has no secret: whoever can connect to {self._place.address} can take part in it, or end it. "
+                f"Give all its processes the same {SECRET} or --secret-file (docs/hosts.md)."
+            )
 
     def connect(self) -> Connection:
         """A connection for process 0's own supervisor."""
         ours, own = socket.socketpair()
-        self._greet(Connection(ours))
-        return Connection(own)
+        self._serve_at(self._accepted(ours))
+        return Connection(own, self._key, 0, accepted=False, schema=FromZero)
 
     def tick(self) -> None:
         """Looks for what does not happen, a few times a second however often it is called."""
@@ -139,14 +157,15 @@ class RendezvousServer:
             connection.flush()
         for stranger, since in list(self._strangers.items()):
             if now - since > self._bounds.heartbeat:
-                self._drop(stranger)
+                stranger.refuse(f"it has not said who it is for {self._bounds.heartbeat:g} s")
+                self._turn_away(stranger)
         if self._over is None:
             self._look(now)
         if now - self._beat >= beat(self._bounds):
             self._beat = now
             if 0 in self._members:
                 first = self._members[0]
-                self._tell("beat", pid=first.program.pid, seen=first.seen._asdict())
+                self._tell(Beat(first.program.pid, first.seen))
 
     def was_stopped(self, seconds: float) -> None:
         """This process, or its machine, was stopped for so long: in that time nobody could be heard."""
@@ -168,15 +187,25 @@ class RendezvousServer:
                 self._drop(connection)
         if self._listener is not None:
             self._loop.remove(self._listener)
-            self._listener.close()
+            release(self._listener, self._place.address)
 
     def _accept(self) -> None:
         assert self._listener is not None
-        with contextlib.suppress(BlockingIOError, ConnectionError):  # it has left already
-            self._greet(Connection(self._listener.accept()[0]))
+        with contextlib.suppress(OSError):  # it has left already, or there are too many
+            self._greet(self._accepted(self._listener.accept()[0]))
+
+    def _accepted(self, end: socket.socket) -> Connection:
+        return Connection(end, self._key, 0, accepted=True, schema=ToZero)
 
     def _greet(self, connection: Connection) -> None:
+        if len(self._strangers) >= self._place.count + _STRANGERS:
+            oldest = next(iter(self._strangers))
+            oldest.refuse("there are too many that have not said who they are")
+            self._turn_away(oldest)
         self._strangers[connection] = time.monotonic()
+        self._serve_at(connection)
+
+    def _serve_at(self, connection: Connection) -> None:
         self._loop.add(connection, lambda: self._serve(connection))
 
     def _drop(self, connection: Connection) -> None:
@@ -194,20 +223,39 @@ class RendezvousServer:
                     break
             else:
                 self._hear(member, message)
+        if connection.refused:
+            connection.closed = connection.closed or member is None
+            self._say_refused(connection)
         if connection.closed:
             self._drop(connection)
             if member is not None:
                 self._lost(member)
 
-    def _register(self, connection: Connection, message: Message) -> Member | None:
+    def _turn_away(self, stranger: Connection) -> None:
+        self._say_refused(stranger)
+        self._drop(stranger)
+
+    def _say_refused(self, connection: Connection) -> None:
+        """Names who was refused and why, once each and a few in all: whoever wants to can come again and again."""
+        for why in connection.refused:
+            if (connection.there, why) in self._refused or len(self._refused) == _SHOWN:
+                continue
+            self._refused.add((connection.there, why))
+            last = " No more are named." if len(self._refused) == _SHOWN else ""
+            self._say(f"Refused at {self._place.address}, from {connection.there}: {why}. The run goes on.{last}")
+        connection.refused.clear()
+
+    def _register(self, connection: Connection, message: ToZero) -> Member | None:
         """A stranger introduces itself. None: it is refused."""
-        try:
-            process = Process(int(message["index"]), str(message["host"]), int(message["pid"]))
-            count, facts, names = int(message["count"]), dict(message["facts"]), list(message["names"])
-            address = message["address"] and str(ip_address(message["address"]))
-        except (KeyError, TypeError, ValueError):
-            connection.closed = True
+        if not isinstance(message, Register) or message.number != connection.sender:
+            connection.refuse(f"it begins with {type(message).__name__}, and is no process that registers")
             return None
+        try:
+            address = message.address and str(ip_address(message.address))
+        except ValueError:
+            connection.refuse(f"it has the address {message.address!r}")
+            return None
+        process, count = Process(message.number, message.host, message.pid), message.hosts
         there = self._members.get(process.index)
         if self._over is not None:
             self._refuse(connection, f"{process} came when the run at {self._place.address} had ended. {self._why}")
@@ -237,18 +285,18 @@ class RendezvousServer:
             )
             return None
         now = time.monotonic()
-        del self._strangers[connection]
-        member = Member(connection, process, process, facts, names, address, now, now)
+        self._strangers.pop(connection, None)
+        member = Member(connection, process, process, message.facts, message.names, address, now, now)
         self._members[process.index] = self._by_connection[connection] = member
         zero = self._members[0].supervisor if 0 in self._members else process
-        connection.send("welcome", host=zero.host, pid=zero.pid)
+        connection.send(Welcome(zero.host, zero.pid))
         if len(self._members) == self._place.count:
             self._start()
         return member
 
     def _refuse(self, connection: Connection, text: str, everybody: Callable[[str], None] | None = None) -> None:
         """Refuses one; where it cannot be said which of them is wrong, everybody."""
-        connection.send("refused", text=text)
+        connection.send(Refused(text))
         if everybody is None:
             self._say(text)
         else:
@@ -263,42 +311,42 @@ class RendezvousServer:
             self.refuse(f"The processes do not run the same program:{lines}")
             return
         self._started = True
-        host, _ = parted(self._place.address)
-        port = free_port()
-        coordinator = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        coordinator = coordinator_of(self._place.address)
+        here = path_of(self._place.address) is not None
+        run = secrets.token_bytes(_RUN)
+        own = [LOOPBACK] * len(members) if here else addresses(members)
         together = Counter(member.supervisor.host for member in members)
         before: Counter[str] = Counter()
-        for member, address in zip(members, addresses(members), strict=True):
+        for member, address in zip(members, own, strict=True):
             host = member.supervisor.host
             local = before[host] if together[host] > 1 else None
             before[host] += 1
-            member.connection.send("start", coordinator=coordinator, address=address, local=local)
+            member.connection.send(Start(coordinator, address, local, run))
 
-    def _hear(self, member: Member, message: Message) -> None:
+    def _hear(self, member: Member, message: ToZero) -> None:
         member.heard = now = time.monotonic()
-        kind = message["kind"]
-        if kind == "beat":
-            seen = Seen(**message["seen"])
+        if isinstance(message, Beat):
+            seen = message.seen
             if seen.shared > member.seen.shared:
                 member.rate = (seen.shared - member.seen.shared) / max(now - member.at, _TICK)
                 self._advanced = now
             member.seen, member.at = seen, now
-            if message["pid"]:
-                member.program = Process(member.supervisor.index, member.supervisor.host, message["pid"])
-        elif kind == "ended" or (kind == "fault" and self._stopping):
+            if message.pid:
+                member.program = Process(member.supervisor.index, member.supervisor.host, message.pid)
+        elif isinstance(message, Ended) or (isinstance(message, Fault) and self._stopping):
             self._end_of(member)
-        elif kind == "fault":
-            lines = "".join(f"\n  | {line}" for line in message["tail"])
-            text = f"{member.program} {message['text']}. It was {member.seen.described()}."
+        elif isinstance(message, Fault):
+            lines = "".join(f"\n  | {line}" for line in message.tail)
+            text = f"{member.program} {message.text}. It was {member.seen.described()}."
             text += f" Its last lines:{lines}" if lines else ""
-            if not message["follows"]:
+            if not message.follows:
                 self.end(text)
             elif self._pending is None:
                 self._pending = (now, text)
-        elif kind == "stop":
-            self._stop(member, message["signal"], message["name"])
-        elif kind == "begun" and message["stop"] == self._stop_after:
-            member.begun = message["step"]
+        elif isinstance(message, Interrupted):
+            self._stop(member, message.signal, message.name)
+        elif isinstance(message, Begun) and message.stop == self._stop_after:
+            member.begun = message.step
             self._agree()
 
     def _stop(self, member: Member, number: int, name: str) -> None:
@@ -309,9 +357,9 @@ class RendezvousServer:
             self._stopping = True
             text = f"{name} came to {member.supervisor}: all processes are told to end."
             self._stop_after = self._step_ahead()
-            self._tell("stop", signal=number, text=text, step=self._stop_after)
+            self._tell(Stop(number, text, self._stop_after))
             if not self._started:
-                self._finish("done")
+                self._finish(Done())
         member.told = True
 
     def _step_ahead(self) -> int:
@@ -327,18 +375,18 @@ class RendezvousServer:
         if not self._stop_after or None in begun:
             return
         if all(steps is not None and steps < self._stop_after for steps in begun):
-            self._tell("agreed", apart=not any(begun))
+            self._tell(Agreed(apart=not any(begun)))
             return
         self._stop_after = self._step_ahead()
         for member in self._members.values():
             member.begun = None
-        self._tell("later", step=self._stop_after)
+        self._tell(Later(self._stop_after))
 
     def _end_of(self, member: Member) -> None:
         member.ended = True
         self._agree()
         if all(each.ended for each in self._members.values()):
-            self._finish("done")
+            self._finish(Done())
 
     def _lost(self, member: Member) -> None:
         """A supervisor has closed its connection."""
@@ -413,26 +461,26 @@ class RendezvousServer:
         else:
             text = f"{behind.program} has made {still} ({option}). It is {behind.seen.described()}."
         lines = [f"\n  {m.program} is {m.seen.described()}" for m in shown[:_SHOWN]]
-        self._finish("end", text="".join([text, *lines]), stuck=True)
+        self._finish(End("".join([text, *lines]), stuck=True))
 
     def end(self, text: str) -> None:
         """Ends the run on all processes, and says why."""
-        self._finish("end", text=text)
+        self._finish(End(text))
 
     def refuse(self, text: str) -> None:
         """Ends the run before it starts: the processes do not fit together."""
-        self._finish("refused", text=text)
+        self._finish(Refused(text))
 
-    def _finish(self, kind: str, **fields: Any) -> None:
+    def _finish(self, message: End | Refused | Done) -> None:
         if self._over is None:
             self._over = time.monotonic()
-            self._why = fields.get("text", "")
-            self._tell(kind, **fields)
+            self._why = "" if isinstance(message, Done) else message.text
+            self._tell(message)
 
-    def _tell(self, kind: str, **fields: Any) -> None:
+    def _tell(self, message: FromZero) -> None:
         for member in self._members.values():
             if not member.connection.closed:
-                member.connection.send(kind, **fields)
+                member.connection.send(message)
 
 
 def addresses(members: Sequence[Member]) -> list[str]:
@@ -472,8 +520,3 @@ def did(program: Process, seen: Seen) -> str:
 def beat(bounds: Timeouts) -> float:
     """Seconds between two signs of life."""
     return min(1.0, bounds.heartbeat / 5)
-
-
-def in_use(error: OSError) -> bool:
-    """Whether another process listens at an address."""
-    return error.errno == errno.EADDRINUSE

@@ -5,9 +5,9 @@ Layers, initializers and shuffles draw seeds from them.
 
 from __future__ import annotations
 
-import pickle
 import random
 import secrets
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +23,7 @@ class Shared:
     """
 
     def __init__(self) -> None:
-        self.begun: bytes | None = None
+        self.begun: tuple[Any, ...] | None = None
 
     def begin(self) -> None:
         """From now on all processes draw the same, other numbers in each run."""
@@ -40,8 +40,9 @@ class Shared:
         self.begun = None
 
 
-def _state() -> bytes:
-    return pickle.dumps((random.getstate(), np.random.get_state()))
+def _state() -> tuple[Any, ...]:
+    kind, keys, *others = np.random.get_state()
+    return random.getstate(), kind, np.asarray(keys).tobytes(), *others
 
 
 SHARED = Shared()

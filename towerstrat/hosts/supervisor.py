@@ -12,11 +12,30 @@ import time
 from collections.abc import Iterator, Sequence
 
 from towerstrat.hosts import environment_variables, run_compatibility
+from towerstrat.hosts.authentication import MessageKey
 from towerstrat.hosts.child_process import Child, said
+from towerstrat.hosts.connections import Connection, Loop
 from towerstrat.hosts.heartbeat import FAILING, Seen
-from towerstrat.hosts.line_protocol import Connection, Loop, Message, parted
 from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, WHERE, Place, Process, ProgramSpec, Timeouts
-from towerstrat.hosts.rendezvous_server import RendezvousServer, beat, did, in_use, silent
+from towerstrat.hosts.rendezvous_server import RendezvousServer, beat, did, silent
+from towerstrat.hosts.sockets import connect, in_use
+from towerstrat.hosts.supervisor_messages import (
+    Agreed,
+    Beat,
+    Begun,
+    Done,
+    End,
+    Ended,
+    Fault,
+    FromZero,
+    Interrupted,
+    Later,
+    Refused,
+    Register,
+    Start,
+    Stop,
+    Welcome,
+)
 
 _TICK = 0.25
 """Seconds between two looks at the program."""
@@ -24,6 +43,8 @@ _LINGERS = 5.0
 """Seconds in which a program that has raised must have ended."""
 _ENDING = 5.0
 """Seconds after which nobody waits any more for a program that was killed."""
+_LINE = 4096
+"""Characters of one of the program's last lines that are told."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOST_A_PEER = re.compile(
     r"gloo|nccl|coordination.?service|heartbeat|(connection|socket) (reset|closed|refused)|broken pipe|UNAVAILABLE|"
@@ -52,11 +73,13 @@ class Supervisor:
       place: which process of the run this is.
       bounds: how long things may take.
       work: the program.
+      key: of the secret that the processes of the run share.
       attempt: how often the run was started, from 1.
     """
 
-    def __init__(self, place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1):
+    def __init__(self, place: Place, bounds: Timeouts, work: ProgramSpec, key: MessageKey, attempt: int = 1):
         self._place = place
+        self._key = key
         self._bounds = bounds
         self._argv = work.argv
         self._facts = {**run_compatibility.facts(work, place.cluster), "attempt": attempt}
@@ -67,6 +90,7 @@ class Supervisor:
         self._loop = Loop()
         self._hub: RendezvousServer | None = None
         self._connection: Connection | None = None
+        self._turned_away = False
         self._came: list[int] = []  # signals
         self._child: Child | None = None
         self._own: int | None = None  # the program's exit status
@@ -118,7 +142,7 @@ class Supervisor:
         """
         seconds = self._bounds.join
         if self._place.index == 0:
-            hub = RendezvousServer(self._place, self._bounds, self._loop, self._say)
+            hub = RendezvousServer(self._place, self._bounds, self._key, self._loop, self._say)
             try:
                 hub.listen()
                 self._hub = hub
@@ -130,19 +154,27 @@ class Supervisor:
         self._connection = self._connected(seconds) if self._hub is None else self._hub.connect()
         self._loop.add(self._connection, self._read)
         self._heard = self._turned = time.monotonic()
+        names = (str(self._place.index), *self._place.names)
         self._connection.send(
-            "register", count=self._place.count, index=self._me.index, host=self._me.host, pid=self._me.pid,
-            facts=self._facts, names=[str(self._place.index), *self._place.names], address=self._connection.here,
-        )  # fmt: skip
+            Register(
+                self._place.count,
+                self._me.index,
+                self._me.host,
+                self._me.pid,
+                self._facts,
+                names,
+                self._connection.here,
+            )
+        )
 
     def _connected(self, seconds: float) -> Connection:
-        host, port = parted(self._place.address)
         until = self._began + seconds
         while True:
             for call in self._loop.wait(_TICK):
                 call()
             try:
-                return Connection(socket.create_connection((host, port), timeout=min(5.0, seconds)))
+                end = connect(self._place.address, min(5.0, seconds))
+                return Connection(end, self._key, self._place.index, accepted=False, schema=FromZero)
             except OSError as error:
                 if time.monotonic() > until:
                     raise CannotJoin(
@@ -174,7 +206,7 @@ class Supervisor:
     def _keep_up(self, connection: Connection, now: float) -> None:
         """With process 0."""
         for number in self._came:
-            connection.send("stop", signal=number, name=signal.Signals(number).name)
+            connection.send(Interrupted(number, signal.Signals(number).name))
         self._came.clear()
         if now - self._beat >= beat(self._bounds):
             self._beat = now
@@ -185,7 +217,7 @@ class Supervisor:
 
     def _send_beat(self, connection: Connection) -> None:
         pid, seen = (None, Seen()) if self._child is None else (self._child.pid, self._child.seen())
-        connection.send("beat", pid=pid, seen=seen._asdict())
+        connection.send(Beat(pid, seen))
 
     def _look(self, child: Child, now: float) -> None:
         """At the program."""
@@ -231,7 +263,7 @@ class Supervisor:
             self._verdict = self._own
         elif status == 0 or self._stop_until is not None:
             self._send_beat(self._connection)
-            self._connection.send("ended")
+            self._connection.send(Ended())
         else:
             lines = child.output.last(0.5)
             follows = status in (1, -signal.SIGABRT) and any(map(_LOST_A_PEER.search, lines))
@@ -246,7 +278,7 @@ class Supervisor:
         if self._connection is not None and not self._reported:
             self._reported = True
             self._send_beat(self._connection)
-            self._connection.send("fault", text=text, tail=list(lines), follows=follows)
+            self._connection.send(Fault(text, tuple(line[:_LINE] for line in lines), follows))
 
     def _read(self) -> None:
         connection = self._connection
@@ -255,44 +287,56 @@ class Supervisor:
         for message in connection.receive():
             self._heard = time.monotonic()
             self._obey(message)
+        for why in connection.refused:
+            self._say(f"Refused by {self._me}, from {connection.there}: {why}. The run goes on.")
+        connection.refused.clear()
         if not connection.closed or self._connection is None:
             return
-        if not self._zero.pid and time.monotonic() - self._began < self._bounds.join:
+        if self._zero.pid:
+            self._lost("is gone: it was killed, or its host went down.")
+        elif time.monotonic() - self._began < self._bounds.join:
             # The end of a run that was there before: perhaps another begins.
+            if not self._turned_away:
+                self._turned_away = True
+                self._say(
+                    f"Who listens at {self._place.address} has closed the connection of {self._me} without an answer: "
+                    "it belongs to another run, or does not have the same secret. It is tried again."
+                )
             self._disconnect()
             self._meet()
         else:
-            self._lost("is gone: it was killed, or its host went down.")
+            self._lost("belongs to another run, or does not have the same secret: it closes connections unanswered.")
 
-    def _obey(self, message: Message) -> None:
-        kind = message["kind"]
-        if kind == "welcome":
-            self._zero = self._zero_program = Process(0, message["host"], message["pid"])
-        elif kind == "beat":
-            self._zero_program = Process(0, self._zero.host, message["pid"])
-            self._zero_seen = Seen(**message["seen"])
-        elif kind == "start":
-            self._start(message["coordinator"], message["address"], message["local"])
-        elif kind == "stop":
-            self._stop(message["signal"], message["text"], message["step"])
-        elif kind == "later":
-            self._stop_after(message["step"])
-        elif kind == "agreed":
-            self._agree(message["apart"])
-        elif kind == "refused":
-            self._conclude(message["text"], REFUSED)
-        elif kind == "end":
-            self._conclude(message["text"], ENDED, message.get("stuck", False))
-        elif kind == "done":
-            self._conclude(None, self._own or 0)
+    def _obey(self, message: FromZero) -> None:
+        match message:
+            case Welcome(host, pid):
+                self._zero = self._zero_program = Process(0, host, pid)
+            case Beat(pid, seen):
+                self._zero_program = Process(0, self._zero.host, pid or 0)
+                self._zero_seen = seen
+            case Start(coordinator, address, local, run):
+                self._start(coordinator, address, local, run)
+            case Stop(number, text, step):
+                self._stop(number, text, step)
+            case Later(step):
+                self._stop_after(step)
+            case Agreed(apart):
+                self._agree(apart)
+            case Refused(text):
+                self._conclude(text, REFUSED)
+            case End(text, stuck):
+                self._conclude(text, ENDED, stuck)
+            case Done():
+                self._conclude(None, self._own or 0)
 
-    def _start(self, coordinator: str, address: str, local: int | None) -> None:
+    def _start(self, coordinator: str, address: str, local: int | None, run: bytes) -> None:
         environment = os.environ | {
             environment_variables.HOSTS: str(self._place.count),
             environment_variables.HOST: str(self._place.index),
             environment_variables.COORDINATOR: "" if self._place.on_slice else coordinator,
             environment_variables.ADDRESS: address,
             environment_variables.ATTEMPT: str(self._attempt),
+            environment_variables.KEY: self._key.derive(b"store", run, str(self._attempt).encode()).hex(),
         }
         # Sets of strings must have the same order everywhere.
         environment.setdefault("PYTHONHASHSEED", "0")
@@ -321,7 +365,7 @@ class Supervisor:
         """The program may stop at that step; tells process 0 whether it is past it."""
         begun = self._child.stop_after(step) if self._child is not None and self._own is None else 0
         if self._connection is not None:
-            self._connection.send("begun", step=begun, stop=step)
+            self._connection.send(Begun(begun, step))
 
     def _agree(self, apart: bool) -> None:
         if self._child is not None:

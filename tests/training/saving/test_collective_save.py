@@ -11,7 +11,7 @@ from towerstrat.checkpoints import bundle_writer, dtypes
 from towerstrat.checkpoints.bundle_reader import Bundle
 from towerstrat.checkpoints.bundle_writer import Saved
 from towerstrat.checkpoints.shard_layout import Form
-from towerstrat.hosts import channels
+from towerstrat.hosts import channels, store
 from towerstrat.platform import logs
 from towerstrat.training.saving import collective_save
 
@@ -35,7 +35,7 @@ class Service:
     def __init__(self):
         self.said, self.changed = {}, threading.Condition()
 
-    def key_value_set_bytes(self, key, value):
+    def key_value_set_bytes(self, key, value, allow_overwrite):
         with self.changed:
             self.said[key] = value
             self.changed.notify_all()
@@ -60,8 +60,8 @@ def warned(monkeypatch):
 def processes(monkeypatch):
     """Does something in each process; what it returns there, or the error."""
     who, service = Processes(), Service()
-    monkeypatch.setattr(channels, "client", lambda: service)
-    for module in (channels, collective_save):
+    monkeypatch.setattr(store, "client", lambda: service)
+    for module in (channels, collective_save, store):
         monkeypatch.setattr(module, "PROCESSES", who)
     monkeypatch.setattr(collective_save, "TALKS", who)
     monkeypatch.setattr(collective_save, "FOLDERS", collective_save.Folders())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
@@ -87,7 +86,7 @@ def require_alike(node: DatasetNode) -> None:
 
 def are_alike(node: DatasetNode) -> bool:
     """Whether all processes have the same pipeline."""
-    return len(set(AGREEMENT.all_of(" ".join(text for text, _ in pieces(node))))) == 1
+    return len(set(AGREEMENT.all_of(" ".join(text for text, _ in pieces(node)), str))) == 1
 
 
 def are_surely_alike(node: DatasetNode) -> bool:
@@ -105,7 +104,7 @@ def _ask(resource: IteratorResource) -> None:
     """Learns once how many elements all processes have, where each knows how many it has, all of one shape."""
     total = UNKNOWN if string in resource.structure.dtypes else resource.alike
     left = max(0, total - resource.used) if total >= 0 else total
-    found = [json.loads(text) for text in AGREEMENT.all_of(json.dumps(left))]
+    found = AGREEMENT.all_of(left, int)
     resource.asked = True
     known = [count for count in found if count != INFINITE]
     if UNKNOWN not in found:

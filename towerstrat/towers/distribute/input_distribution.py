@@ -222,7 +222,7 @@ def _go_on(node: ElementPerReplica, in_workers: bool) -> None:
     """Has processes go on until the data of all has ended, where the original does: unless shapes are known, or data
     has no end. All processes come to it together.
     """
-    if str(INFINITE) in AGREEMENT.all_of(str(node.cardinality())):
+    if INFINITE in AGREEMENT.all_of(node.cardinality(), int):
         return
     if in_workers:
         node.whole = False

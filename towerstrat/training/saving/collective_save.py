@@ -168,7 +168,7 @@ class SharedSave:
 
     def written(self, shards: int) -> Iterator[tuple[Sequence[Saved], Sequence[bytes]]]:
         """See ``bundle_writer.Others``."""
-        reports = self._talk.reports()
+        reports = self._talk.reports(Written | _Differs | BaseException)
         for process, report in enumerate(reports, 1):
             if isinstance(report, _Differs):
                 report = FailedPreconditionError(None, None, _difference(self._plan, report.plan, process))
@@ -184,7 +184,7 @@ class SharedSave:
     # ---- the others --------------------------------------------------------------------------------------------
 
     def _help(self) -> None:
-        said, path, own = self._talk.hear(), None, None
+        said, path, own = self._talk.hear(_Begin | _End), None, None
         if isinstance(said, _Begin):
             path = shard_path(self._prefix, PROCESSES.index, said.shards)
             try:
@@ -194,7 +194,7 @@ class SharedSave:
                 self._talk.report(_named(error))
                 if not isinstance(error, Exception):
                     raise
-            said = self._talk.hear()
+            said = self._talk.hear(_End)
         if path is not None and not said.together:
             with suppress(OpError):  # a folder that is gone has no such file
                 storage_of(path).remove(path)

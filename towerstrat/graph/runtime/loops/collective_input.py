@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -25,8 +24,8 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
       OpError: that of the first process that has failed, of the same kind where it is an OpError.
     """
     said = error.message if isinstance(error, OpError) else str(error)
-    mine = json.dumps([state, type(error).__name__, f"{type(error).__name__}: {said}"])
-    found = [json.loads(text) for text in AGREEMENT.all_of(mine)]
+    mine = (state, type(error).__name__, f"{type(error).__name__}: {said}")
+    found = AGREEMENT.all_of(mine, tuple[int, str, str])
     if error is not None:
         raise _here(error)
     for process, (their_state, kind, text) in enumerate(found):

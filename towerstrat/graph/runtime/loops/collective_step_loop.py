@@ -6,7 +6,6 @@ a process had more goes back to its source. Only where that is fewer than wanted
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -119,7 +118,7 @@ class SharedLoop(LoopStage):
         own = feeder.step_bytes(source)
         if not feeder.uneven:
             return own // max(1, len(self.axis.own)) * self.axis.most if self.whole else own
-        return max(int(text) for text in AGREEMENT.all_of(str(own)))
+        return max(AGREEMENT.all_of(own, int))
 
     def _have_shapes(self, feeder: ChunkAssembler, source: Source, chunk: Chunk) -> bool:
         """Whether there are buffers for a program. Where shapes are not known beforehand the processes compare them.
@@ -129,8 +128,8 @@ class SharedLoop(LoopStage):
         """
         if not feeder.uneven:
             return True
-        mine = [list(buffer.shape[2:]) for buffer in chunk.buffers] if chunk.steps else None
-        found = [json.loads(text) for text in AGREEMENT.all_of(json.dumps(mine))]
+        mine = tuple(buffer.shape[2:] for buffer in chunk.buffers) if chunk.steps else None
+        found = AGREEMENT.all_of(mine, tuple[tuple[int, ...], ...] | None)
         known = {process: shapes for process, shapes in enumerate(found) if shapes is not None}
         if not known:
             return False
@@ -140,8 +139,8 @@ class SharedLoop(LoopStage):
             feeder.put_back(source, chunk, 0)
             raise ValueError(
                 f"{self.op.name} (created at {self.op.line}): towers need batches of one shape in each step, got "
-                f"{known[first]} in process {first} and {known[other]} in process {other}. Use batch(..., "
-                "drop_remainder=True)."
+                f"{_listed(known[first])} in process {first} and {_listed(known[other])} in process {other}. Use "
+                "batch(..., drop_remainder=True)."
             )
         if mine is None:
             assert self.axis is not None
@@ -238,6 +237,10 @@ class SharedLoop(LoopStage):
             f"End of sequence{who}: {course.done} of {iterations} steps had their data and are done; their state is "
             "kept.",
         )
+
+
+def _listed(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
+    return [list(shape) for shape in shapes]
 
 
 def _never(steps: int) -> bool:

@@ -1,0 +1,224 @@
+"""Messages between processes as bytes: JSON of a schema that the reader names. Reading them runs no code.
+
+A schema is a type: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``None``, ``BaseException``, ``tuple[...]``,
+``dict[str, ...]``, a ``NamedTuple`` with fields of these, or a union. Errors travel as a class from a closed table,
+with message, operation and lines; of any other class the nearest base in the table stands for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import builtins
+import functools
+import json
+import types
+from collections.abc import Mapping
+from typing import Any, NamedTuple, NoReturn, TypeGuard, Union, get_args, get_origin, get_type_hints
+
+from towerstrat import errors
+from towerstrat.errors import OpError, UnknownError
+from towerstrat.hosts.process_index import PROCESSES
+
+_KIND = "kind"
+_NUMBERS = range(-(1 << 63), 1 << 64)
+_SHOWN = 80
+"""Characters that messages about malformed messages show."""
+
+
+class MalformedMessage(ValueError):
+    """Bytes that are no message of the schema."""
+
+
+class RemoteOperation(NamedTuple):
+    """The operation of an error that another process has raised.
+
+    Attributes:
+      name: of the operation there. type: of the operation. created_at: the line of the program that made it.
+    """
+
+    name: str
+    type: str
+    created_at: str
+
+
+class _RunError(NamedTuple):
+    """An ``OpError``."""
+
+    name: str
+    message: str
+    operation: RemoteOperation | None
+    code: int
+
+
+class _PythonError(NamedTuple):
+    """An error of Python's own, or ``UnsupportedError``: the arguments that it is made of."""
+
+    name: str
+    arguments: tuple[bool | int | float | str | None, ...]
+
+
+def _classes(module: types.ModuleType) -> dict[str, type[BaseException]]:
+    """The public exceptions of a module, by their names there."""
+    found = {name: value for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"}
+    return {
+        name: value
+        for name, value in found.items()
+        if issubclass(value, BaseException) and not issubclass(value, _NOT_OF_A_TEXT)
+    }
+
+
+_NOT_OF_A_TEXT = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError, BaseExceptionGroup)
+"""Classes whose errors cannot be made of a text alone."""
+_WIDE = (Exception, BaseException)
+"""Classes that tell nothing of an error of a subclass."""
+_ERRORS: Mapping[str, type[BaseException]] = _classes(builtins) | _classes(errors)
+"""Every class that an error of a message can have."""
+_NAMES = {kind: name for name, kind in _ERRORS.items()}
+
+
+def encode(message: Any) -> bytes:
+    """A message as bytes.
+
+    Raises:
+      TypeError: something in it belongs to no schema.
+    """
+    return json.dumps(_plain(message)).encode()
+
+
+def decode(data: bytes, schema: Any) -> Any:
+    """The message that ``encode`` made these bytes of.
+
+    Args:
+      schema: its type.
+
+    Raises:
+      MalformedMessage: the bytes are something else.
+    """
+    try:
+        value = json.loads(data)
+    except (ValueError, RecursionError):
+        raise MalformedMessage(f"Expected JSON, got {bytes(data[:_SHOWN])!r}.") from None
+    return _read(value, schema)
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, BaseException):
+        return _plain(_described(value))
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return {_KIND: type(value).__name__, **{name: _plain(getattr(value, name)) for name in value._fields}}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: _plain(each) for key, each in value.items()}
+    raise TypeError(f"Expected what a message can hold, got a value of type {type(value).__name__}.")
+
+
+def _read(value: Any, schema: Any) -> Any:
+    origin, arguments = get_origin(schema), get_args(schema)
+    if origin in (Union, types.UnionType):
+        return _read_first(value, schema, arguments)
+    if schema is BaseException:
+        return _made(_read(value, _RunError | _PythonError))
+    if _is_record(schema):
+        return _read_record(value, schema)
+    if origin is tuple:
+        return _read_sequence(value, schema, arguments)
+    if origin is dict and type(value) is dict:
+        return {key: _read(each, arguments[1]) for key, each in value.items()}
+    if schema is bytes and type(value) is str:
+        try:
+            return base64.b64decode(value, validate=True)
+        except ValueError:
+            _refuse(value, schema)
+    if schema is float and type(value) is int and value in _NUMBERS:
+        return float(value)
+    if (schema is None and value is None) or (type(value) is schema and (schema is not int or value in _NUMBERS)):
+        return value
+    return _refuse(value, schema)
+
+
+def _read_first(value: Any, schema: Any, alternatives: tuple[Any, ...]) -> Any:
+    for each in alternatives:
+        try:
+            return _read(value, None if each is types.NoneType else each)
+        except MalformedMessage:
+            continue
+    return _refuse(value, schema)
+
+
+def _read_record(value: Any, schema: Any) -> Any:
+    fields = _fields(schema)
+    if type(value) is not dict or value.get(_KIND) != schema.__name__ or value.keys() != {_KIND, *fields}:
+        _refuse(value, schema)
+    return schema(**{name: _read(value[name], kind) for name, kind in fields.items()})
+
+
+def _read_sequence(value: Any, schema: Any, kinds: tuple[Any, ...]) -> Any:
+    if type(value) is not list:
+        _refuse(value, schema)
+    if kinds[-1] is ...:
+        return tuple(_read(each, kinds[0]) for each in value)
+    if len(value) != len(kinds):
+        _refuse(value, schema)
+    return tuple(_read(each, kind) for each, kind in zip(value, kinds, strict=True))
+
+
+@functools.cache
+def _fields(schema: Any) -> Mapping[str, Any]:
+    return get_type_hints(schema)
+
+
+def _is_record(schema: Any) -> TypeGuard[type[Any]]:
+    return isinstance(schema, type) and issubclass(schema, tuple) and hasattr(schema, "_fields")
+
+
+def _refuse(value: Any, schema: Any) -> NoReturn:
+    text = json.dumps(value)[:_SHOWN]
+    raise MalformedMessage(f"Expected {getattr(schema, '__name__', schema)}, got {text}.")
+
+
+def _described(error: BaseException) -> _RunError | _PythonError:
+    kind = next(each for each in type(error).__mro__ if each in _NAMES)
+    if isinstance(error, OpError):
+        op = error.op
+        operation = None if op is None else RemoteOperation(str(op.name), str(op.type), str(op.created_at))
+        return _RunError(_NAMES[kind], str(error.message), operation, int(error.error_code))
+    text = f"{type(error).__name__}: {error}"
+    if type(error) is not kind and kind not in _WIDE:
+        return _PythonError(_NAMES[kind], (text,))
+    arguments = error.args
+    if isinstance(error, OSError) and error.filename is not None:
+        arguments = (*arguments, error.filename)
+    if type(error) is kind and all(map(_is_simple, arguments)):
+        return _PythonError(_NAMES[kind], arguments)
+    unknown = UnknownError(None, None, f"Process {PROCESSES.index} has raised {text}")
+    return _RunError("UnknownError", unknown.message, None, unknown.error_code)
+
+
+def _is_simple(value: Any) -> bool:
+    if isinstance(value, int):
+        return value in _NUMBERS
+    return value is None or isinstance(value, float | str)
+
+
+def _made(told: _RunError | _PythonError) -> BaseException:
+    kind: Any = _ERRORS.get(told.name)
+    try:
+        if isinstance(told, _PythonError):
+            if kind is None or issubclass(kind, OpError):
+                _refuse(told.name, BaseException)
+            error: BaseException = kind(*told.arguments)
+            return error
+        if kind is OpError:
+            return OpError(None, told.operation, told.message, told.code)
+        if kind is None or not issubclass(kind, OpError):
+            _refuse(told.name, OpError)
+        found: OpError = kind(None, told.operation, told.message)
+        found.error_code = told.code
+        return found
+    except TypeError as wrong:
+        raise MalformedMessage(f"Expected the arguments of {told.name}: {wrong}.") from None

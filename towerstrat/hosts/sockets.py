@@ -1,0 +1,166 @@
+"""Where processes meet: ``HOST:PORT`` between machines, ``unix:PATH`` on one, where no other user can connect."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+
+LOOPBACK = "127.0.0.1"
+_UNIX = "unix:"
+_LONGEST_PATH = 100
+"""Bytes of the path of a Unix socket: the system has room for 108, of which the socket of JAX's service needs more."""
+_HERE = ("localhost", LOOPBACK, "::1")
+_BACKLOG = 1024
+
+
+def parted(address: str) -> tuple[str, int]:
+    """Host and port of an address ``HOST:PORT``; an IPv6 address is in brackets.
+
+    Raises:
+      ValueError: it is something else.
+    """
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
+        raise ValueError(f"Expected an address HOST:PORT, such as 10.0.0.1:8476; got {address!r}.")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def path_of(address: str) -> str | None:
+    """The path of an address ``unix:PATH``; None of another address.
+
+    Raises:
+      ValueError: the path is not absolute, or too long for a socket.
+    """
+    if not address.startswith(_UNIX):
+        return None
+    path = address.removeprefix(_UNIX)
+    if not os.path.isabs(path) or len(os.fsencode(path)) > _LONGEST_PATH:
+        raise ValueError(f"Expected unix:PATH with an absolute path of at most {_LONGEST_PATH} bytes; got {address!r}.")
+    return path
+
+
+def is_local(address: str) -> bool:
+    """Whether only processes of this machine can come to an address."""
+    return path_of(address) is not None or parted(address)[0] in _HERE
+
+
+def coordinator_of(address: str) -> str:
+    """An address for JAX's service where process 0 of a run that meets at ``address`` is: of the same kind."""
+    path = path_of(address)
+    if path is not None:
+        return f"{_UNIX}{path}.jax"
+    host, _ = parted(address)
+    return f"[{host}]:{free_port()}" if ":" in host else f"{host}:{free_port()}"
+
+
+def listen(address: str) -> socket.socket:
+    """A socket that listens there.
+
+    Raises:
+      OSError: the address cannot be had, or others may enter the folder of a Unix socket.
+    """
+    path = path_of(address)
+    if path is not None:
+        return _listen_at_path(path)
+    host, port = parted(address)
+    if host in _HERE:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        return socket.create_server((host, port), family=family, backlog=_BACKLOG)
+    # A name may be that of a service in front of this machine, or mean the loopback here alone: all its interfaces
+    # are meant.
+    both = socket.has_dualstack_ipv6()
+    family = socket.AF_INET6 if both else socket.AF_INET
+    return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
+
+
+def release(listener: socket.socket, address: str) -> None:
+    """Frees the address at which a socket listens."""
+    listener.close()
+    path = path_of(address)
+    if path is not None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+
+
+def connect(address: str, timeout: float) -> socket.socket:
+    """A socket that is connected there.
+
+    Raises:
+      OSError: nobody listens, or others may enter the folder of a Unix socket.
+    """
+    path = path_of(address)
+    if path is None:
+        return socket.create_connection(parted(address), timeout=timeout)
+    _require_private(os.path.dirname(path))
+    found = socket.socket(socket.AF_UNIX)
+    try:
+        found.settimeout(timeout)
+        found.connect(path)
+    except OSError:
+        found.close()
+        raise
+    return found
+
+
+@contextlib.contextmanager
+def private_folder() -> Iterator[str]:
+    """A folder that only this user can enter, with a short path, for the sockets of a run."""
+    usual = tempfile.gettempdir()
+    # Room for the folder's name and that of a socket in it.
+    short = usual if len(os.fsencode(usual)) <= _LONGEST_PATH // 2 else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="towerstrat-", dir=short, ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def free_port() -> int:
+    """A port of this machine that nobody listens at."""
+    with socket.create_server(("", 0)) as found:
+        return found.getsockname()[1]
+
+
+def in_use(error: OSError) -> bool:
+    """Whether another process listens at an address."""
+    return error.errno == errno.EADDRINUSE
+
+
+def _listen_at_path(path: str) -> socket.socket:
+    _require_private(os.path.dirname(path))
+    made = socket.socket(socket.AF_UNIX)
+    try:
+        try:
+            made.bind(path)
+        except OSError as error:
+            if not in_use(error) or _is_served(path):
+                raise
+            os.unlink(path)  # a run that was killed has left it
+            made.bind(path)
+        made.listen(_BACKLOG)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
+def _is_served(path: str) -> bool:
+    with socket.socket(socket.AF_UNIX) as tried:
+        try:
+            tried.connect(path)
+        except ConnectionRefusedError:
+            return False
+    return True
+
+
+def _require_private(folder: str) -> None:
+    found = os.stat(folder)
+    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise PermissionError(
+            errno.EPERM,
+            f"Expected a folder of user {os.getuid()} that nobody else may enter (chmod 700), got one of user "
+            f"{found.st_uid} with mode {stat.S_IMODE(found.st_mode):o}",
+            folder,
+        )

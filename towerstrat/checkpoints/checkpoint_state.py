@@ -11,7 +11,7 @@ from typing import Any
 
 from google.protobuf import text_format
 
-from towerstrat.checkpoints import written_files
+from towerstrat.checkpoints import sorted_tables, written_files
 from towerstrat.checkpoints.bundle_reader import index_path
 from towerstrat.checkpoints.side_files import side_files
 from towerstrat.errors import DataLossError, NotFoundError
@@ -20,6 +20,8 @@ from towerstrat.platform.storage import storage_of
 
 STATE_FILE = "checkpoint"
 _ADDRESS = re.compile(r"^(/|[a-z][a-z0-9+.-]*://)")
+_SHARD = re.compile(r"-(\?{5}|\d{5})-of-\d{5}$")
+"""The end of a path that names a shard of the first format, or all of them."""
 
 
 def state_path(folder: str, name: str | None = None) -> str:
@@ -141,6 +143,32 @@ def remove(prefix: str) -> None:
 def _first_format(prefix: str) -> list[str]:
     """The shards of a checkpoint of the first format."""
     return storage_of(prefix).matching(f"{prefix}-?????-of-?????")
+
+
+def folder_of(prefix: str) -> str:
+    """The folder of a checkpoint, the same for all ways to say it: on this machine links and ``..`` are followed."""
+    folder = os.path.dirname(prefix)
+    return os.path.realpath(folder.removeprefix("file://")) if storage_of(prefix).scheme == "file" else folder
+
+
+def remove_listed(prefix: str) -> None:
+    """Removes a checkpoint of which a state file says that it is one: files of other kinds stay, and no pattern counts.
+
+    Args:
+      prefix: its path, whose end may name all shards of the first format. Only files of its folder go.
+    """
+    storage = storage_of(prefix)
+    written_files.forget(index_path(prefix))
+    storage.remove(index_path(prefix))
+    start = _SHARD.sub("", prefix)
+    first = [path for path in storage.beginning_with(start) if _is_first_format(path, start)]
+    for path in (*side_files(prefix), *storage.beginning_with(f"{prefix}.data-"), *first):
+        storage.remove(path)
+
+
+def _is_first_format(path: str, start: str) -> bool:
+    """Whether a file is a checkpoint of the first format, or a shard of one."""
+    return _SHARD.sub("", path) == start and sorted_tables.is_table(storage_of(path).ranges(path))
 
 
 def _relative(folder: str, path: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from towerstrat.checkpoints.checkpoint_state import folder_of
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable
@@ -175,7 +176,7 @@ class CheckpointManager:
             if self._hours and written - self._hours * 3600 >= self._last_preserved:
                 self._last_preserved = written
                 continue
-            management.remove_surplus(path)
+            management.remove_surplus(path, {folder_of(self._prefix)})
 
     def restore_or_initialize(self) -> str | None:
         """Restores the latest checkpoint and returns its path; where there is none calls ``init_fn``, and returns None.

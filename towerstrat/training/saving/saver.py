@@ -108,6 +108,7 @@ class Saver:
         self._is_empty = False
         self._last: list[tuple[str, float]] = []
         self._surplus: list[tuple[str, float]] = []
+        self._folders: set[str] = set()  # those that it has saved in
         self._keep_from = time.time() + keep_checkpoint_every_n_hours * 3600
         self._by_objects: Saver | None = None
         if not self._eager and not defer_build:
@@ -207,6 +208,7 @@ class Saver:
         """Enters a new checkpoint; the oldest goes where there are too many."""
         if not self._max_to_keep:
             return
+        self._folders.add(checkpoint_state.folder_of(path))
         self._last = [entry for entry in self._last if entry[0] != path]
         self._last.append((path, time.time()))
         while len(self._last) > self._max_to_keep:
@@ -220,7 +222,7 @@ class Saver:
                 self._keep_from += self._hours * 3600
                 continue
             try:
-                latest_checkpoint.remove_surplus(path, suffix)
+                latest_checkpoint.remove_surplus(path, self._folders, suffix)
             except OpError as error:
                 logs.warning("Ignoring: %s", error.message)
 

@@ -8,6 +8,7 @@ from types import ModuleType
 from towerstrat.compat.keras import (
     collective_files,
     collective_stop,
+    damaged_files,
     deferred_restore,
     loss_weights,
     overlapped_steps,
@@ -52,6 +53,11 @@ def _complete_models_of_graphs(module: ModuleType) -> None:
     collective_stop.look_in_loops(module)
 
 
+def _complete_saving(module: ModuleType) -> None:
+    collective_files.share(module)
+    damaged_files.name_damage(module)
+
+
 _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.backend": _backend,
     "keras.src.callbacks": collective_stop.end_by_callbacks,
@@ -79,7 +85,7 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.saving.legacy.hdf5_format": v1_hdf5.translate_states,
     "keras.src.saving.legacy.saving_utils": v1_hdf5.translate_configs,
     "keras.src.saving.saving_lib": stored_arrays.read_archives,
-    "keras.src.saving.saving_api": collective_files.share,
+    "keras.src.saving.saving_api": _complete_saving,
     "keras.src.utils.metrics_utils": replica_metrics.merge_results,
     "keras.src.utils.version_utils": tf_layers.tell_kinds,
 }

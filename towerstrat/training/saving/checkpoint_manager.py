@@ -8,7 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from towerstrat.checkpoints.checkpoint_state import folder_of
+from towerstrat.checkpoints.checkpoint_state import folder_of, state_path
+from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable
@@ -34,6 +35,7 @@ class CheckpointManager:
 
     Raises:
       ValueError: ``max_to_keep`` is not positive; an interval without a counter.
+      DataLossError: the state file of the folder has times, but not one for each checkpoint.
     """
 
     def __init__(
@@ -81,6 +83,11 @@ class CheckpointManager:
             self._last_preserved = now
         paths = state.all_model_checkpoint_paths
         times = state.all_model_checkpoint_timestamps or [self._last_preserved] * len(paths)
+        if len(times) != len(paths):
+            raise DataLossError(
+                None, None, f"{state_path(self._directory)}: expected a time for each of {len(paths)} checkpoints, "
+                f"got {len(times)}. Remove the lines of all_model_checkpoint_timestamps, or restore by a path.",
+            )  # fmt: skip
         for path, written in zip(paths, times, strict=True):
             if min(written, now) > self._last_preserved:
                 self._kept[path] = min(written, now)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from google.protobuf import text_format
@@ -14,7 +15,7 @@ from google.protobuf import text_format
 from towerstrat.checkpoints import sorted_tables, written_files
 from towerstrat.checkpoints.bundle_reader import index_path
 from towerstrat.checkpoints.side_files import side_files
-from towerstrat.errors import DataLossError, NotFoundError
+from towerstrat.errors import DataLossError, InvalidArgumentError, NotFoundError
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 
@@ -44,7 +45,7 @@ def new_state(
       preserved: when the last one that is kept for good was written.
 
     Raises:
-      ValueError: not one time for each path.
+      ValueError: not one time for each path. InvalidArgumentError: a path is not UTF-8.
     """
     paths = list(paths or ())
     if latest not in paths:
@@ -52,12 +53,24 @@ def new_state(
         times = [*times, time.time()] if times is not None and len(times) == len(paths) - 1 else times
     if times is not None and len(times) != len(paths):
         raise ValueError(f"Expected a time for each of {len(paths)} checkpoints, got {len(times)}.")
-    return messages.CheckpointState(
-        model_checkpoint_path=_relative(folder, latest),
-        all_model_checkpoint_paths=[_relative(folder, path) for path in paths],
-        all_model_checkpoint_timestamps=times,
-        last_preserved_timestamp=preserved or 0.0,
-    )
+    with _text(folder):
+        return messages.CheckpointState(
+            model_checkpoint_path=_relative(folder, latest),
+            all_model_checkpoint_paths=[_relative(folder, path) for path in paths],
+            all_model_checkpoint_timestamps=times,
+            last_preserved_timestamp=preserved or 0.0,
+        )
+
+
+@contextmanager
+def _text(folder: str) -> Iterator[None]:
+    """Names what no message can say: paths that are not UTF-8."""
+    try:
+        yield
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(
+            None, None, f"{folder!r}: expected folders and names of checkpoints that are UTF-8, since state files are."
+        ) from None
 
 
 def write_state(folder: str, state: Any, name: str | None = None) -> None:
@@ -77,7 +90,7 @@ def read_state(folder: str, name: str | None = None) -> Any:
     """The ``CheckpointState`` of a folder with full paths; None where there is none.
 
     Raises:
-      DataLossError: the file is there, and is no such message.
+      DataLossError: the file is there, and is no such message. InvalidArgumentError: the folder is not UTF-8.
     """
     path = state_path(folder, name)
     storage = storage_of(path)
@@ -91,8 +104,9 @@ def read_state(folder: str, name: str | None = None) -> Any:
         raise DataLossError(None, None, f"{path}: {error}.") from None
     if not state.model_checkpoint_path:
         return None
-    state.model_checkpoint_path = _full(folder, state.model_checkpoint_path)
-    state.all_model_checkpoint_paths[:] = [_full(folder, p) for p in state.all_model_checkpoint_paths]
+    with _text(folder):
+        state.model_checkpoint_path = _full(folder, state.model_checkpoint_path)
+        state.all_model_checkpoint_paths[:] = [_full(folder, p) for p in state.all_model_checkpoint_paths]
     return state
 
 

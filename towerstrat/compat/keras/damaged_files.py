@@ -38,7 +38,7 @@ def _naming(load: Callable[..., Any], place: int) -> Callable[..., Any]:
         except Exception as error:
             if not _is_damage(error):
                 raise
-            path = args[place] if len(args) > place else kwargs.get("filepath")
+            path = args[place] if len(args) > place else kwargs["filepath"]
             raise DamagedModelError(
                 None, None, f"{os.fspath(path)}: expected a file of a model or of weights, and it is damaged: {error}. "
                 "Save it again, or take a copy.",

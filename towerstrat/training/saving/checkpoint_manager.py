@@ -14,7 +14,6 @@ from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
-from towerstrat.platform.text import as_text
 from towerstrat.training.base.global_step import global_step
 from towerstrat.training.saving import latest_checkpoint as management
 from towerstrat.training.saving.checkpoint import Checkpoint, CheckpointV1
@@ -54,7 +53,7 @@ class CheckpointManager:
         if checkpoint_interval is not None and step_counter is None:
             raise ValueError("`step_counter` should be passed if `checkpoint_interval` is not None.")
         self._checkpoint = checkpoint
-        self._directory = as_text(os.fspath(directory))
+        self._directory = os.fsdecode(directory)
         self._max_to_keep = max_to_keep
         self._hours = keep_checkpoint_every_n_hours
         self._prefix = os.path.join(self._directory, checkpoint_name)

@@ -17,7 +17,6 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs, messages
 from towerstrat.platform.duty import DUTY
 from towerstrat.platform.storage import storage_of
-from towerstrat.platform.text import as_text
 
 
 def generate_checkpoint_state_proto(
@@ -91,7 +90,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 def _state(checkpoint_dir: str, latest_filename: str | None) -> messages.CheckpointState | None:
     try:
-        return checkpoint_state.read_state(as_text(checkpoint_dir), latest_filename)
+        return checkpoint_state.read_state(os.fsdecode(checkpoint_dir), latest_filename)
     except DataLossError as error:
         logs.warning("%s", error.message)
         return None
@@ -110,7 +109,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of either format at a prefix, which may be a pattern."""
-    return checkpoint_state.exists(as_text(checkpoint_prefix))
+    return checkpoint_state.exists(os.fsdecode(checkpoint_prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:

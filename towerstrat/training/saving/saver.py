@@ -22,7 +22,6 @@ from towerstrat.graph.ir.types import Array
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
-from towerstrat.platform.text import as_text
 from towerstrat.training.base import global_step as steps
 from towerstrat.training.saving import latest_checkpoint, resume_state
 from towerstrat.training.saving.checkpoint_write import write
@@ -295,7 +294,7 @@ class Saver:
         state_file = latest_filename or checkpoint_state.STATE_FILE
         if os.path.dirname(state_file):
             raise ValueError("'latest_filename' must not contain path components")
-        save_path = as_text(save_path)
+        save_path = os.fsdecode(save_path)
         path = self._path(sess, save_path, global_step)
         if global_step is None and os.path.basename(save_path) == state_file and not self._sharded:
             raise ValueError(f"'latest_filename' collides with 'save_path': '{state_file}' and '{save_path}'")
@@ -308,7 +307,7 @@ class Saver:
         """What ``save`` does once the values are written."""
         if write_state and not self._is_empty:
             self._record(path)
-            self._write_state(path, as_text(save_path), state_file)
+            self._write_state(path, os.fsdecode(save_path), state_file)
         if write_meta_graph and not self._eager:
             with sess.graph.as_default():
                 self.export_meta_graph(
@@ -388,7 +387,7 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        path = as_text(save_path)
+        path = os.fsdecode(save_path)
         if not latest_checkpoint.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logs.info("Restoring parameters from %s", path)

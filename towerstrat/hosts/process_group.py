@@ -23,6 +23,7 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.process_spec import WHERE
 from towerstrat.hosts.shared_seeds import SHARED
 from towerstrat.platform.deferred import jax_extend
+from towerstrat.platform.text import error_text
 
 _LONG = 7 * 24 * 3600
 """Seconds that JAX's own clocks wait. Supervisors look after the processes, and say more."""
@@ -109,7 +110,7 @@ def run_joined(program: Callable[[], int]) -> int:
     try:
         status = program()
     except BaseException as error:
-        _failed(_status(error), f"{type(error).__name__}: {error}")
+        _failed(_status(error), error_text(error))
         raise
     _failed(status, f"exit status {status}")
     return status

@@ -51,7 +51,7 @@ def _is_damage(error: Exception) -> bool:
     """Whether the bytes of a file are the reason: a library that reads it failed, and not because it is not there."""
     if isinstance(error, UnicodeDecodeError | EOFError | MemoryError | zipfile.BadZipFile | zlib.error):
         return True
-    if isinstance(error, OSError) and error.errno is not None:
+    if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
         return False
     modules = [
         frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in traceback.walk_tb(error.__traceback__)

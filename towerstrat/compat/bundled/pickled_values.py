@@ -69,7 +69,7 @@ def read(data: bytes, path: str) -> Any:
     try:
         return _Machine(data).run()
     except _WRONG as error:
-        raise DataLossError(None, None, f"{path}: {_described(error)}.") from None
+        raise DataLossError(None, None, f"{path}: {_describe(error)}.") from None
 
 
 _WRONG = (
@@ -79,7 +79,7 @@ _WRONG = (
 """What reading damaged bytes ends in."""
 
 
-def _described(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, _Damaged) else f"expected {_EXPECTED}, and the file is damaged: {error!r}"
 
 
@@ -137,12 +137,12 @@ class _Machine:
         self._below.append(self._stack)
         self._stack = []
 
-    def marked(self) -> list[Any]:
+    def pop_to_mark(self) -> list[Any]:
         """What was pushed since the last mark."""
         found, self._stack = self._stack, self._below.pop()
         return found
 
-    def several(self, count: int) -> tuple[Any, ...]:
+    def pop(self, count: int) -> tuple[Any, ...]:
         return tuple(reversed([self._stack.pop() for _ in range(count)]))
 
     def remember(self, key: int) -> None:
@@ -242,8 +242,8 @@ _OPERATIONS: dict[int, Callable[[_Machine], None]] = {
         b"\x80": lambda m: m.take(1) and None,
         b"\x95": lambda m: m.take(8) and None,
         b"(": _Machine.mark,
-        b"0": lambda m: m.several(1) and None,
-        b"1": lambda m: m.marked() and None,
+        b"0": lambda m: m.pop(1) and None,
+        b"1": lambda m: m.pop_to_mark() and None,
         b"2": lambda m: m.push(m._stack[-1]),
         b"N": lambda m: m.push(None),
         b"\x88": lambda m: m.push(True),
@@ -263,17 +263,17 @@ _OPERATIONS: dict[int, Callable[[_Machine], None]] = {
         b"\x8c": lambda m: m.push(m.take(m.number("<B")).decode()),
         b"\x8d": lambda m: m.push(m.take(m.number("<Q")).decode()),
         b"]": lambda m: m.push([]),
-        b"l": lambda m: m.push(m.marked()),
+        b"l": lambda m: m.push(m.pop_to_mark()),
         b"a": lambda m: m.extend([m._stack.pop()]),
-        b"e": lambda m: m.extend(m.marked()),
+        b"e": lambda m: m.extend(m.pop_to_mark()),
         b"}": lambda m: m.push({}),
-        b"s": lambda m: m.insert(list(m.several(2))),
-        b"u": lambda m: m.insert(m.marked()),
+        b"s": lambda m: m.insert(list(m.pop(2))),
+        b"u": lambda m: m.insert(m.pop_to_mark()),
         b")": lambda m: m.push(()),
-        b"\x85": lambda m: m.push(m.several(1)),
-        b"\x86": lambda m: m.push(m.several(2)),
-        b"\x87": lambda m: m.push(m.several(3)),
-        b"t": lambda m: m.push(tuple(m.marked())),
+        b"\x85": lambda m: m.push(m.pop(1)),
+        b"\x86": lambda m: m.push(m.pop(2)),
+        b"\x87": lambda m: m.push(m.pop(3)),
+        b"t": lambda m: m.push(tuple(m.pop_to_mark())),
         b"q": lambda m: m.remember(m.number("<B")),
         b"r": lambda m: m.remember(m.number("<I")),
         b"\x94": _Machine.memoize,
@@ -311,7 +311,7 @@ def read_arrays(data: bytes, path: str) -> Arrays:
         with zipfile.ZipFile(io.BytesIO(data)) as packed:
             return Arrays({name.removesuffix(".npy"): _member(packed.read(name)) for name in packed.namelist()})
     except _WRONG as error:
-        raise DataLossError(None, None, f"{path}: {_described(error)}.") from None
+        raise DataLossError(None, None, f"{path}: {_describe(error)}.") from None
 
 
 def _member(data: bytes) -> npt.NDArray[Any]:

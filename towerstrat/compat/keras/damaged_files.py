@@ -27,12 +27,12 @@ class DamagedModelError(DataLossError, OSError):
 def name_damage(module: ModuleType) -> None:
     """Lets the functions that load models and weights raise ``DamagedModelError`` for damaged files."""
     for name, place in _LOADING.items():
-        vars(module)[name] = _naming(vars(module)[name], place)
+        vars(module)[name] = _wrap(vars(module)[name], place)
 
 
-def _naming(load: Callable[..., Any], place: int) -> Callable[..., Any]:
+def _wrap(load: Callable[..., Any], place: int) -> Callable[..., Any]:
     @wraps(load)
-    def loading(*args: Any, **kwargs: Any) -> Any:
+    def load_whole(*args: Any, **kwargs: Any) -> Any:
         try:
             return load(*args, **kwargs)
         except Exception as error:
@@ -44,7 +44,7 @@ def _naming(load: Callable[..., Any], place: int) -> Callable[..., Any]:
                 "Save it again, or take a copy.",
             ) from error  # fmt: skip
 
-    return loading
+    return load_whole
 
 
 def _is_damage(error: Exception) -> bool:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.fuzz.mutations import MUTATIONS
 from towerstrat import errors
 from towerstrat.checkpoints import checkpoint_state, sorted_tables
 from towerstrat.checkpoints.checkpoint_file import opened
@@ -41,42 +42,6 @@ MEMORY = 300 << 20
 """Bytes that a process may take beyond those it has when it begins to read."""
 
 
-# ---- damage: each takes the bytes of a file and gives others ---------------------------------------------------------
-
-
-def flipped(random, data):
-    for place in random.randint(len(data), size=random.randint(1, 4)):
-        data[place] ^= 1 << random.randint(8)
-
-
-def truncated(random, data):
-    del data[random.randint(len(data)) :]
-
-
-def swapped(random, data):
-    size = random.randint(1, max(2, len(data) // 4))
-    one, other = random.randint(len(data) - size, size=2)
-    data[one : one + size], data[other : other + size] = data[other : other + size], data[one : one + size]
-
-
-def zeroed(random, data):
-    place = random.randint(len(data))
-    size = min(random.randint(1, 200), len(data) - place)
-    data[place : place + size] = bytes(size)
-
-
-def scattered(random, data):
-    place = random.randint(len(data))
-    size = min(random.randint(1, 40), len(data) - place)
-    data[place : place + size] = random.bytes(size)
-
-
-def grown(random, data):
-    place = random.randint(len(data) + 1)
-    data[place:place] = random.bytes(random.randint(1, 40))
-
-
-DAMAGE = [flipped, truncated, swapped, zeroed, scattered, grown]
 LARGE = [-1, -(2**62), 2**31, 2**40, 2**62, 2**63 - 1]
 
 
@@ -180,7 +145,7 @@ def bounded_memory(extra: int) -> Iterator[None]:
 def run(count: int, seed: int, where: Path) -> dict[tuple[str, str], list[int]]:
     """(file, damage) -> [damaged files, those that were refused]."""
     found = collections.defaultdict(lambda: [0, 0])
-    kinds = [*DAMAGE, absurd]
+    kinds = [*MUTATIONS, absurd]
     wanted = {version: values(version) for version in ("1.12", "2.15")}
     for number in range(count):
         random = np.random.RandomState([seed, number])

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from tests.spread import spread
-from towerstrat.platform.compilation_cache import EntryFiles
+from towerstrat.platform.compilation_cache import EntryFiles, exposure
 
 PROGRAM = """
 import jax
@@ -98,6 +98,57 @@ def test_a_folder_that_cannot_be_made(tmp_path):
 def test_without_a_usable_home_programs_run(start, tmp_path):
     (tmp_path / "file").write_text("")
     assert start(XDG_CACHE_HOME=str(tmp_path / "file"))[0][1:] == (0, 0)
+
+
+def lines_of_refusal(printed):
+    return [line for line in printed if line.startswith("towerstrat: compiled programs are not kept: ")]
+
+
+@pytest.mark.parametrize("open_to_others", ["towerstrat", "towerstrat/programs-*"])
+def test_a_folder_that_others_may_write_is_not_used(start, tmp_path, open_to_others):
+    """An entry is native code: whoever can put one there would run as this user."""
+    start()
+    (path,) = (tmp_path / "cache").glob(open_to_others)
+    before = {p: p.read_bytes() for p in entries(tmp_path)}
+    path.chmod(0o770)
+    (_, compiled, loaded), printed = start()
+    assert (compiled, loaded) == (0, 0)
+    (line,) = lines_of_refusal(printed)
+    assert f"others may write to {path} (mode 770)" in line
+    assert {p: p.read_bytes() for p in entries(tmp_path)} == before
+
+
+def test_a_folder_in_one_whose_entries_all_may_replace_is_not_used(start, tmp_path):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    (_, compiled, _), printed = start(TOWERSTRAT_COMPILATION_CACHE=str(shared / "mine"))
+    assert compiled == 0
+    assert f"others may replace what is in {shared}" in lines_of_refusal(printed)[0]
+    shared.chmod(0o1777)  # as /tmp is
+    (_, compiled, _), printed = start(TOWERSTRAT_COMPILATION_CACHE=str(shared / "mine"))
+    assert compiled > 0
+    assert not lines_of_refusal(printed)
+
+
+def test_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
+    tmp_path.chmod(0o700)
+    folder = tmp_path / "programs-here"
+    folder.mkdir(mode=0o700)
+    assert exposure(folder) is None
+    owner = folder.stat().st_uid
+    monkeypatch.setattr(os, "getuid", lambda: owner + 1)
+    assert exposure(folder) == f"{folder} belongs to another user (uid {owner})"
+
+
+def test_the_usual_folder_is_made_for_this_user_alone(start, tmp_path):
+    before = os.umask(0o002)
+    try:
+        start()
+    finally:
+        os.umask(before)
+    made = [tmp_path / "cache/towerstrat", *(tmp_path / "cache/towerstrat").iterdir()]
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o700] * 2
 
 
 def test_importing_the_library_configures_nothing():

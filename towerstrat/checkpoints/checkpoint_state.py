@@ -6,20 +6,23 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from google.protobuf import text_format
 
-from towerstrat.checkpoints import written_files
+from towerstrat.checkpoints import sorted_tables, written_files
 from towerstrat.checkpoints.bundle_reader import index_path
 from towerstrat.checkpoints.side_files import side_files
-from towerstrat.errors import DataLossError, NotFoundError
+from towerstrat.errors import DataLossError, InvalidArgumentError, NotFoundError
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 
 STATE_FILE = "checkpoint"
 _ADDRESS = re.compile(r"^(/|[a-z][a-z0-9+.-]*://)")
+_SHARD = re.compile(r"-(\?{5}|\d{5})-of-\d{5}$")
+"""The end of a path that names a shard of the first format, or all of them."""
 
 
 def state_path(folder: str, name: str | None = None) -> str:
@@ -42,7 +45,7 @@ def new_state(
       preserved: when the last one that is kept for good was written.
 
     Raises:
-      ValueError: not one time for each path.
+      ValueError: not one time for each path. InvalidArgumentError: a path is not UTF-8.
     """
     paths = list(paths or ())
     if latest not in paths:
@@ -50,12 +53,24 @@ def new_state(
         times = [*times, time.time()] if times is not None and len(times) == len(paths) - 1 else times
     if times is not None and len(times) != len(paths):
         raise ValueError(f"Expected a time for each of {len(paths)} checkpoints, got {len(times)}.")
-    return messages.CheckpointState(
-        model_checkpoint_path=_relative(folder, latest),
-        all_model_checkpoint_paths=[_relative(folder, path) for path in paths],
-        all_model_checkpoint_timestamps=times,
-        last_preserved_timestamp=preserved or 0.0,
-    )
+    with _text(folder):
+        return messages.CheckpointState(
+            model_checkpoint_path=_relative(folder, latest),
+            all_model_checkpoint_paths=[_relative(folder, path) for path in paths],
+            all_model_checkpoint_timestamps=times,
+            last_preserved_timestamp=preserved or 0.0,
+        )
+
+
+@contextmanager
+def _text(folder: str) -> Iterator[None]:
+    """Names what no message can say: paths that are not UTF-8."""
+    try:
+        yield
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(
+            None, None, f"{folder!r}: expected folders and names of checkpoints that are UTF-8, since state files are."
+        ) from None
 
 
 def write_state(folder: str, state: Any, name: str | None = None) -> None:
@@ -75,7 +90,7 @@ def read_state(folder: str, name: str | None = None) -> Any:
     """The ``CheckpointState`` of a folder with full paths; None where there is none.
 
     Raises:
-      DataLossError: the file is there, and is no such message.
+      DataLossError: the file is there, and is no such message. InvalidArgumentError: the folder is not UTF-8.
     """
     path = state_path(folder, name)
     storage = storage_of(path)
@@ -89,8 +104,9 @@ def read_state(folder: str, name: str | None = None) -> Any:
         raise DataLossError(None, None, f"{path}: {error}.") from None
     if not state.model_checkpoint_path:
         return None
-    state.model_checkpoint_path = _full(folder, state.model_checkpoint_path)
-    state.all_model_checkpoint_paths[:] = [_full(folder, p) for p in state.all_model_checkpoint_paths]
+    with _text(folder):
+        state.model_checkpoint_path = _full(folder, state.model_checkpoint_path)
+        state.all_model_checkpoint_paths[:] = [_full(folder, p) for p in state.all_model_checkpoint_paths]
     return state
 
 
@@ -141,6 +157,32 @@ def remove(prefix: str) -> None:
 def _first_format(prefix: str) -> list[str]:
     """The shards of a checkpoint of the first format."""
     return storage_of(prefix).matching(f"{prefix}-?????-of-?????")
+
+
+def folder_of(prefix: str) -> str:
+    """The folder of a checkpoint, the same for all ways to say it: on this machine links and ``..`` are followed."""
+    folder = os.path.dirname(prefix)
+    return os.path.realpath(folder.removeprefix("file://")) if storage_of(prefix).scheme == "file" else folder
+
+
+def remove_listed(prefix: str) -> None:
+    """Removes a checkpoint of which a state file says that it is one: files of other kinds stay, and no pattern counts.
+
+    Args:
+      prefix: its path, whose end may name all shards of the first format. Only files of its folder go.
+    """
+    storage = storage_of(prefix)
+    written_files.forget(index_path(prefix))
+    storage.remove(index_path(prefix))
+    start = _SHARD.sub("", prefix)
+    first = [path for path in storage.beginning_with(start) if _is_first_format(path, start)]
+    for path in (*side_files(prefix), *storage.beginning_with(f"{prefix}.data-"), *first):
+        storage.remove(path)
+
+
+def _is_first_format(path: str, start: str) -> bool:
+    """Whether a file is a checkpoint of the first format, or a shard of one."""
+    return _SHARD.sub("", path) == start and sorted_tables.is_table(storage_of(path).ranges(path))
 
 
 def _relative(folder: str, path: str) -> str:

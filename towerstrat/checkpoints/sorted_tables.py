@@ -101,6 +101,11 @@ class Table:
         return raw
 
 
+def is_table(file: Ranges) -> bool:
+    """Whether a file ends as a table does."""
+    return len(file) >= _FOOTER and bytes(file.read(len(file) - 8, 8)) == struct.pack("<Q", _MAGIC)
+
+
 def _decoded(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(block) < 4:
         raise ValueError("a block without its end")

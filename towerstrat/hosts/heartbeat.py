@@ -145,7 +145,7 @@ class MappedProgress(Progress):
             self.enter(*((STEPPING, "") if before[0] == STARTING and self._numbers[_STEP] else before))
 
     def enter(self, name: str, what: str = "") -> None:
-        number, text = _number(name), what.encode()[: _SIZE - _TEXT.start]
+        number, text = _number(name), what.encode(errors="backslashreplace")[: _SIZE - _TEXT.start]
         self._now = (name, what)
         numbers = self._numbers
         numbers[_WRITTEN] += 1

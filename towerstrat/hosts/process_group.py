@@ -25,6 +25,7 @@ from towerstrat.hosts.shared_seeds import SHARED
 from towerstrat.hosts.sockets import is_local
 from towerstrat.hosts.store import STORE, client
 from towerstrat.platform.deferred import jax_extend
+from towerstrat.platform.text import error_text
 
 _LONG = 7 * 24 * 3600
 """Seconds that JAX's own clocks wait. Supervisors look after the processes, and say more."""
@@ -116,7 +117,7 @@ def run_joined(program: Callable[[], int]) -> int:
     try:
         status = program()
     except BaseException as error:
-        _failed(_status(error), f"{type(error).__name__}: {error}")
+        _failed(_status(error), error_text(error))
         raise
     _failed(status, f"exit status {status}")
     return status

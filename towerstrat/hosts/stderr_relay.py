@@ -11,6 +11,8 @@ from typing import BinaryIO
 
 _KEPT = 30
 """Lines that are kept."""
+_LONGEST = 4096
+"""Bytes of a line that are kept: all of them fit into one message to process 0."""
 _PARTS = 256
 """Pieces of text that wait until somebody reads them; then the program waits too."""
 
@@ -54,8 +56,8 @@ class Output:
         while part := os.read(self._stream.fileno(), 1 << 16):
             first, *rest = part.split(b"\n")
             with self._lock:
-                self._lines[-1] += first
-                self._lines.extend(rest)
+                self._lines[-1] = (self._lines[-1] + first)[:_LONGEST]
+                self._lines.extend(line[:_LONGEST] for line in rest)
             self._free.acquire()
             self._parts.put(part)
 

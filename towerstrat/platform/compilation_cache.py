@@ -12,6 +12,7 @@ import functools
 import hashlib
 import os
 import platform
+import stat
 import subprocess
 import sys
 import tempfile
@@ -35,11 +36,14 @@ _ABANDONED = 3600.0
 """Seconds after which a file that is being written belongs to a process that was killed."""
 
 
-def enable() -> None:
+def enable() -> str | None:
     """Turns JAX's persistent compilation cache on for this process. Must be called before anything is compiled.
 
     A cache that the user configured with JAX's own variables stays as it is. Where the usual folder cannot be made
-    there is no cache.
+    there is no cache. Entries are native code: a folder to which somebody else could write them is not used.
+
+    Returns:
+      A line for the user that says why the folder is not used; None where it is, or was not asked for.
 
     Raises:
       OSError: the folder that TOWERSTRAT_COMPILATION_CACHE names cannot be made.
@@ -47,22 +51,26 @@ def enable() -> None:
     named = os.environ.get(VARIABLE)
     settings: Any = jax.config
     if settings.jax_compilation_cache_dir is not None or named in ("off", "0"):
-        return
+        return None
     try:
         root = Path(named).expanduser().absolute() if named else usual_folder()
-        folder = root / f"programs-{processor()}"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        root.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = root.resolve() / f"programs-{processor()}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        danger = exposure(folder)
     except (OSError, RuntimeError):
         if named:
             raise
-        return
+        return None
+    if danger is not None:
+        return f"compiled programs are not kept: {danger}. Name a folder of your own with {VARIABLE}"
     jax.config.update("jax_compilation_cache_dir", str(folder))
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # Not a public name of JAX: a version without it keeps its own store, in the same folder.
     others = getattr(compilation_cache, "get_file_cache", None)
     if others is None:
-        return
+        return None
 
     def get_file_cache(path: str) -> Any:
         if path != str(folder):  # The program configured a cache of its own since.
@@ -71,6 +79,34 @@ def enable() -> None:
         return EntryFiles(folder, LIMIT if limit == -1 else limit), path
 
     compilation_cache.get_file_cache = get_file_cache
+    return None
+
+
+def exposure(folder: Path) -> str | None:
+    """Says how a user other than this one could put files into a folder; None where nobody can, or none can tell.
+
+    Args:
+      folder: without links. It and its parent must be this user's and closed to all others; above, a folder that all
+        may write must be sticky, as /tmp is.
+
+    Raises:
+      OSError: it cannot be looked at.
+    """
+    if not hasattr(os, "getuid"):
+        return None
+    for path in (folder, folder.parent):
+        found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode):
+            return f"{path} is a link"
+        if found.st_uid != os.getuid():
+            return f"{path} belongs to another user (uid {found.st_uid})"
+        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return f"others may write to {path} (mode {stat.S_IMODE(found.st_mode):o})"
+    for path in folder.parent.parents:
+        mode = os.lstat(path).st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            return f"others may replace what is in {path} (mode {stat.S_IMODE(mode):o})"
+    return None
 
 
 def usual_folder() -> Path:

@@ -3,19 +3,31 @@
 import gzip
 import io
 import json
+import os
 import pickle
+import sys
 import tarfile
 
 import numpy as np
 import pytest
 
+import towerstrat.compat.v1 as tf
 from tests.compat.running import names_without_keras
 from towerstrat import errors
+from towerstrat.compat.bundled import pickled_values
 from towerstrat.compat.program.name_resolution import Resolver
 
 RNG = np.random.RandomState(0)
 NAMES = names_without_keras()
 SETS = NAMES.keras.datasets
+
+
+@pytest.fixture
+def package(monkeypatch):
+    """The package keras, whose data sets are the files that they are told, without a look at their checksums."""
+    sets = tf.keras.datasets
+    monkeypatch.setattr(sys.modules["keras.src.datasets.imdb"], "get_file", lambda path, **_: path)
+    return sets
 
 
 @pytest.fixture
@@ -128,3 +140,93 @@ def test_texts_and_tables(cache):
     assert x_test.shape == (2, 2)
     (cache / "imdb_word_index.json").write_text(json.dumps({"film": 1}))
     assert SETS.imdb.get_word_index() == {"film": 1}
+
+
+# ---- pickles -------------------------------------------------------------------------------------------------------
+
+VALUES = {
+    b"data": np.arange(6, dtype=np.uint8).reshape(2, 3), "columns": np.asfortranarray([[1.5, 2.0], [3.0, 4.0]], ">f4"),
+    "numbers": [1, 2, 300, 70000, -5, 2**40, True, None, 1.5], "text": "é", "lists": ragged([[1], [2, 3]]),
+    "equally long": ragged([[1, 2], [3, 4]]), "tuples": (1, (2, 3, 4), ()), "none": np.empty((0, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("protocol", [1, 2, 3, 4, 5])
+def test_a_pickle_of_data_is_read(protocol):
+    found = pickled_values.read(pickle.dumps([VALUES, VALUES["lists"]], protocol), "file")
+    assert found[1] is found[0]["lists"]
+    assert found[0].keys() == VALUES.keys()
+    for key, wanted in VALUES.items():
+        value = found[0][key]
+        if isinstance(wanted, np.ndarray):
+            assert (value.dtype, value.shape, value.flags.f_contiguous) == (
+                wanted.dtype, wanted.shape, wanted.flags.f_contiguous,
+            )  # fmt: skip
+            assert value.tolist() == wanted.tolist()
+            assert value.flags.writeable
+        else:
+            assert value == wanted
+
+
+def test_a_pickle_of_python_2_is_read():
+    """As the files of CIFAR begin: texts are strings of bytes."""
+    text = b"\x80\x02}q\x01(U\x0bbatch_labelq\x02U\x15training batch 1 of 5q\x03U\x06labelsq\x04]q\x05(K\x06K\x09eu."
+    assert pickled_values.read(text, "file") == {b"batch_label": b"training batch 1 of 5", b"labels": [6, 9]}
+
+
+class Caller:
+    """Pickled as a call of a function."""
+
+    def __init__(self, function, *arguments):
+        self.call = function, arguments
+
+    def __reduce__(self):
+        return self.call
+
+
+@pytest.mark.parametrize("protocol", [1, 2, 4])
+@pytest.mark.parametrize(
+    "call", [(os.mkdir, "made"), (np.fromfile, "notes"), (eval, "open('made', 'w')"), (np.load, "x"), (print, "x")]
+)
+def test_a_pickle_that_calls_anything_else_is_refused(call, protocol, cache, package, monkeypatch):
+    monkeypatch.chdir(cache)
+    attack = pickle.dumps({b"data": Caller(*call), b"labels": [1]}, protocol)
+    with pytest.raises(errors.DataLossError, match="expected numbers, texts, lists, dictionaries and arrays, got"):
+        pickled_values.read(attack, "file")
+    (cache / "cifar-10-batches-py").mkdir()
+    (cache / "cifar-10-batches-py" / "data_batch_1").write_bytes(attack)
+    rows = np.empty(1, object)
+    rows[0] = Caller(*call)
+    np.savez(cache / "imdb.npz", x_train=rows)
+    for sets in (SETS, package):
+        with pytest.raises(errors.DataLossError):
+            sets.imdb.load_data(path=str(cache / "imdb.npz"))
+    with pytest.raises(errors.DataLossError, match="data_batch_1"):
+        SETS.cifar10.load_data()
+    with pytest.raises(errors.DataLossError):
+        sys.modules["keras.src.datasets.cifar"].load_batch(str(cache / "cifar-10-batches-py" / "data_batch_1"))
+    assert sorted(p.name for p in cache.iterdir()) == ["cifar-10-batches-py", "imdb.npz"]
+
+
+def test_the_keras_package_reads_the_same(cache, package):
+    rows = ragged([[1, 2, 3], [4], [5, 1], [2, 2, 2, 2]])
+    np.savez(cache / "imdb.npz", x_train=rows, y_train=[0, 1, 0, 1], x_test=rows[:2], y_test=[1, 0])
+    path = str(cache / "imdb.npz")
+    same(package.imdb.load_data(path=path), SETS.imdb.load_data())
+    batch = {b"data": RNG.randint(0, 256, (2, 3072), np.uint8), b"labels": [1, 9]}
+    (cache / "batch").write_bytes(pickle.dumps(batch, 2))
+    images, labels = sys.modules["keras.src.datasets.cifar"].load_batch(str(cache / "batch"))
+    np.testing.assert_array_equal(images, batch[b"data"].reshape(-1, 3, 32, 32))
+    assert labels == [1, 9]
+
+
+def test_weights_in_npz_are_read(tmp_path):
+    """A ``.keras`` file may hold its weights as dictionaries of arrays in a ``.npz``."""
+    store = sys.modules[tf.keras.Model.__module__.rpartition(".engine")[0] + ".saving.saving_lib"].NpzIOStore
+    writing = store(str(tmp_path / "weights.npz"), mode="w")
+    writing.make("layer")["0"] = np.arange(3.0)
+    writing.close()
+    reading = store(str(tmp_path / "weights.npz"))
+    assert reading.get("layer")["0"].tolist() == [0.0, 1.0, 2.0]
+    assert reading.get("other") == {}
+    reading.close()

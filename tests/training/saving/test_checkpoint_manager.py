@@ -37,6 +37,24 @@ def test_older_ones_are_removed_and_a_later_manager_goes_on(tmp_path):
             tf2.train.CheckpointManager(checkpoint, tmp_path, max_to_keep=0)
 
 
+def test_a_state_file_cannot_remove_elsewhere(tmp_path, caplog):
+    with mode.eager_mode():
+        checkpoint = tf2.train.Checkpoint(v=tf.Variable(1.0))
+        theirs = tf2.train.CheckpointManager(checkpoint, tmp_path / "elsewhere", max_to_keep=2).save()
+        mine = tmp_path / "mine"
+        mine.mkdir()
+        (mine / "checkpoint").write_text(
+            'model_checkpoint_path: "ckpt-1"\nall_model_checkpoint_paths: "../elsewhere/ckpt-1"\n'
+            "all_model_checkpoint_timestamps: 5.0\n"
+        )
+        manager = tf2.train.CheckpointManager(checkpoint, mine, max_to_keep=1)
+        assert manager.checkpoints == [str(mine / "../elsewhere/ckpt-1")]
+        path = manager.save()
+        assert manager.checkpoints == [path]
+        assert tf2.train.Checkpoint(v=tf.Variable(0.0)).restore(theirs)
+        assert "is kept: the state file names it" in caplog.text
+
+
 def test_one_is_kept_for_good_in_so_many_hours(tmp_path, monkeypatch):
     clock = [1e9]
     monkeypatch.setattr("towerstrat.training.saving.checkpoint_manager.time.time", lambda: clock[0])

@@ -1,5 +1,6 @@
 """Savers: what is saved comes back, files are kept and removed, and what does not fit is refused."""
 
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from benchmarks.harness import Devices
+from towerstrat.checkpoints import sorted_tables
 from towerstrat.checkpoints.bundle_reader import Bundle
 from towerstrat.graph.eager import mode
 from towerstrat.platform import logs
@@ -110,6 +112,72 @@ def test_the_oldest_are_removed_after_the_newest_is_there(tmp_path):
     again = tf.train.Saver(max_to_keep=2)
     again.recover_last_checkpoints(tf.train.get_checkpoint_state(folder).all_model_checkpoint_paths)
     assert again.last_checkpoints == paths[2:]
+
+
+def foreign_files(tmp_path):
+    """A folder beside that of the checkpoints, with one of its own; and what state files might say of it."""
+    v = tf.Variable(2.0, name="theirs")
+    with tf.Session() as session:
+        session.run(v.initializer)
+        theirs = tf.train.Saver([v]).save(session, str(tmp_path / "elsewhere" / "model"), 1)
+    (tmp_path / "elsewhere" / "thesis.txt").write_text("a year's work")
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    return [
+        theirs, "../elsewhere/model-1", "../link/model-1", "../elsewhere/thesis.txt", "../elsewhere/*",
+        str(tmp_path / "mine" / ".." / "elsewhere" / "model-1"), f"file://{tmp_path}/elsewhere/thesis.txt",
+        "notes.txt", "*", "model-?????",
+    ]  # fmt: skip
+
+
+def listing(folder):
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("take_over", ["recover_last_checkpoints", "set_last_checkpoints"])
+def test_a_state_file_cannot_remove_what_this_saver_does_not_save(tmp_path, take_over, caplog):
+    """A folder of checkpoints may come from somebody else, and its state file may name any file."""
+    named = foreign_files(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine too")
+    before = listing(tmp_path)
+    lines = [f"all_model_checkpoint_paths: {json.dumps(path)}" for path in named]
+    (tmp_path / "mine" / "checkpoint").write_text("\n".join(['model_checkpoint_path: "model-1"', *lines]))
+    v = tf.Variable(1.0)
+    saver = tf.train.Saver([v], max_to_keep=1)
+    getattr(saver, take_over)(tf.train.get_checkpoint_state(str(tmp_path / "mine")).all_model_checkpoint_paths)
+    assert saver.last_checkpoints
+    with tf.Session() as session:
+        session.run(v.initializer)
+        path = saver.save(session, str(tmp_path / "mine" / "model"), 12345)
+    assert saver.last_checkpoints == [path]
+    assert {file: data for file, data in listing(tmp_path).items() if file in before} == before
+    assert f"{named[0]} is kept: the state file names it, but it is not in {tmp_path}/mine" in caplog.text
+
+
+def test_one_of_an_earlier_run_goes_where_its_folder_has_another_name_now(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "name").symlink_to(tmp_path / "real")
+    v = tf.Variable(1.0)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        first = tf.train.Saver([v]).save(session, str(tmp_path / "real" / "model"), 1)
+        saver = tf.train.Saver([v], max_to_keep=1)
+        saver.recover_last_checkpoints([first])
+        saver.save(session, str(tmp_path / "name" / "model"), 2)
+    assert not tf.train.checkpoint_exists(first)
+
+
+def test_shards_of_the_first_format_go_as_the_state_file_names_them(tmp_path):
+    table = sorted_tables.encoded([(b"", b"")])
+    for name in ("old-00000-of-00002", "old-00001-of-00002", "one", "oldest-00000-of-00001"):
+        (tmp_path / name).write_bytes(table)
+    v = tf.Variable(1.0)
+    saver = tf.train.Saver([v], max_to_keep=1)
+    saver.recover_last_checkpoints([str(tmp_path / "old-?????-of-00002"), str(tmp_path / "one")])
+    with tf.Session() as session:
+        session.run(v.initializer)
+        saver.save(session, str(tmp_path / "model"))
+    assert [p.name for p in tmp_path.iterdir() if p.name.startswith("o")] == ["oldest-00000-of-00001"]
 
 
 def test_one_in_some_hours_is_kept_for_good(tmp_path):

@@ -7,17 +7,19 @@ The cache is ``$KERAS_HOME/datasets``, by default ``~/.keras/datasets``. Shuffle
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
-import pickle
 import tarfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from towerstrat.errors import NotFoundError
+from towerstrat.compat.bundled import pickled_values
+from towerstrat.errors import DataLossError, NotFoundError
 from towerstrat.platform.files import Exists, GFile
 
 Array = npt.NDArray[Any]
@@ -41,9 +43,21 @@ def _cached(name: str, source: str, folder: str = "datasets") -> str:
     raise NotFoundError(None, None, f"{path} is not there, and nothing is downloaded: put the file {source} there.")
 
 
+@contextmanager
+def _readable(path: str) -> Iterator[None]:
+    """Turns what reading a damaged file ends in into DataLossError."""
+    try:
+        yield
+    except (ValueError, TypeError, AttributeError, KeyError, OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise DataLossError(
+            None, None, f"{path}: expected a file of the data set, and it is damaged: {error}."
+        ) from None
+
+
 def _arrays(name: str, file: str) -> dict[str, Array]:
-    with GFile(_cached(name, _KERAS + file), "rb") as opened:
-        return dict(np.load(io.BytesIO(opened.read()), allow_pickle=True))
+    path = _cached(name, _KERAS + file)
+    with GFile(path, "rb") as opened:
+        return pickled_values.read_arrays(opened.read(), path)
 
 
 def mnist(path: str = "mnist.npz") -> Parts:
@@ -58,7 +72,7 @@ def fashion_mnist() -> Parts:
     for kind in ("train", "t10k"):
         for name, start in ((f"{kind}-images-idx3-ubyte.gz", 16), (f"{kind}-labels-idx1-ubyte.gz", 8)):
             path = _cached(name, _KERAS + name, os.path.join("datasets", "fashion-mnist"))
-            with GFile(path, "rb") as file:
+            with GFile(path, "rb") as file, _readable(path):
                 found.append(np.frombuffer(gzip.decompress(file.read()), np.uint8, offset=start))
     x_train, y_train, x_test, y_test = found
     return (x_train.reshape(-1, 28, 28), y_train), (x_test.reshape(-1, 28, 28), y_test)
@@ -71,9 +85,10 @@ def _batches(folder: str, archive: str, names: list[str], labels: str) -> tuple[
     """Images ``[n, 32, 32, 3]`` and labels ``[n, 1]`` of pickled batches, in a folder of the cache or an archive."""
     images, classes = [], []
     for name in names:
-        batch = pickle.loads(_member(folder, archive, name), encoding="bytes")
-        images.append(batch[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
-        classes.append(np.asarray(batch[labels.encode()]))
+        batch = pickled_values.read(_member(folder, archive, name), f"{folder}/{name}")
+        with _readable(f"{folder}/{name}"):
+            images.append(batch[b"data"].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1))
+            classes.append(np.asarray(batch[labels.encode()]))
     return np.concatenate(images), np.concatenate(classes).reshape(-1, 1)
 
 
@@ -85,7 +100,7 @@ def _member(folder: str, archive: str, name: str) -> bytes:
         with GFile(_cached(os.path.join(folder, name), f"{name} of {_CIFAR}{archive}"), "rb") as file:
             content: bytes = file.read()
             return content
-    with tarfile.open(packed) as opened:
+    with _readable(packed), tarfile.open(packed) as opened:
         member = opened.extractfile(f"{folder}/{name}")
         if member is None:
             raise NotFoundError(None, None, f"{packed} has no file {folder}/{name}.")
@@ -119,9 +134,9 @@ def cifar100(label_mode: str = "fine") -> Parts:
 # ---- tables and texts ----------------------------------------------------------------------------------------------
 
 
-def _shuffled(seed: int, *arrays: Array) -> list[Array]:
+def _shuffled(draws: np.random.RandomState, *arrays: Array) -> list[Array]:
     order = np.arange(len(arrays[0]))
-    np.random.RandomState(seed).shuffle(order)
+    draws.shuffle(order)
     return [a[order] for a in arrays]
 
 
@@ -130,7 +145,7 @@ def boston_housing(path: str = "boston_housing.npz", test_split: float = 0.2, se
     if not 0 <= test_split < 1:
         raise ValueError(f"Expected test_split in [0, 1), got {test_split}.")
     f = _arrays(path, "boston_housing.npz")
-    x, y = _shuffled(seed, f["x"], f["y"])
+    x, y = _shuffled(np.random.RandomState(seed), f["x"], f["y"])
     end = int(len(x) * (1 - test_split))
     return (x[:end], y[:end]), (x[end:], y[end:])
 
@@ -187,9 +202,10 @@ def imdb(
     """
     num_words = _old_words(num_words, kwargs)
     f = _arrays(path, "imdb.npz")
+    draws = np.random.RandomState(seed)
     parts = []
     for kind in ("train", "test"):
-        x, y = _shuffled(seed, f[f"x_{kind}"], f[f"y_{kind}"])
+        x, y = _shuffled(draws, f[f"x_{kind}"], f[f"y_{kind}"])
         parts.append(_short(_begun(x, start_char, index_from), y, maxlen))
     largest = max(max(x) for sequences, _ in parts for x in sequences)
     (x_train, y_train), (x_test, y_test) = [(_words(x, num_words, skip_top, oov_char, largest), y) for x, y in parts]
@@ -204,7 +220,7 @@ def reuters(
     """News as lists of word numbers, and their topics; the last ``test_split`` is for testing. Else as ``imdb``."""
     num_words = _old_words(num_words, kwargs)
     f = _arrays(path, "reuters.npz")
-    xs, labels = _shuffled(seed, f["x"], f["y"])
+    xs, labels = _shuffled(np.random.RandomState(seed), f["x"], f["y"])
     sequences, labels = _short(_begun(xs, start_char, index_from), labels, maxlen)
     x = _words(sequences, num_words, skip_top, oov_char, max(map(max, sequences)))
     end = int(len(x) * (1 - test_split))
@@ -212,7 +228,8 @@ def reuters(
 
 
 def _index(name: str, file: str) -> dict[str, int]:
-    with GFile(_cached(name, _KERAS + file)) as opened:
+    path = _cached(name, _KERAS + file)
+    with GFile(path) as opened, _readable(path):
         found: dict[str, int] = json.loads(opened.read())
         return found
 

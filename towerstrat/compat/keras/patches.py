@@ -8,10 +8,12 @@ from types import ModuleType
 from towerstrat.compat.keras import (
     collective_files,
     collective_stop,
+    damaged_files,
     deferred_restore,
     loss_weights,
     overlapped_steps,
     replica_metrics,
+    stored_arrays,
     tf_layers,
     tower_optimizers,
     v1_defaults,
@@ -51,9 +53,19 @@ def _complete_models_of_graphs(module: ModuleType) -> None:
     collective_stop.look_in_loops(module)
 
 
+def _complete_saving(module: ModuleType) -> None:
+    collective_files.share(module)
+    damaged_files.name_damage(module)
+
+
 _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.backend": _backend,
     "keras.src.callbacks": collective_stop.end_by_callbacks,
+    "keras.src.datasets.cifar": stored_arrays.read_batches,
+    **{
+        f"keras.src.datasets.{name}": stored_arrays.read_archives
+        for name in ("boston_housing", "imdb", "mnist", "reuters")
+    },
     "keras.src.engine.base_layer": tf_layers.take_layers,
     "keras.src.engine.base_layer_v1": tf_layers.take_layers,
     "keras.src.engine.data_adapter": overlapped_steps.overlap,
@@ -72,7 +84,8 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     "keras.src.optimizers.optimizer_v1": tower_optimizers.divide_once,
     "keras.src.saving.legacy.hdf5_format": v1_hdf5.translate_states,
     "keras.src.saving.legacy.saving_utils": v1_hdf5.translate_configs,
-    "keras.src.saving.saving_api": collective_files.share,
+    "keras.src.saving.saving_lib": stored_arrays.read_archives,
+    "keras.src.saving.saving_api": _complete_saving,
     "keras.src.utils.metrics_utils": replica_metrics.merge_results,
     "keras.src.utils.version_utils": tf_layers.tell_kinds,
 }

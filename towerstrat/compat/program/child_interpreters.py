@@ -34,16 +34,19 @@ def bind(api: int, version: str | None, say: Callable[[str], None] = importer.no
         behavior_switches.begin_as_v2()
 
 
-def start(towers: int | None) -> None:
+def start(towers: int | None, say: Callable[[str], None] = importer.nothing) -> None:
     """Keeps compiled programs on disk, and known defects of the compiler out; gives the process ``towers`` towers.
 
     Args:
       towers: None: one per device.
+      say: is given a line for the program's user.
 
     Raises:
       OSError: the folder of compiled programs cannot be used.
     """
-    compilation_cache.enable()
+    refused = compilation_cache.enable()
+    if refused is not None:
+        say(refused)
     compilers.set_flags()
     if towers is not None:
         devices.ask(towers)

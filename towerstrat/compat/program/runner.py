@@ -138,9 +138,13 @@ def _choose(program: program_files.Program, asked: Api | None) -> Api:
         reason = decision.reason or "nothing in the program tells; --api 2 takes those of 2.x"
         other = f", tf.__version__ {version}" if version != public_names.VERSIONS[api] else ""
         print(f"towerstrat: {api}.x names{other} ({reason})", file=sys.stderr)
-    child_interpreters.bind(api, version, lambda line: print(f"towerstrat: {line}", file=sys.stderr))
+    child_interpreters.bind(api, version, _say)
     _say_missing(program, name_resolution.Resolver(api), version, asked)
     return api, version
+
+
+def _say(line: str) -> None:
+    print(f"towerstrat: {line}", file=sys.stderr)
 
 
 def _say_missing(
@@ -200,7 +204,7 @@ def _code_of(spec: importlib.machinery.ModuleSpec) -> CodeType:
 
 def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None) -> None:
     try:
-        child_interpreters.start(towers)
+        child_interpreters.start(towers, _say)
     except OSError as error:
         raise CannotStart(f"{compilation_cache.VARIABLE}: {error}") from None
     if towers is not None and devices.may_be_accelerated():

@@ -140,7 +140,7 @@ class RecordsPull(ElementIterator):
 
     def _open(self) -> None:
         """Begins the next file. Raises StopIteration where there is none."""
-        self.name, self.position = next(self.names)[0].item().decode(), 0
+        self.name, self.position = os.fsdecode(next(self.names)[0].item()), 0
         self._begin(self.read(self.name, 0))
 
     def _reaches(self, count: int) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Any
@@ -41,7 +42,7 @@ def compression_of(given: Any, what: str) -> str:
 def _save(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array]:
     path, *given = values
     node, function = op.attrs["node"], op.attrs["function"]
-    shards = Shards(path.item().decode(), op.attrs["compression"])
+    shards = Shards(os.fsdecode(path.item()), op.attrs["compression"])
     try:
         opening = opening_of(session, op, node, given, () if function is None else function.captures)
         shard_of = (lambda element: [np.int64(0)]) if function is None else function.bind(opening)

@@ -70,7 +70,9 @@ def said(error: FeatureError, key: str, dtype: DType, names: HostArray | None) -
       names: of the messages, where there are any; None for a single message.
     """
     kind = "float" if dtype.is_floating else dtype.name
-    name = "" if names is None else f"Name: {names[error.place].decode() if len(names) else '<unknown>'}, "
+    name = (
+        "" if names is None else f"Name: {names[error.place].decode(errors='replace') if len(names) else '<unknown>'}, "
+    )
     if isinstance(error, MissingFeatureError):
         return f"{name}Feature: {key} (data type: {kind}) {error}"
     index = "" if names is None else f", Index: {error.place}"

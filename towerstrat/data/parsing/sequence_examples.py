@@ -143,14 +143,14 @@ def _split(sparse: Sequence[Sparse]) -> list[HostArray]:
 
 
 def _batch(serialized: HostArray, debug_name: HostArray, *given: HostArray, **attrs: Any) -> list[HostArray]:
-    names = [name.decode() for name in debug_name] or ["<unknown>"] * len(serialized)
+    names = [name.decode(errors="replace") for name in debug_name] or ["<unknown>"] * len(serialized)
     context_sparse, context_dense, sparse, dense, counts = _parsed(serialized.tolist(), names, attrs, given)
     return [*_split(context_sparse), *context_dense, *_split(sparse), *dense, *counts]
 
 
 def _one(serialized: HostArray, debug_name: HostArray, *given: HostArray, **attrs: Any) -> list[HostArray]:
     context_sparse, context_dense, sparse, dense, _ = _parsed(
-        [serialized.item()], [debug_name.item().decode()], attrs, given
+        [serialized.item()], [debug_name.item().decode(errors="replace")], attrs, given
     )
     outputs = []
     for values, tensors in ((context_dense, context_sparse), (dense, sparse)):

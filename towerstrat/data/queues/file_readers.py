@@ -5,6 +5,7 @@ Sources: ``tensorflow/python/ops/io_ops.py``, ``tensorflow/core/framework/reader
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
@@ -98,7 +99,7 @@ class ReaderBase:
             while not found:
                 if state.current is None:
                     name = names.take(1, False, op, session)[0][0].item()
-                    state.current = self._entries(name.decode())
+                    state.current = self._entries(os.fsdecode(name))
                 for entry in state.current:
                     found.append(entry)
                     if len(found) == count:

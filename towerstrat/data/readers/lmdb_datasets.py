@@ -44,7 +44,7 @@ def entries(name: str) -> Iterator[tuple[bytes, bytes]]:
 
 def _of_all(names: Any) -> Iterator[tuple[bytes, bytes]]:
     for name in np.ravel(np.asarray(names, object)).tolist():
-        yield from entries(name.decode())
+        yield from entries(os.fsdecode(name))
 
 
 class LMDBDataset(DatasetV1):

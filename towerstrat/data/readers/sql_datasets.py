@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,8 +26,9 @@ def _rows(driver: bytes, source: bytes, query: bytes, types: Any) -> Iterator[An
             "{'sqlite'}.",
         )
     dtypes = flatten(types)
+    path = os.fsdecode(source)
     try:
-        connection = sqlite3.connect(f"{Path(source.decode()).absolute().as_uri()}?mode=ro", uri=True)
+        connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
         try:
             connection.text_factory = bytes
             cursor = connection.execute(query.decode())
@@ -43,7 +45,7 @@ def _rows(driver: bytes, source: bytes, query: bytes, types: Any) -> Iterator[An
         finally:
             connection.close()
     except sqlite3.Error as error:
-        raise InvalidArgumentError(None, None, f"{source.decode()}: {error}") from None
+        raise InvalidArgumentError(None, None, f"{path}: {error}") from None
 
 
 def _value(value: Any, dtype: DType) -> Any:

@@ -136,7 +136,8 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
 def _strings(value: Any) -> HostArray:
     """Strings, nested or in an array, as an object array of bytes. Raises TypeError where one is no text."""
     array = np.array(value, dtype=object)
-    flat = [v.encode() if isinstance(v, str) else v for v in array.ravel()]
+    # Python's names of files that are not UTF-8 become their bytes again.
+    flat = [v.encode("utf-8", "surrogateescape") if isinstance(v, str) else v for v in array.ravel()]
     wrong = [v for v in flat if not isinstance(v, bytes)]
     if wrong:
         raise TypeError(f"Expected string values, got {wrong[0]!r} of type {type(wrong[0]).__name__}.")

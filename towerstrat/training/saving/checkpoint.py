@@ -17,7 +17,6 @@ from towerstrat.graph.variables.containers import AutoTrackable, NoDependency
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference
 from towerstrat.graph.variables.variables import Variable, create_variable
 from towerstrat.platform.files import Exists, IsDirectory
-from towerstrat.platform.text import as_text
 from towerstrat.training.saving import latest_checkpoint
 from towerstrat.training.saving.async_writer import BackgroundWriter
 from towerstrat.training.saving.checkpoint_options import CheckpointOptions
@@ -92,14 +91,14 @@ class _Numbered(AutoTrackable):
         return path
 
     def _save(self, prefix: Any, session: SessionLike | None, options: CheckpointOptions | None) -> str:
-        prefix = as_text(os.fspath(prefix))
+        prefix = os.fsdecode(prefix)
         path = f"{prefix}-{self._next_number(session)}"
         record = partial(latest_checkpoint.update_checkpoint_state, os.path.dirname(prefix), path, [path])
         return self._write(path, session, options, record)
 
     def _restore(self, save_path: Any) -> LoadStatus:
         self._writer.wait()
-        path = None if save_path is None else as_text(os.fspath(save_path))
+        path = None if save_path is None else os.fsdecode(save_path)
         try:
             status = self._saver.restore(_inside(path))
         except NotFoundError as error:
@@ -149,7 +148,7 @@ class CheckpointV1(_Numbered):
 
     def write(self, file_prefix: str, session: SessionLike | None = None) -> str:
         """Writes a checkpoint at ``file_prefix`` itself, and no state file; see ``ObjectSaver.save``."""
-        return self._write(as_text(file_prefix), session, None)
+        return self._write(os.fsdecode(file_prefix), session, None)
 
     def save(self, file_prefix: str, session: SessionLike | None = None) -> str:
         """Writes ``file_prefix-NUMBER`` and the state file that ``tf.train.latest_checkpoint`` reads.
@@ -253,12 +252,12 @@ class Checkpoint(_Numbered):
         Raises:
           RuntimeError, FailedPreconditionError, OpError: as ``ObjectSaver.save``.
         """
-        return self._write(as_text(os.fspath(file_prefix)), None, options)
+        return self._write(os.fsdecode(file_prefix), None, options)
 
     def read(self, save_path: Any, options: CheckpointOptions | None = None) -> LoadStatus:
         """Restores what ``write`` wrote: as ``restore``, without the counter."""
         self._writer.wait()
-        return self._saver.restore(None if save_path is None else as_text(os.fspath(save_path)))
+        return self._saver.restore(None if save_path is None else os.fsdecode(save_path))
 
     def save(self, file_prefix: Any, options: CheckpointOptions | None = None) -> str:
         """Writes ``file_prefix-NUMBER`` and the state file that ``tf.train.latest_checkpoint`` reads.

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from towerstrat.checkpoints.checkpoint_state import folder_of, state_path
+from towerstrat.errors import DataLossError
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
-from towerstrat.platform.text import as_text
 from towerstrat.training.base.global_step import global_step
 from towerstrat.training.saving import latest_checkpoint as management
 from towerstrat.training.saving.checkpoint import Checkpoint, CheckpointV1
@@ -33,6 +34,7 @@ class CheckpointManager:
 
     Raises:
       ValueError: ``max_to_keep`` is not positive; an interval without a counter.
+      DataLossError: the state file of the folder has times, but not one for each checkpoint.
     """
 
     def __init__(
@@ -51,7 +53,7 @@ class CheckpointManager:
         if checkpoint_interval is not None and step_counter is None:
             raise ValueError("`step_counter` should be passed if `checkpoint_interval` is not None.")
         self._checkpoint = checkpoint
-        self._directory = as_text(os.fspath(directory))
+        self._directory = os.fsdecode(directory)
         self._max_to_keep = max_to_keep
         self._hours = keep_checkpoint_every_n_hours
         self._prefix = os.path.join(self._directory, checkpoint_name)
@@ -80,6 +82,11 @@ class CheckpointManager:
             self._last_preserved = now
         paths = state.all_model_checkpoint_paths
         times = state.all_model_checkpoint_timestamps or [self._last_preserved] * len(paths)
+        if len(times) != len(paths):
+            raise DataLossError(
+                None, None, f"{state_path(self._directory)}: expected a time for each of {len(paths)} checkpoints, "
+                f"got {len(times)}. Remove the lines of all_model_checkpoint_timestamps, or restore by a path.",
+            )  # fmt: skip
         for path, written in zip(paths, times, strict=True):
             if min(written, now) > self._last_preserved:
                 self._kept[path] = min(written, now)
@@ -175,7 +182,7 @@ class CheckpointManager:
             if self._hours and written - self._hours * 3600 >= self._last_preserved:
                 self._last_preserved = written
                 continue
-            management.remove_surplus(path)
+            management.remove_surplus(path, {folder_of(self._prefix)})
 
     def restore_or_initialize(self) -> str | None:
         """Restores the latest checkpoint and returns its path; where there is none calls ``init_fn``, and returns None.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from towerstrat.checkpoints.checkpoint_file import opened
@@ -22,7 +23,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: str):
-        self._checkpoint = opened(as_text(filepattern))
+        self._checkpoint = opened(os.fsdecode(filepattern))
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """Name -> shape, as a list."""
@@ -53,7 +54,7 @@ def NewCheckpointReader(filepattern: str) -> CheckpointReader:
 
 def checkpoint_filename(ckpt_dir_or_file: str) -> str:
     """The path of a checkpoint: as given, or the latest one of a folder. Raises ValueError for a folder without."""
-    path = as_text(ckpt_dir_or_file)
+    path = os.fsdecode(ckpt_dir_or_file)
     if not IsDirectory(path):
         return path
     latest = latest_checkpoint(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -17,7 +17,6 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs, messages
 from towerstrat.platform.duty import DUTY
 from towerstrat.platform.storage import storage_of
-from towerstrat.platform.text import as_text
 
 
 def generate_checkpoint_state_proto(
@@ -91,7 +90,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 def _state(checkpoint_dir: str, latest_filename: str | None) -> messages.CheckpointState | None:
     try:
-        return checkpoint_state.read_state(as_text(checkpoint_dir), latest_filename)
+        return checkpoint_state.read_state(os.fsdecode(checkpoint_dir), latest_filename)
     except DataLossError as error:
         logs.warning("%s", error.message)
         return None
@@ -110,7 +109,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of either format at a prefix, which may be a pattern."""
-    return checkpoint_state.exists(as_text(checkpoint_prefix))
+    return checkpoint_state.exists(os.fsdecode(checkpoint_prefix))
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Iterable[str]) -> list[float]:
@@ -135,14 +134,27 @@ def _remove(prefix: str, meta_graph_suffix: str) -> None:
     checkpoint_state.remove(prefix)
 
 
-def remove_surplus(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
-    """Removes a checkpoint that is one too many, unless another program has overwritten it, which is logged."""
+def remove_surplus(checkpoint_prefix: str, folders: Collection[str], meta_graph_suffix: str = "meta") -> None:
+    """Removes a checkpoint that is one too many.
+
+    It stays, which is logged, where another program has overwritten it, and where it is in none of ``folders``: a state
+    file may come from somebody else, and name any file.
+
+    Args:
+      folders: those in which checkpoints were saved, as ``checkpoint_state.folder_of`` says them.
+    """
     if not DUTY.writes:
         return
-    if checkpoint_state.replaced(checkpoint_prefix):
+    if checkpoint_state.folder_of(checkpoint_prefix) not in folders:
+        logs.warning(
+            "%s is kept: the state file names it, but it is not in %s, where checkpoints are saved. Remove it yourself "
+            "if it is one too many.", checkpoint_prefix, " or ".join(sorted(folders)),
+        )  # fmt: skip
+    elif checkpoint_state.replaced(checkpoint_prefix):
         logs.warning("%s is kept: another program has overwritten it since this one saved it.", checkpoint_prefix)
     else:
-        _remove(checkpoint_prefix, meta_graph_suffix)
+        storage_of(checkpoint_prefix).remove(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
+        checkpoint_state.remove_listed(checkpoint_prefix)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

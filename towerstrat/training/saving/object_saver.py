@@ -23,7 +23,6 @@ from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform.files import MakeDirs
-from towerstrat.platform.text import as_text
 from towerstrat.training.saving import resume_state
 from towerstrat.training.saving.checkpoint_write import captured, write
 from towerstrat.training.saving.load_status import (
@@ -139,10 +138,10 @@ class CheckpointableSaver(ObjectSaver):
           checkpoint_number: a number, a variable or a tensor.
         """
         if checkpoint_number is None:
-            return super().save(as_text(file_prefix), session)
+            return super().save(os.fsdecode(file_prefix), session)
         if not hasattr(checkpoint_number, "__index__"):
             checkpoint_number = session_for(session, "save").run(checkpoint_number)
-        return super().save(f"{as_text(file_prefix)}-{int(checkpoint_number)}", session)
+        return super().save(f"{os.fsdecode(file_prefix)}-{int(checkpoint_number)}", session)
 
     def freeze(self) -> Saver:
         """A ``Saver`` of the objects that are there now; what it writes can be restored as objects."""

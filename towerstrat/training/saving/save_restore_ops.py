@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
@@ -63,7 +64,7 @@ def _save(session: Runner, op: Operation, values: Sequence[Any]) -> list[HostArr
         Saved(as_text(name), partial(load, value), parsed(as_text(spec)), tensor.dtype.base_dtype.as_datatype_enum)
         for name, spec, value, tensor in zip(names, specs, given, _saved(op), strict=True)
     ]
-    path, postponed = as_text(prefix.item()), POSTPONED.current()
+    path, postponed = os.fsdecode(prefix.item()), POSTPONED.current()
     if postponed is not None:
         postponed.append(captured(path, entries, resume_state.saved(session)))
         return []
@@ -81,7 +82,7 @@ def _saved(op: Operation) -> list[Any]:
 
 def _restore(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
     prefix, names, specs = values
-    checkpoint = opened(as_text(prefix.item()))
+    checkpoint = opened(os.fsdecode(prefix.item()))
     found = []
     for name, spec, output in zip(map(as_text, names), map(as_text, specs), op.outputs, strict=True):
         array = checkpoint.read(name)

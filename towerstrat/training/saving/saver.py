@@ -22,7 +22,6 @@ from towerstrat.graph.ir.types import Array
 from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.platform import logs, messages
 from towerstrat.platform.files import IsDirectory
-from towerstrat.platform.text import as_text
 from towerstrat.training.base import global_step as steps
 from towerstrat.training.saving import latest_checkpoint, resume_state
 from towerstrat.training.saving.checkpoint_write import write
@@ -108,6 +107,7 @@ class Saver:
         self._is_empty = False
         self._last: list[tuple[str, float]] = []
         self._surplus: list[tuple[str, float]] = []
+        self._folders: set[str] = set()  # those that it has saved in
         self._keep_from = time.time() + keep_checkpoint_every_n_hours * 3600
         self._by_objects: Saver | None = None
         if not self._eager and not defer_build:
@@ -207,6 +207,7 @@ class Saver:
         """Enters a new checkpoint; the oldest goes where there are too many."""
         if not self._max_to_keep:
             return
+        self._folders.add(checkpoint_state.folder_of(path))
         self._last = [entry for entry in self._last if entry[0] != path]
         self._last.append((path, time.time()))
         while len(self._last) > self._max_to_keep:
@@ -220,7 +221,7 @@ class Saver:
                 self._keep_from += self._hours * 3600
                 continue
             try:
-                latest_checkpoint.remove_surplus(path, suffix)
+                latest_checkpoint.remove_surplus(path, self._folders, suffix)
             except OpError as error:
                 logs.warning("Ignoring: %s", error.message)
 
@@ -293,7 +294,7 @@ class Saver:
         state_file = latest_filename or checkpoint_state.STATE_FILE
         if os.path.dirname(state_file):
             raise ValueError("'latest_filename' must not contain path components")
-        save_path = as_text(save_path)
+        save_path = os.fsdecode(save_path)
         path = self._path(sess, save_path, global_step)
         if global_step is None and os.path.basename(save_path) == state_file and not self._sharded:
             raise ValueError(f"'latest_filename' collides with 'save_path': '{state_file}' and '{save_path}'")
@@ -306,7 +307,7 @@ class Saver:
         """What ``save`` does once the values are written."""
         if write_state and not self._is_empty:
             self._record(path)
-            self._write_state(path, as_text(save_path), state_file)
+            self._write_state(path, os.fsdecode(save_path), state_file)
         if write_meta_graph and not self._eager:
             with sess.graph.as_default():
                 self.export_meta_graph(
@@ -386,7 +387,7 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        path = as_text(save_path)
+        path = os.fsdecode(save_path)
         if not latest_checkpoint.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logs.info("Restoring parameters from %s", path)

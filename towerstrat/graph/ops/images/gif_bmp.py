@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.errors import ResourceExhaustedError
 from towerstrat.graph.ir.types import DType, HostArray, uint8
 from towerstrat.graph.ops.images import jpeg as jpeg_forms
 from towerstrat.graph.ops.images import png
@@ -43,9 +44,11 @@ def gif(contents: bytes) -> HostArray:
             for number in range(image.n_frames):
                 image.seek(number)
                 frames.append(np.array(image.convert("RGB")))
-    except (OSError, SyntaxError, EOFError) as error:
+        return np.stack(frames)
+    except MemoryError:
+        raise ResourceExhaustedError(None, None, f"GIF data, size {len(contents)}, of too many pixels") from None
+    except Exception as error:  # of many kinds, those for images that are too large too
         raise ValueError(f"Invalid GIF data, size {len(contents)}: {error}") from None
-    return np.stack(frames)
 
 
 def bmp(contents: bytes, channels: int) -> HostArray:

@@ -11,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.errors import ResourceExhaustedError, UnsupportedError
 from towerstrat.graph.ir.types import HostArray
 
 START = b"\xff\xd8\xff"
 _SPACES = {1: "GRAY", 3: "RGB"}
+_LARGEST = 1 << 29
+"""So many pixels are refused before memory is asked for, as TensorFlow does."""
 
 
 def _library() -> Any:
@@ -28,10 +30,13 @@ def _library() -> Any:
 
 def _header(contents: bytes, message: str) -> tuple[int, int, int]:
     """(height, width, channels) of a file. Raises ValueError with ``message`` where it has no readable header."""
+    read = _library().decode_jpeg_header
     try:
-        height, width, space, _ = _library().decode_jpeg_header(contents, strict=False)
-    except ValueError:
+        height, width, space, _ = read(contents, strict=False)
+    except Exception:  # KeyError too, of a space of colours that the binding does not know
         raise ValueError(f"{message} {len(contents)}") from None
+    if height * width >= _LARGEST:
+        raise ValueError(f"Image too large: {height * width}")
     return height, width, {"Gray": 1, "CMYK": 4, "YCCK": 4}.get(space, 3)
 
 
@@ -81,12 +86,14 @@ def decode(
 
     try:
         pixels = decoded(strict=True)
-    except ValueError as error:
+    except MemoryError:
+        raise ResourceExhaustedError(None, None, f"{message} {len(contents)}: {height} by {width} pixels") from None
+    except Exception as error:
         if "Premature end" in str(error) and not try_recover_truncated:
             raise ValueError(f"{message} {len(contents)}") from None
         try:
             pixels = decoded(strict=False)  # libjpeg only warns of what is wrong here
-        except ValueError:
+        except Exception:
             raise ValueError(f"{message} {len(contents)}") from None
     return _without_black(pixels) if stored == 4 else pixels
 

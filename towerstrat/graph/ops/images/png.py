@@ -13,13 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.errors import UnsupportedError
+from towerstrat.errors import ResourceExhaustedError, UnsupportedError
 from towerstrat.graph.ir.types import HostArray
 
 START = b"\x89PNG\r\n\x1a\n"
 _SAMPLES = {0: 1, 2: 3, 4: 2, 6: 4}
 """Type of colour -> samples of a pixel: grey, colours, both with alpha."""
 _COLORS = {samples: color for color, samples in _SAMPLES.items()}
+
+
+class _Interlaced(ValueError):
+    """An image of a kind that is not read."""
 
 
 def pillow() -> Any:
@@ -46,7 +50,11 @@ def decode(contents: bytes, *, channels: int, dtype: Any) -> HostArray:
         width, height, depth, color, _, _, laced = struct.unpack(">IIBBBBB", contents[16:29])
         deep = depth == 16 and not laced
         pixels = _deep(contents, height, width, color) if deep else _shallow(contents, alpha=channels in (2, 4))
-    except (OSError, SyntaxError, struct.error, zlib.error) as error:
+    except (UnsupportedError, _Interlaced):
+        raise
+    except MemoryError:
+        raise ResourceExhaustedError(None, None, f"PNG data, size {len(contents)}, of too many pixels") from None
+    except Exception as error:  # of many kinds, those for images that are too large too
         raise ValueError(f"Invalid PNG data, size {len(contents)}: {error}") from None
     pixels = _with_channels(pixels, channels or pixels.shape[-1], min((1 << depth) - 1, np.iinfo(pixels.dtype).max))
     if pixels.dtype == dtype:
@@ -58,7 +66,7 @@ def _shallow(contents: bytes, alpha: bool) -> HostArray:
     """Pixels of up to 8 bits a sample; a colour that stands for transparency makes alpha if ``alpha`` is wanted."""
     with pillow().open(io.BytesIO(contents)) as image:
         if image.mode.startswith("I"):
-            raise ValueError(
+            raise _Interlaced(
                 "Interlaced PNG images of 16 bits a sample are not supported: save it without interlacing."
             )
         if "transparency" in image.info and (alpha or image.mode == "P"):
@@ -101,9 +109,11 @@ def _deep(contents: bytes, height: int, width: int, color: int) -> HostArray:
             data += contents[place + 8 : place + 8 + size]
         place += 12 + size
     step = 2 * _SAMPLES[color]
-    samples = np.frombuffer(zlib.decompress(data), np.uint8)
-    if samples.size != height * (1 + width * step):
-        raise ValueError(f"Invalid PNG data, size {len(contents)}")
+    size = height * (1 + width * step)
+    inflater = zlib.decompressobj()
+    samples = np.frombuffer(inflater.decompress(data, size + 1), np.uint8)  # however much is in the file
+    if samples.size != size or not inflater.eof:
+        raise ValueError(f"expected {size} bytes of pixels")
     rows = samples.reshape(height, 1 + width * step)
     plain = np.zeros((height, width * step), np.uint8)
     above = np.zeros(width * step, np.uint8)

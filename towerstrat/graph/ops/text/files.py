@@ -28,8 +28,8 @@ def _matching_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _matching(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
-    patterns = [p.decode() if isinstance(p, bytes) else p for p in np.ravel(values[0])]
-    return [np.array([path.encode() for path in sorted(Glob(patterns))], object)]
+    patterns = [os.fsdecode(p) for p in np.ravel(values[0])]
+    return [np.array([os.fsencode(path) for path in sorted(Glob(patterns))], object)]
 
 
 define_op("MatchingFiles", _matching_rule, host=_matching, stateful=True, differentiable=False)

@@ -19,7 +19,6 @@ ALLOWED = {
     "graph/autograph/conversion.py": {"exec"},  # source conversion: the program's own functions
     "compat/program/runner.py": {"exec"},  # the script runner: the program
     "compat/program/version_choice.py": {"eval"},  # comparisons of versions, of nodes that a list has
-    "compat/bundled/keras_datasets.py": {"pickle", "allow_pickle"},  # data sets that are pickles
 }
 
 

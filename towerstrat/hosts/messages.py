@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, NoReturn, TypeGuard, Union, get_args, get_or
 from towerstrat import errors
 from towerstrat.errors import OpError, UnknownError
 from towerstrat.hosts.process_index import PROCESSES
+from towerstrat.platform.error_text import error_text
 
 _KIND = "kind"
 _NUMBERS = range(-(1 << 63), 1 << 64)
@@ -187,7 +188,7 @@ def _described(error: BaseException) -> _RunError | _PythonError:
         op = error.op
         operation = None if op is None else RemoteOperation(str(op.name), str(op.type), str(op.created_at))
         return _RunError(_NAMES[kind], str(error.message), operation, int(error.error_code))
-    text = f"{type(error).__name__}: {error}"
+    text = error_text(error)
     if type(error) is not kind and kind not in _WIDE:
         return _PythonError(_NAMES[kind], (text,))
     arguments = error.args

@@ -25,7 +25,7 @@ from towerstrat.hosts.shared_seeds import SHARED
 from towerstrat.hosts.sockets import is_local
 from towerstrat.hosts.store import STORE, client
 from towerstrat.platform.deferred import jax_extend
-from towerstrat.platform.text import error_text
+from towerstrat.platform.error_text import error_text
 
 _LONG = 7 * 24 * 3600
 """Seconds that JAX's own clocks wait. Supervisors look after the processes, and say more."""

@@ -43,15 +43,6 @@ def as_str_any(value: Any) -> str:
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
-def error_text(error: BaseException) -> str:
-    """The class and the text of an error, as UTF-8 can say it: also of one that cannot be printed."""
-    try:
-        text = f"{type(error).__name__}: {error}"
-    except Exception as other:
-        text = f"{type(error).__name__}, whose text cannot be had: {type(other).__name__}"
-    return text.encode(errors="backslashreplace").decode()
-
-
 def path_to_str(path: Any) -> Any:
     """A path object as a string; anything else as it is."""
     return os.fspath(path) if hasattr(path, "__fspath__") else path

@@ -139,7 +139,6 @@ class Own(errors.DataLossError):
         (OSError("held", object()), errors.UnknownError, None),
         (Own(None, None, "damaged"), errors.DataLossError, ("damaged",)),
     ],
-    ids=repr,
 )
 def test_errors_of_python_keep_their_class_or_name_it(error, kind, arguments):
     found = decode(encode(error), BaseException)

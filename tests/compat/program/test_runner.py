@@ -127,7 +127,6 @@ def test_a_missing_program(tmp_path):
         (["run", "--towers", "0", "x.py"], "expected a number from 1"),
         (["run", "--towers", "two", "x.py"], "expected a number from 1"),
         (["run"], "SCRIPT"),
-        ([], "COMMAND"),
         (["walk"], "walk"),
     ],
 )
@@ -318,7 +317,7 @@ def test_more_towers_than_there_are_devices_is_said_before_the_program_starts(mo
     (tmp_path / "program.py").write_text("import tensorflow as tf\nraise SystemExit('started')")
     monkeypatch.setattr(devices, "_asked", 9)
     monkeypatch.setattr(devices, "may_be_accelerated", lambda: True)
-    monkeypatch.setattr(runner.child_interpreters, "start", lambda towers: None)
+    monkeypatch.setattr(runner.child_interpreters, "start", lambda towers, say: None)
     monkeypatch.setattr(runner.child_interpreters, "bind", lambda api, version, say: None)
     for name in ("argv", "path", "excepthook"):
         monkeypatch.setattr(sys, name, getattr(sys, name)[:] if name != "excepthook" else sys.excepthook)

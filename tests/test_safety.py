@@ -12,7 +12,7 @@ import towerstrat
 
 ROOT = pathlib.Path(towerstrat.__file__).parent
 MODULES = {"pickle", "_pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
-"""What these read may run anything."""
+"""Readers of what may run anything."""
 EXECUTES = {"eval", "exec"}
 ALLOWED = {
     "graph/autograph/builtins.py": {"exec", "eval"},  # source conversion: the program's own calls

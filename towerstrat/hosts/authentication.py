@@ -1,4 +1,4 @@
-"""What shows that a message is of this run: a code (HMAC-SHA256) by a secret that its processes share.
+"""Proof that a message is of this run: a code (HMAC-SHA256) by a secret that its processes share.
 
 A code is over the place of the message, its sender, its length and its bytes, by a key that is made of the secret, the
 run and its attempt, or of the secret and what both ends of a connection have drawn. It is checked before all else.

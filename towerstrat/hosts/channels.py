@@ -26,7 +26,7 @@ class Channel:
         STORE.put(f"{self._key}/told/{self._told}", encode(message))
 
     def hear(self, schema: Any) -> Any:
-        """What the first process tells next.
+        """The next message of the first process.
 
         Args:
           schema: the type of the message, as of ``messages.decode``.
@@ -43,7 +43,7 @@ class Channel:
         STORE.put(f"{self._key}/reported/{self._reported}", encode(message))
 
     def reports(self, schema: Any) -> list[Any]:
-        """What each of the processes 1, 2, ... reports next, for the first one; the store has it no more then.
+        """The next report of each of the processes 1, 2, ..., for the first one; the store has it no more then.
 
         Arguments and errors as of ``hear``.
         """

@@ -26,7 +26,7 @@ _LONGEST = 1 << 20
 
 
 class HasFileno(Protocol):
-    """What can be waited for."""
+    """Something that can be waited for."""
 
     def fileno(self) -> int: ...
 
@@ -183,7 +183,7 @@ class Loop:
         self._selector.unregister(what)
 
     def wait(self, seconds: float) -> list[Callable[[], None]]:
-        """What is to be called now; after so many seconds nothing."""
+        """The calls that are due now; after so many seconds none."""
         return [key.data for key, _ in self._selector.select(seconds)]
 
     def close(self) -> None:

@@ -48,7 +48,7 @@ _MARGIN, _NOTICE = 2, 1.0
 _FILES = 256
 """Files that a supervisor may have open besides its connections."""
 _SHOWN = 8
-"""How many processes a message lists, and how many lines say that somebody is refused."""
+"""The number of processes that a message lists, and of lines that say that somebody is refused."""
 _STRANGERS = 64
 """Connections that may be there besides one of each process before they have said who they are."""
 _RUN = 16
@@ -108,7 +108,7 @@ class RendezvousServer:
         self._by_connection: dict[Connection, Member] = {}
         self._strangers: dict[Connection, float] = {}
         self._refused: set[tuple[str, str]] = set()
-        """Where from, and why, somebody was refused: what has been named."""
+        """The hosts and reasons of refusals that have been named."""
         self._listener: socket.socket | None = None
         self._began = self._advanced = time.monotonic()
         self._beat = self._ticked = 0.0

@@ -1,4 +1,4 @@
-"""Where processes meet: ``HOST:PORT`` between machines, ``unix:PATH`` on one, where no other user can connect."""
+"""Addresses where processes meet: ``HOST:PORT`` between machines, ``unix:PATH`` on one, closed to other users."""
 
 from __future__ import annotations
 

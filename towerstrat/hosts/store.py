@@ -21,7 +21,7 @@ _PARTS = 1 << 10
 """Values that a message may take."""
 _MORE, _LAST = b"+", b"."
 _NAMED = 8
-"""How many messages that are refused are named."""
+"""The number of refused messages that are named."""
 _LOOKS = 0.1
 """Seconds between two looks for a message where there is another one in its place."""
 
@@ -39,7 +39,7 @@ class Store:
     def __init__(self) -> None:
         self.key = MessageKey(b"")
         self._named: set[str] = set()
-        """Where something was refused already."""
+        """The places where something was refused already."""
 
     def put(self, key: str, message: bytes) -> None:
         """Leaves a message of this process.

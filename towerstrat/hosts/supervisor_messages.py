@@ -1,4 +1,4 @@
-"""What supervisors tell each other: the types of messages, and so what a message may hold."""
+"""Messages between supervisors: their types, and so what a message may hold."""
 
 from __future__ import annotations
 

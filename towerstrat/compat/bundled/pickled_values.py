@@ -76,7 +76,7 @@ _WRONG = (
     ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError, MemoryError, struct.error, OSError,
     EOFError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error,
 )  # fmt: skip
-"""What reading damaged bytes ends in."""
+"""The errors that reading damaged bytes ends in."""
 
 
 def _describe(error: Exception) -> str:
@@ -138,7 +138,7 @@ class _Machine:
         self._stack = []
 
     def pop_to_mark(self) -> list[Any]:
-        """What was pushed since the last mark."""
+        """The values pushed since the last mark."""
         found, self._stack = self._stack, self._below.pop()
         return found
 

@@ -22,6 +22,7 @@ from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
 from towerstrat.graph.ops.math.equality import disable_tensor_equality, enable_tensor_equality
 from towerstrat.graph.runtime.programs import compilation_log
+from towerstrat.platform import logs
 
 # All types of operations are registered, whichever tests run: modules are imported with the first of their names.
 public_names.names(1)
@@ -93,7 +94,9 @@ def pytest_collection_modifyitems(config, items):
 @pytest.fixture(autouse=True)
 def fresh_graph():
     reset_default_graph()
+    level = logs.get_logger().level
     yield
+    logs.get_logger().setLevel(level)
     reset_default_graph()
     with mode.eager_mode():
         get_default_graph().seed = None

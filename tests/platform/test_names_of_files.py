@@ -52,7 +52,7 @@ def test_those_that_are_not_there_are_named(folder):
     assert tf.train.latest_checkpoint(path) is None
 
 
-def test_a_state_file_cannot_say_them(folder):
+def test_a_state_file_cannot_say_them(folder, caplog):
     """It is a message, whose texts are UTF-8."""
     with pytest.raises(tf.errors.InvalidArgumentError, match="UTF-8"):
         tf.train.Saver([tf.Variable(1.0)]).save(None, folder + b"/mo\xffdel")
@@ -60,7 +60,9 @@ def test_a_state_file_cannot_say_them(folder):
     path = tf.train.Saver([tf.Variable(1.0)]).save(None, inside + b"/model")
     assert path == os.fsdecode(inside) + "/model"
     v = tf.Variable(0.0)
-    tf.train.Saver([v]).restore(None, path)
+    with caplog.at_level("INFO", "tensorflow"):
+        tf.train.Saver([v]).restore(None, path)
     assert float(v) == 1.0
+    assert "fol\\udcffder/model" in caplog.text
     with pytest.raises(tf.errors.InvalidArgumentError, match="UTF-8"):
         tf.train.latest_checkpoint(inside)

@@ -16,12 +16,24 @@ _lock = _threading.Lock()
 _counts: _Counter[tuple[str, int]] = _Counter()
 
 
+def _encodable(record: _logging.LogRecord) -> bool:
+    """Lets every record pass, with what no encoding has (in names of files that are not UTF-8) as escapes."""
+    try:
+        record.getMessage().encode()
+    except UnicodeEncodeError:
+        record.msg, record.args = record.getMessage().encode(errors="backslashreplace").decode(), ()
+    except Exception:  # a message that does not fit its arguments: handlers say so, and the program goes on
+        pass
+    return True
+
+
 def get_logger() -> _logging.Logger:
     """The logger that messages go to."""
     global _logger
     with _lock:
         if _logger is None:
             logger = _logging.getLogger("tensorflow")
+            logger.addFilter(_encodable)
             # A program that configured the root logger gets its own format, and no line twice.
             if not _logging.getLogger().handlers:
                 interactive = hasattr(_sys, "ps1") or bool(_sys.flags.interactive)

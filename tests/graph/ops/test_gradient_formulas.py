@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden.gradient_formulas_cases import (
@@ -156,3 +157,21 @@ def test_complex_values_where_a_run_goes_operation_by_operation():
 def test_types_that_connectivity_names_exist():
     named = gradient_paths.LINEAR | gradient_paths.BILINEAR | gradient_paths.QUOTIENTS | gradient_paths.ROWWISE
     assert named <= set(op_registry.types())
+
+
+@pytest.mark.parametrize(
+    ("value", "function", "second"),
+    [
+        (0.0, lambda x: tf.nn.relu(x) * x, 0.0),
+        (-2.0, lambda x: tf.pow(tf.constant(-2.0), x), 0.0),
+        ([[1.0, 0.0], [0.0, 1.0]], lambda x: tf.self_adjoint_eig(x)[0], [[2.0, 0.0], [0.0, 2.0]]),
+    ],
+    ids=["relu at its corner", "exponent of a negative base", "equal eigenvalues"],
+)
+def test_gradients_of_gradients_in_a_branch(value, function, second):
+    """At points where the derivative that JAX takes is another, or no number (of the third 1.12 knows none either)."""
+    x = tf.constant(value)
+    y = tf.cond(tf.placeholder_with_default(True, ()), lambda: function(x), lambda: 2.0 * function(x))
+    slope = tf.gradients(y * y + y, x)[0]
+    with tf.Session() as sess:
+        np.testing.assert_allclose(sess.run(tf.gradients(slope, x)[0]), second)

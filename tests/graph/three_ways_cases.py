@@ -305,11 +305,12 @@ NOTHING = [
 
 NO_BATCHES = {
     "array", "broadcastable weights", "conv3d_SAME", "dense", "depthwise_backprop_input", "dilation2d",
-    "embedding_max_norm", "embedding_mod", "orthogonal columns", "placed matrix", "repeat", "spectral_norm",
-    "tensor scatters",
+    "embedding_max_norm", "embedding_mod", "orthogonal columns", "placed matrix", "placeholder_with_default", "repeat",
+    "spectral_norm", "tensor scatters",
     "tf.argmin(x, 0)", "tf.broadcast_dynamic_shape(tf.shape(x), tf.shape(row))",
     "tf.dynamic_stitch([[0, 2], [1]], [row[:2], row[2:]])", "tf.gather(n, [0, 0, 1])",
     "tf.reverse_sequence(x, [2, 3], 1)", "tf.slice(x, [0, 1], [2, 2])",
+    "tf.sparse.to_dense(tf.SparseTensor([[0, 2], [1, 0], [1, 1]], row, [2, 3])) * x",
     "tf.sparse_segment_mean(rows, [0, 1, 1], [0, 0, 1])",
     "tf.sparse_segment_sum(rows, [0, 1, 1], [0, 0, 1])", "transforms",
 }  # fmt: skip
@@ -319,6 +320,7 @@ WITHOUT_BATCH = {
     "shapes and ranges": "BroadcastArgs IRFFT3D LinSpace MatrixPerm RFFT3D Range SpectralNorm TensorArraySizeV3",
     "no fewer rows than columns": "OrthogonalColumns",
     "parts of one tensor": "DiagPart",
+    "sizes that the program states": "PlaceholderWithDefault SparseToDense",
     "draws that depend on a seed": """
         RandomUniformInt StatelessMultinomial StatelessParameterizedTruncatedNormal StatelessRandomBinomial
         StatelessRandomGammaV2 StatelessRandomNormal StatelessRandomPoisson StatelessRandomUniform

@@ -38,7 +38,9 @@ def start(tmp_path):
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         value, compiled, loaded = done.stdout.split()
-        return (float(value), int(compiled), int(loaded)), done.stderr.splitlines()[1:]
+        # On some machines XLA compiles with features that it does not find there when it loads, and says so.
+        lines = [line for line in done.stderr.splitlines()[1:] if "cpu_aot_loader" not in line]
+        return (float(value), int(compiled), int(loaded)), lines
 
     return run
 

@@ -7,6 +7,7 @@ import pytest
 
 import towerstrat.compat.v2 as tf
 from tests.bounds import close
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import context
 
 
@@ -269,3 +270,26 @@ def test_stopped_gradients_inside_of_branches_and_loops():
     with tf.GradientTape() as tape:
         y = function(x)
     assert tape.gradient(y, x) == 2.0 * 4.0 * 16.0 + 2.0
+
+
+def printed(x):
+    return tf.compat.v1.Print(x, [x], first_n=0) * 2.0
+
+
+def test_a_call_of_python_with_what_is_known_before_the_program_runs():
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.function(lambda x: printed(x) + x * x)(x)
+    assert tape.gradient(y, x).numpy().tolist() == [4.0, 6.0]
+
+
+def test_a_gradient_inside_of_what_runs_one_by_one_is_refused():
+    def slope(x):
+        return tf.gradients(tf.square(x), x)[0] + printed(x)
+
+    x = tf.constant([1.0, 2.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(UnsupportedError, match="inside of the tf.function"):
+            tf.function(slope)(x)

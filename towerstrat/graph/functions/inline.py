@@ -48,7 +48,7 @@ class Executing:
             op.definition.unroll(self, op)
         elif "_traced_gradient" in op.attrs:
             self._execute_ruled(op)
-        elif op.bodies:
+        elif op.bodies or op.type == "Gradients":
             raise UnsupportedError(
                 f"{op.name} (type {op.type}, created at {op.line}) cannot be executed operation by operation under a "
                 "GradientTape. Take the gradient inside of the tf.function."

@@ -249,7 +249,7 @@ class _Derivative:
 
     @staticmethod
     def of(traced: Traced, active: Sequence[Tensor]) -> _Derivative | None:
-        """The derivative by ``active`` inputs; None where the function is not one compiled program."""
+        """The derivative by ``active`` inputs; None where it is not in one compiled program with the values."""
         plan = traced.plan()
         devices = [s for s in plan.stages if isinstance(s, DeviceStage)]
         if (
@@ -263,6 +263,10 @@ class _Derivative:
             seeds = [placeholder(t.dtype, t.dims) for t in ys]
             results = gradients_through(ys, active, seeds)
         made = [g.values if isinstance(g, IndexedSlices) else g for g in results if g is not None]
+        # Calls of Python with values that are known before the program runs are not in it.
+        before = {op for s in plan.stages if isinstance(s, ConstantFoldingStage) for op in s.ops}
+        if made and not before.isdisjoint(made[0].op.attrs["path"]):
+            return None
         derivative = _Derivative(
             traced, (), [s if t.dtype.is_differentiable else None for t, s in _paired(traced.outputs, seeds)], results,
             made[0].op if made else None,

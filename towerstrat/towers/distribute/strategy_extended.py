@@ -248,10 +248,10 @@ class StrategyExtended:
         require_cross_replica(self._engine)
         op = reduce_op_of(reduce_op)
         pairs = list(value_destination_pairs)
-        engine_devices = self._engine.worker_devices
+        engine = self._engine
 
         def reduced(values: list[Any]) -> list[Any]:
-            where = [engine_devices if isinstance(v, DistributedValues) else "/device:CPU:0" for v in values]
+            where = [engine.worker_devices if isinstance(v, DistributedValues) else "/device:CPU:0" for v in values]
             return [self._single(v) for v in self._combine_all(op, list(zip(values, where, strict=True)))]
 
         found = self._carried(("batch_reduce_to", op), reduced, [value for value, _ in pairs])

@@ -248,13 +248,17 @@ def _top_k_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
     return [Signature(x.dtype, dims), Signature(int32, dims)]
 
 
+_entries = jnp.vectorize(lambda row, places: row.at[places].get(mode="fill"), signature="(n),(k)->(k)")
+"""Entries of ``[..., n]`` by ``[..., k]`` places: ``jnp.take_along_axis`` would compute with 64-bit places."""
+
+
 def _top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
     if not jnp.issubdtype(x.dtype, jnp.floating):
         values, indices = lax.top_k(x, int(k))
         return values, indices.astype(jnp.int32)
     key = lax.stop_gradient(jnp.where(jnp.isnan(x), np.asarray(-np.inf, x.dtype), x))
     indices = lax.top_k(key, int(k))[1].astype(jnp.int32)
-    return jnp.take_along_axis(x, indices, axis=-1), indices
+    return _entries(x, indices), indices
 
 
 def _top_k_gradient(
@@ -263,7 +267,7 @@ def _top_k_gradient(
     """The formula of top_k: its indices say where each cotangent goes."""
     if cotangents[0] is None:
         return [None, None]
-    _, pull = jax.vjp(lambda x: jnp.take_along_axis(x, outputs[1], axis=-1), inputs[0])
+    _, pull = jax.vjp(lambda x: _entries(x, outputs[1]), inputs[0])
     return [*pull(cotangents[0]), None]
 
 
@@ -298,7 +302,7 @@ def _in_top_k(predictions: Any, targets: Any, k: Any, numpy: Any = jnp) -> Any:
     classes = predictions.shape[1]
     inside = (targets >= 0) & (targets < classes)
     chosen = numpy.clip(targets, 0, max(classes - 1, 0))[:, None]
-    own = numpy.take_along_axis(predictions, chosen, axis=1)
+    own = np.take_along_axis(predictions, chosen, axis=1) if numpy is np else _entries(predictions, chosen)
     better = numpy.sum((predictions > own).astype(np.int32), axis=1, dtype=np.int32)
     usable = numpy.isfinite(own[:, 0]) & numpy.all(numpy.isfinite(predictions), axis=1)
     return inside & usable & (better < k)

@@ -252,8 +252,11 @@ def test_rule_06_a_dataset_on_the_device_needs_a_dataset_for_each_replica():
         distribute(InputOptions(experimental_place_dataset_on_device=True))
     with pytest.raises(ValueError, match="can not be set to True when experimental_fetch_to_device is True"):
         distribute(InputOptions(True, PER_REPLICA, True))
-    with pytest.raises(UnsupportedError, match="pipelines run on the host.*Leave it False"):
-        distribute(InputOptions(False, PER_REPLICA, True))
+    placed = made.distribute_datasets_from_function(
+        lambda c: tf.data.Dataset.range(10 * c.input_pipeline_id, 10 * c.input_pipeline_id + 2),
+        InputOptions(False, PER_REPLICA, True),
+    )
+    assert steps(made, placed) == [[0, 10], [1, 11]]
     with pytest.raises(NotImplementedError, match="only supported in `distribute_datasets_from_function`"):
         made.experimental_distribute_dataset(
             tf.data.Dataset.range(4).batch(2), InputOptions(experimental_replication_mode=PER_REPLICA)

@@ -162,8 +162,8 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that programs run on. Starts JAX.
 
     Args:
-      device_type: only those of this type. Replicas of a ``TPUStrategy`` run on whatever devices there are: asked for by
-        name, there are as many TPUs as that.
+      device_type: only those of this type. Replicas of a ``TPUStrategy`` run on whatever devices there are: of "TPU"
+        there are as many.
     """
     if device_type == "TPU":
         return [LogicalDevice(f"/device:TPU:{i}", "TPU") for i in range(len(devices.devices()))]

@@ -12,7 +12,6 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.spread import spread
 from tests.towers.distribute.common import parts, replica_id, steps, strategy
-from towerstrat.errors import UnsupportedError
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 InputOptions, PER_REPLICA = tf.distribute.InputOptions, tf.distribute.InputReplicationMode.PER_REPLICA

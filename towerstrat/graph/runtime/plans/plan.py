@@ -27,7 +27,7 @@ from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount, on_host, varying_shape
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount, on_host
 from towerstrat.graph.lowering.scheduling import texts_last
 from towerstrat.graph.lowering.shard_classes import shard_classes_of
 from towerstrat.graph.ops.control.trip_counts import gradients_decide
@@ -154,8 +154,10 @@ class DeviceStage:
             self.eager |= self.axis is None
             self.outputs = [t for t in self.outputs if t.dtype is not string or self.eager]
         if self.eager and self.axis is not None:
-            op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
-            raise varying_shape(op) if op.definition.host is None else on_host(op)
+            self.eager = False  # What has a result of unknown size may have it of constants, which lowering knows.
+            op = next((o for o in ops if o.definition.host is not None), None)
+            if op is not None:
+                raise on_host(op)
 
     def run(self, run: Run) -> None:
         if self.eager or not all(hasattr(run.values[t], "shape") for t in self.inputs):

@@ -14,8 +14,8 @@ from towerstrat.graph.ops.indexing.gather_scatter import unique
 from towerstrat.graph.ops.indexing.segments import unsorted_segment_sum
 from towerstrat.graph.variables.rows import deduplicate
 from towerstrat.towers.distribute.current_strategy import has_strategy
+from towerstrat.towers.engine.mirrored_engine import MirroredEngine
 from towerstrat.towers.engine.tower_contexts import current_engine, note_loss_reduction
-from towerstrat.towers.engine.tower_threads import LockstepEngine
 
 
 def divide_once(module: ModuleType) -> None:
@@ -48,7 +48,7 @@ def refuse_towers(module: ModuleType) -> None:
     @wraps(update)
     def get_updates(self: Any, loss: Any, params: Any) -> Any:
         earlier = RELEASE.of_graphs <= LAST_OF_TOWERS
-        if earlier and has_strategy() and isinstance(current_engine(), LockstepEngine):
+        if earlier and has_strategy() and isinstance(current_engine(), MirroredEngine):
             raise ValueError(
                 "Only TensorFlow native optimizers are supported with DistributionStrategy. Got "
                 f"tf.keras.optimizers.{type(self).__name__}: compile the model with one of tf.train, or run the "

@@ -131,7 +131,8 @@ class _Cut(NamedTuple):
 def _cuts(shape: Sequence[int], bounds: Sequence[Any], attrs: Mapping[str, int]) -> list[_Cut | None]:
     """The cuts of a strided slice of a shape, None for new dimensions. Raises ValueError for an index out of range."""
     cuts: list[_Cut | None] = []
-    for spec in _full(_specs(*map(_ends, bounds), attrs), len(shape)):
+    begin, end, strides = map(_ends, bounds)
+    for spec in _full(_specs(begin, end, strides, attrs), len(shape)):
         axis = len(cuts) - cuts.count(None)
         if spec.kind == "new":
             cuts.append(None)
@@ -513,7 +514,9 @@ def _slice(x: Any, begin: Any, size: Any) -> Any:
 def _box(shape: Sequence[int], begin: Any, size: Any) -> list[_Cut]:
     """The cuts of a box from a shape. Raises ValueError where it does not fit."""
     cuts = []
-    for axis, (start, length, dim) in enumerate(zip(_ends(begin), _ends(size), shape, strict=True)):
+    for axis, (start, length, dim) in enumerate(
+        zip(np.ravel(begin).tolist(), np.ravel(size).tolist(), shape, strict=True)
+    ):
         if not 0 <= start <= dim:
             raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {start}.")
         cuts.append(_Cut(start, dim - start if length == -1 else length))

@@ -44,7 +44,6 @@ from towerstrat.graph.runtime.programs.program_cache import (
     needs_value,
     to_host,
 )
-from towerstrat.platform import compilers
 from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
 
 
@@ -148,7 +147,7 @@ class DeviceStage:
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
         """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
-        self.counters: OwnedPrograms[Callable[..., Any]] = OwnedPrograms()
+        self.counters: OwnedPrograms[Program] = OwnedPrograms()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
             self.eager |= self.axis is None
@@ -169,9 +168,11 @@ class DeviceStage:
                 return
             except NeedsTripCount as loop:
                 around = next((op for op in self.ops if loop.op in loops_in(op)), None)
-                if self.axis is not None or around is None:
+                if around is None:
                     raise
                 if around in self.loops or gradients_decide(around):
+                    if self.axis is not None:
+                        raise
                     self.eager = True
                     self._run_eagerly(run)
                     return
@@ -213,6 +214,18 @@ class DeviceStage:
           present: the cells that have values.
           trips: loop -> number of its iterations, for differentiated loops of unknown length.
         """
+
+        def outputs(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
+            lowering.run(ops)
+            return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
+
+        return self._program(given, present, trips, outputs, [t.varies for t in self.outputs])
+
+    def _program(
+        self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int],
+        evaluate: Callable[[Lowering, Sequence[Operation]], list[Any]], varying: Sequence[bool],
+    ) -> Program:  # fmt: skip
+        """A program of this stage's operations, which ``evaluate`` evaluates, giving outputs that vary or not."""
         known, tensors = given.known, given.tensors
         divided = self._divided(given)
         ops = [op for op in self.ops if op not in divided.values()]
@@ -222,12 +235,11 @@ class DeviceStage:
             taken = {divided[t].outputs[0] if t in divided else t: v for t, v in taken.items()}
             lowering.fed = {t: v for t, v in taken.items() if t in self.fed}
             lowering.values.update(taken)
-            lowering.run(ops)
-            return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
+            return evaluate(lowering, ops)
 
         kinds = shard_classes_of(self.axis, list(given.uneven.values()), ops)
         specs = ["uneven" if t in given.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
-        return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
+        return Program(self.ops, body, specs, varying, present, trips, kinds=kinds)
 
     def _divided(self, given: ProgramInputs) -> dict[Tensor, Operation]:
         """The inputs of which each position needs its rows only, with the operation that would divide them."""
@@ -250,47 +262,42 @@ class DeviceStage:
 
     def _learn_trips(self, key: Hashable, given: ProgramInputs, store: StateStore) -> dict[Operation, int]:
         """How many iterations differentiated loops of unknown length have at most in this run, up to a power of two."""
-        present = self.compiled.present(store)
-        state = [on_one_device(v) for v in present.values()]
         trips: dict[Operation, int] = {}
+        last = store.last
         for op in self.loops:
             counter_key = (key, op, tuple(trips.values()))
             counter = self.counters.get(counter_key)
             if counter is None:
-                count = self._counter(op, given, tuple(present), dict(trips))
-                jitted = compilers.jit(count, jax.local_devices()[0].platform)
-                compiled = jitted.lower(state, given.inputs).compile()
-                counter = self.counters.add(counter_key, compiled, compiled_size(compiled))
-            for loop, count in zip(loops_in(op), counter(state, given.inputs), strict=True):
-                trips[loop] = 1 << max(0, int(count) - 1).bit_length()
+                counter = self._counter(op, given, self.compiled.present(store), dict(trips))
+                self.counters.add(counter_key, counter, compiled_size(counter.prepare(store, given.inputs)))
+            counts, _ = counter(store, given.inputs)
+            for loop, of_positions in zip(loops_in(op), counts, strict=True):
+                trips[loop] = 1 << max(0, int(np.max(of_positions)) - 1).bit_length()
+        store.last = last
         return trips
 
     def _counter(
-        self, around: Operation, given: ProgramInputs, cells: Sequence[StateVariable], trips: Mapping[Operation, int]
-    ) -> Callable[..., Any]:
-        """A function that runs all that comes before an operation, and it without derivatives, to count its loops.
+        self, around: Operation, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
+    ) -> Program:
+        """A program that runs all that comes before an operation, and it without derivatives, to count its loops.
 
         Gradients that are taken inside of the operation are zeros: no loop's condition depends on them.
         """
-        known, tensors = given.known, given.tensors
 
-        def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
-            taken = {**known, **dict(zip(tensors, values, strict=True))}
-            fed = {t: v for t, v in taken.items() if t in self.fed}
-            before = dict(zip(cells, state, strict=True))
-            lowering = Lowering(jax.local_devices()[0].platform, None, before, fed, self.ops, trips)
-            lowering.values.update(taken)
+        def count(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
+            counters = [StateVariable(f"{loop.name}/iterations", int32, (), self.axis) for loop in loops_in(around)]
+            lowering.counted = dict(zip(loops_in(around), counters, strict=True))
+            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters)
             lowering.quiet = True
-            counters = {loop: StateVariable(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
-            lowering.counted = counters
-            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters.values())
-            lowering.run(self.ops[: self.ops.index(around)])
+            lowering.run(ops[: ops.index(around)])
             plain = lowering.fork()
             plain.taped = set()
-            plain.evaluate(around)
-            return [plain.state[cell] for cell in counters.values()]
+            plain.execute(around)
+            return [plain.state[cell] for cell in counters]
 
-        return count
+        program = self._program(given, present, trips, count, [True] * len(loops_in(around)))
+        program.change_nothing()
+        return program
 
     def _run_eagerly(self, run: Run) -> None:
         before = {c: jax.numpy.asarray(on_one_device(v)) for c, v in self.compiled.present(run.store).items()}

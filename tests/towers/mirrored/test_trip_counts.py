@@ -7,7 +7,8 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.spread import spread
 from tests.towers.common import tpu
-from tests.towers.mirrored.test_own_sizes import check, mirrored
+from tests.towers.mirrored.test_own_sizes import check, mirrored, together
+from towerstrat.errors import UnsupportedError
 
 LOOPS = {
     "a count": lambda h, i: tf1.while_loop(
@@ -48,6 +49,16 @@ def test_gradients_of_loops_that_end_apart(name, strategy):
 @spread(("name", "towers"), [(name, towers) for name in OWN for towers in (2, 3)], every=2)
 def test_loops_of_a_towers_own(name, towers):
     check(OWN[name], mirrored(towers), towers)
+
+
+def test_python_is_not_called_twice():
+    def form(h, i):
+        doubled = tf1.py_func(lambda x: 2 * x, [h], tf.float32)
+        doubled.set_shape(h.shape)
+        return LOOPS["a condition"](h + doubled, i)
+
+    with pytest.raises(UnsupportedError, match=r"tf.py_func, created at .* would be called twice.*maximum_iterations"):
+        together(form, mirrored(2))
 
 
 @pytest.mark.usefixtures("later_behavior")

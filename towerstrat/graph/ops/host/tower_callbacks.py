@@ -33,6 +33,12 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
             f"{op.name} (tf.py_func, created at {op.line}) is called while a program of towers runs: it takes and "
             f"gives numbers of known shapes. Its results are {results}: call set_shape() on them."
         )
+    if lowering.counted:
+        raise UnsupportedError(
+            f"{op.name} (tf.py_func, created at {op.line}) would be called twice: a loop whose gradient is taken, of "
+            "unknown length, is run ahead of the program to count its iterations. Pass maximum_iterations= to "
+            "tf.while_loop."
+        )
     kinds = [ShapeDtypeStruct(tuple(t.dims or ()), t.dtype.np) for t in (*results, number)]
     values = [lowering.even(lowering.value(t), t) for t in op.inputs]
 

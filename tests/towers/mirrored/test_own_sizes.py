@@ -106,6 +106,16 @@ def test_slices_of_one_shape_are_one_operation(name, towers):
     assert not check(SLICES[name], mirrored(towers), towers)
 
 
+@spread(("name", "towers"), [(name, towers) for name in SLICES if name != "computed" for towers in (2, 3)], every=4)
+def test_slices_by_the_symbolic_number_of_a_tower(name, towers):
+    assert not check(SLICES[name], tpu(towers), towers)
+
+
+def test_sizes_by_a_symbolic_number_are_refused_by_name():
+    with pytest.raises(UnsupportedError, match=r"strided_slice \(created at .*their shapes differ"):
+        together(SIZES["last"], tpu(2))
+
+
 @spread(("name", "towers"), [(name, towers) for name in SIZES for towers in (2, 3)], every=3)
 def test_sizes_of_a_towers_own(name, towers):
     assert check(SIZES[name], mirrored(towers), towers)

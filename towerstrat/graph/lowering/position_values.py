@@ -1,4 +1,4 @@
-"""Values that differ by position and are known all the same: they follow from a constant of each position."""
+"""Values that differ by position and are known all the same: they follow from each position's number or constants."""
 
 from __future__ import annotations
 
@@ -77,6 +77,8 @@ def _at(
         found = np.asarray(value)
     elif op.type == "ConstOfPositions":
         found = np.asarray(op.attrs["values"][position])
+    elif op.type == "PositionIndex":
+        found = np.asarray(position, np.int32)
     elif op.type == "SelectPosition":
         found = _at(read, op.inputs[0], op.attrs["position"], {}, depth - 1) if depth else None
     elif depth and not tensor.dtype.is_floating and op.definition.numpy is not None and not op.definition.given:

@@ -12,6 +12,7 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
+from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.constant_folding import partial_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
@@ -369,6 +370,8 @@ def _packed(values: list[Any], name: str) -> Tensor:
 def _bound(value: Any, default: int) -> Any:
     if value is None:
         return default
+    if isinstance(value, Convertible) and not isinstance(value, Variable):
+        value = convert_to_tensor(value)
     _check_index(value)
     return int(value) if isinstance(value, np.integer | Dimension | np.ndarray) else value
 

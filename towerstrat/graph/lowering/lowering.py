@@ -96,6 +96,7 @@ class Lowering(ErrorState):
       snapshots: operation -> the state that it read, for evaluating it again.
       written: cells written so far.
       lookups: inside of a branch or loop that is differentiated, the lookups whose cotangents stay rows; else None.
+      left_over: tensors with rows at their end that stand for nothing: nobody outside of the program may see them.
       ahead: operations that are evaluated after the present one, where collectives are made together.
     """
 
@@ -142,6 +143,7 @@ class Lowering(ErrorState):
         self.split: set[Operation] = set() if parent is None else parent.split
         self._parts: list[Lowering] = []
         self.lookups: Lookups | None = None
+        self.left_over: set[Tensor] = set() if parent is None else parent.left_over
         self.ahead: Sequence[Operation] = ()
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules

@@ -27,7 +27,7 @@ from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import int32, resource, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount, on_host
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount, on_host, varying_shape
 from towerstrat.graph.lowering.scheduling import texts_last
 from towerstrat.graph.lowering.shard_classes import shard_classes_of
 from towerstrat.graph.ops.control.trip_counts import gradients_decide
@@ -217,6 +217,8 @@ class DeviceStage:
 
         def outputs(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
             lowering.run(ops)
+            if unknown := lowering.left_over.intersection(self.outputs):
+                raise varying_shape(unknown.pop().op)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
         return self._program(given, present, trips, outputs, [t.varies for t in self.outputs])

@@ -134,10 +134,3 @@ def test_an_index_out_of_a_towers_range_names_its_line():
 def test_a_mask_that_is_computed_is_refused_by_name():
     with pytest.raises(UnsupportedError, match="shape depends on values"):
         together(lambda h, i: tf.boolean_mask(h, h[:, 0] > 1.0), mirrored(2))
-
-
-def test_a_value_is_split_by_sizes_that_are_tensors():
-    count = tf.placeholder(tf.int32, [])
-    with tf.Session() as sess:
-        parts = sess.run(tf.split(tf.reshape(tf.range(8), [4, 2]), [count, 4 - count]), {count: 1})
-    assert [part.tolist() for part in parts] == [[[0, 1]], [[2, 3], [4, 5], [6, 7]]]

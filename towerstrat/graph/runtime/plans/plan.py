@@ -31,6 +31,7 @@ from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCoun
 from towerstrat.graph.lowering.scheduling import texts_last
 from towerstrat.graph.lowering.shard_classes import shard_classes_of
 from towerstrat.graph.ops.control.trip_counts import gradients_decide
+from towerstrat.graph.ops.host.tower_callbacks import take_out_of_program
 from towerstrat.graph.runtime.plans.initialization_stage import InitializationStage, split_initialization
 from towerstrat.graph.runtime.plans.pass_through_stage import PassThroughStage, passes
 from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
@@ -359,6 +360,8 @@ class Plan:
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
         instead = {tensor.op: rewired(tensor, source) for tensor, source in (connections or {}).items()}
         order = execution_order(targets, block or graph.root, self.fed, instead)
+        for op in order if block is None else ():
+            take_out_of_program(op)
         self.order = texts_last(prune_order(order, fetches, self.fed), self.fed)
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
@@ -444,7 +447,8 @@ class Plan:
                 # An effect on the host keeps its place among such effects, and to those on the variables it uses.
                 ready = not (op.definition.stateful and behind)
                 ready &= writes.isdisjoint((*op.reads, *op.writes)) and reads.isdisjoint(op.writes)
-            if ready and (on_host or foldable(op) or op.definition.object_valued):
+            folds = foldable(op) and not any(t.varies for t in op.inputs)
+            if ready and (on_host or folds or op.definition.object_valued):
                 ahead.add(op)
                 continue
             behind |= (hosted or calls_back([op])) and has_effect(op)

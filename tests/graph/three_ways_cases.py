@@ -432,7 +432,7 @@ ELSEWHERE = {
     "Gradients Cotangent LoopVariable": "what gradients and loops are made of: the comparison itself is made with them",
     "AllConcat AllReduce AllToAll CollectivePermute GroupSum SelectPosition": "collectives: there is no axis here",
     "MeanOverWorkers": "gradients of several processes: tests/hosts/test_workers.py",
-    "PyFuncInPlace": "tf.py_func inside of towers: there is no axis here",
+    "PyFuncInPlace PyFuncByPosition": "tf.py_func inside of towers: there is no axis here",
     "Divide FromPositions PositionIndex PositionInput Spread": "what differs by tower: there is no axis here",
     "ConstOfPositions OwnOfPositions": "what differs by tower: there is no axis here",
     "XlaSharding": "how logical devices divide a tensor: there is no axis here",

@@ -20,6 +20,7 @@ def test_devices_of_a_machine_without_accelerators():
     assert config.list_physical_devices() == config.list_physical_devices("CPU") == [CPU]
     assert repr(CPU) == "PhysicalDevice(name='/physical_device:CPU:0', device_type='CPU')"
     assert config.list_physical_devices("GPU") == config.list_logical_devices("GPU") == []
+    assert config.list_logical_devices("TPU") == [config.LogicalDevice(f"/device:TPU:{i}", "TPU") for i in range(8)]
     assert config.list_logical_devices() == [
         config.LogicalDevice(f"/device:CPU:{i}", "CPU") for i in range(len(jax.devices("cpu")))
     ]

@@ -53,7 +53,8 @@ Pair = collections.namedtuple("Pair", "a b")
         ((1, 2), ["tensor", "tensor"]),
         (((1, 2), 3), [("tensor", "tensor"), "tensor"]),
         ({"a": 1, "b": 2}, [{"a": "tensor", "b": "tensor"}]),
-        (Pair(1, 2), [Pair("tensor", "tensor")]),
+        (Pair(1, 2), ["tensor", "tensor"]),
+        ((Pair(1, 2), 3), [Pair("tensor", "tensor"), "tensor"]),
         (1, ["tensor"]),
     ],
 )

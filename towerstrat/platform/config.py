@@ -159,7 +159,14 @@ def set_logical_device_configuration(
 
 
 def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
-    """The devices that programs run on. Starts JAX."""
+    """The devices that programs run on. Starts JAX.
+
+    Args:
+      device_type: only those of this type. Replicas of a ``TPUStrategy`` run on whatever devices there are: of "TPU"
+        there are as many.
+    """
+    if device_type == "TPU":
+        return [LogicalDevice(f"/device:TPU:{i}", "TPU") for i in range(len(devices.devices()))]
     found = []
     for device in get_visible_devices(device_type):
         if device.device_type == "CPU":

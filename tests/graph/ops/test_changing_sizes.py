@@ -138,3 +138,10 @@ def test_what_is_wrong_with_ids():
             session.run(made, {ids: ([[0, 0], [1, 0]], [1, 20], [2, 1])})
     with pytest.raises(TypeError, match="integer"):
         tf.nn.embedding_lookup_sparse(tf.constant(TABLE), tf.sparse_placeholder(tf.float32), None)
+
+
+def test_a_value_is_split_by_sizes_that_are_tensors():
+    count = tf.placeholder(tf.int32, [])
+    with tf.Session() as sess:
+        parts = sess.run(tf.split(tf.reshape(tf.range(8), [4, 2]), [count, 4 - count]), {count: 1})
+    assert [part.tolist() for part in parts] == [[[0, 1]], [[2, 3], [4, 5], [6, 7]]]

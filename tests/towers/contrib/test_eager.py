@@ -1,4 +1,4 @@
-"""The strategies of 1.12 where operations are executed eagerly: one device trains, TPUs are refused by name."""
+"""The strategies of 1.12 where operations are executed eagerly: one device, and towers on TPUs."""
 
 import numpy as np
 import pytest
@@ -121,37 +121,84 @@ def test_a_monitor_takes_no_session_eagerly():
         lib.Monitor(lambda: None, "a session")
 
 
-@pytest.mark.parametrize("towers", [1, 2])
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda strategy: strategy.initialize(),
-        lambda strategy: strategy.finalize(),
-        lambda strategy: tf.Variable(1.0),
-        lambda strategy: tf.get_variable("v", [1]),
-        lambda strategy: tf.layers.dense(tf.ones([1, 1]), 1),
-        lambda strategy: strategy.call_for_each_tower(lambda: tf.constant(1.0)),
-        lambda strategy: strategy.reduce(MEAN, tf.constant(1.0), "/cpu:0"),
-        lambda strategy: strategy.broadcast(tf.constant(1.0)),
-        lambda strategy: strategy.run_steps_on_dataset(
-            lambda context, x: x, tf.data.Dataset.range(3).make_one_shot_iterator(), 2
-        ),
-        lambda strategy: tf.contrib.eager.defun(lambda: tf.Variable(1.0).read_value())(),
-    ],
-    ids=["initialize", "finalize", "Variable", "get_variable", "layer", "call", "reduce", "broadcast", "steps",
-         "variable in a function"],
-)  # fmt: skip
-def test_tpus_are_refused_by_name_wherever_they_would_have_to_do_something(call, towers):
-    strategy = tpu(towers)
-    assert strategy.num_towers == towers
-    with (
-        strategy.scope(),
-        pytest.raises(NotImplementedError, match=r"Eager mode not supported in TPUStrategy[^@]*at: "),
-    ):
-        call(strategy)
+@pytest.mark.parametrize("towers", [1, 2, 3])
+def test_towers_on_tpus_train_as_the_graph_does(towers):
+    """Three steps, a layer, a mean over the towers; then the end of the data."""
+    data = np.linspace(-1, 1, 24, dtype=np.float32).reshape(12, 2)
+
+    def trained(finish):
+        strategy = tpu(towers)
+        with strategy.scope():
+            layer = tf.layers.Dense(1, kernel_initializer=tf.constant_initializer([[0.5], [-0.25]]))
+            optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
+            dataset = strategy.distribute_dataset(
+                lambda: tf.data.Dataset.from_tensor_slices(data[: 3 * towers]).batch(1, drop_remainder=True)
+            )
+            iterator = dataset.make_one_shot_iterator()
+
+            def tower(x):
+                def loss():
+                    return tf.reduce_mean((layer(x) - 1.0) ** 2)
+
+                with tf.control_dependencies([optimizer.minimize(loss)]):
+                    return loss()
+
+            def step(context, x):
+                losses = strategy.call_for_each_tower(tower, x)
+                context.set_last_step_output("loss", losses, MEAN)
+                return strategy.group(losses)
+
+            return finish(strategy, step, iterator, layer)
+
+    def eager(strategy, step, iterator, layer):
+        context = strategy.run_steps_on_dataset(step, iterator, 3)
+        with pytest.raises(tf.errors.OutOfRangeError):
+            strategy.run_steps_on_dataset(step, iterator, 1)
+        return [context.last_step_outputs["loss"].numpy(), *[v.numpy() for v in layer.variables]]
+
+    def graph(strategy, step, iterator, layer):
+        context = strategy.run_steps_on_dataset(step, iterator, 3, {"loss": 0.0})
+        with tf.Session() as sess:
+            sess.run(tf.global_variables_initializer())
+            sess.run(context.run_op)
+            return sess.run(layer.variables)
+
+    _, *found = trained(eager)
+    with tf.Graph().as_default():
+        wanted = trained(graph)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+def test_the_sample_of_the_reference_page_on_tpus():
+    """A tower's number is an integer, and what towers make has values."""
+    strategy, seen = tpu(8), []
+
+    def fn(three):
+        context = tf.get_tower_context()
+        seen.append((context.tower_id, context.device))
+        v = three + context.tower_id
+        return context.merge_call(lambda distribution, value: sum(distribution.unwrap(value)), v) + v
+
+    with strategy.scope():
+        results = strategy.call_for_each_tower(fn, tf.constant(3))
+        assert [int(value) for value in strategy.unwrap(results)] == list(range(55, 63))
+        assert seen == list(enumerate(strategy.worker_devices))
+        numbers = strategy.call_for_each_tower(lambda i: tf.constant(10 * i), strategy.worker_device_index)
+        assert strategy.reduce(SUM, numbers, "/cpu:0").numpy() == 280
+        assert strategy.initialize() is None
+        assert strategy.finalize() is None
+
+
+def test_a_graph_and_eager_code_share_a_strategy_on_tpus():
+    strategy = tpu(2)
+    with strategy.scope():
+        v = tf.Variable(1.0, aggregation=SUM)
+        strategy.call_for_each_tower(lambda: v.assign_add(tf.constant(2.0)))
+        assert v.numpy() == 5.0
     with tf.Graph().as_default(), strategy.scope(), tf.Session() as sess:
         value = strategy.call_for_each_tower(lambda: tf.constant(1.0))
-        assert sess.run(strategy.reduce(SUM, value, "/cpu:0")) == towers
+        assert sess.run(strategy.reduce(SUM, value, "/cpu:0")) == 2
 
 
 def test_control_dependencies_call_functions_and_operations_without_results_are_none():

@@ -1,10 +1,54 @@
-"""The examples of the 1.12 reference page of TPUStrategy, in our words."""
+"""The samples of the 1.12 reference page of TPUStrategy, as they stand there, and what else it says, in our words."""
 
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import run, tpu
+
+
+@pytest.mark.parametrize("towers", [1, 3])
+def test_the_samples_as_they_stand(towers, capsys):
+    """The page calls ``tf.get_tower_context``, which 1.12 has in ``tf.contrib.distribute``; ``fn`` is given 3."""
+    distribution_strategy = tpu(towers)
+
+    def merge_fn(distribution, three_plus_tower_id):
+        return sum(distribution.unwrap(three_plus_tower_id))
+
+    def fn(three):
+        tower_ctx = tf.get_tower_context()
+        v = three + tower_ctx.tower_id
+        s = tower_ctx.merge_call(merge_fn, v)
+        return s + v
+
+    with distribution_strategy.scope():
+        merged_results = distribution_strategy.call_for_each_tower(fn, 3)
+        print(distribution_strategy.unwrap(merged_results))
+    assert capsys.readouterr().out.startswith("[")
+    ids = range(towers)
+    found = distribution_strategy.unwrap(merged_results)
+    assert (found if towers == 1 else run(found)) == [sum(3 + j for j in ids) + 3 + i for i in ids]
+
+    seen = []
+    with distribution_strategy.scope():
+
+        def fn(device_id):
+            with tf.device(distribution_strategy.worker_devices[device_id]):
+                seen.append(distribution_strategy.worker_devices[device_id])
+                return 10 * device_id
+
+        numbers = distribution_strategy.call_for_each_tower(fn, distribution_strategy.worker_device_index)
+    assert seen == [distribution_strategy.worker_devices[0]]
+    assert towers == 1 or run(distribution_strategy.unwrap(numbers)) == [0, 10, 20]
+
+    def dataset_fn():
+        return tf.data.Dataset.from_tensors([[1.0]]).repeat()
+
+    with distribution_strategy.scope():
+        distributed_dataset = distribution_strategy.distribute_dataset(dataset_fn)
+        iterator = distributed_dataset.make_one_shot_iterator()
+        tower_results = distribution_strategy.call_for_each_tower(lambda x: 2 * x, iterator.get_next())
+    assert np.array(run(distribution_strategy.unwrap(tower_results))).tolist() == [[[2.0]]] * towers
 
 
 def merged_over(towers, first=3):

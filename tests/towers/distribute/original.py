@@ -32,6 +32,7 @@ class MirroredStrategy(tf2.distribute.TPUStrategy):
 
     def __init__(self, devices, cross_device_ops=None):
         super().__init__(_Devices(devices))
+        self.extended._executes = lambda: False
 
 
 class TracedStrategy(MirroredStrategy):
@@ -50,6 +51,7 @@ class MirroredStrategyV1(tf1.distribute.experimental.TPUStrategy):
 
     def __init__(self, devices, cross_device_ops=None):
         super().__init__(_Devices(devices))
+        self.extended._executes = lambda: False
 
 
 class _With:

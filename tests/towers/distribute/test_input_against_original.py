@@ -30,7 +30,6 @@ RULES = [
     ("iterating", "distributing in run", WORKS, "one class, and one trace for all replicas"),
     ("iterating, default", "eager, get_next, (8|dropped)", WORKS, "how often it ran is told besides"),
     ("input options", "dataset, place.*", REFUSED, "rule 6: placing needs the per-replica mode"),
-    ("input options", "function, per replica, place", UNSUPPORTED, "pipelines run on the host"),
     ("input options, one", "function, .*per replica, fetch and place", REFUSED, "it contradicts itself"),
     ("input options, one", "function, .*per replica.*", WORKS, "one replica needs no other mode"),
     ("input contexts", "values of None", {"error": "ValueError"}, "parts become tensors"),

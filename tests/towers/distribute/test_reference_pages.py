@@ -5,6 +5,7 @@ The pages are those of ``tf.distribute.Strategy``, ``tf.distribute.TPUStrategy``
 virtual devices stands for it; where it takes a model of tf.keras, the model is made of variables.
 """
 
+import contextlib
 import inspect
 import itertools
 import json
@@ -131,7 +132,7 @@ def test_variables_of_the_scope_are_on_every_replica_and_kept_in_sync(replicas):
     assert parts(made, v) == [[1.0 + total, 2.0 + total]] * replicas
 
 
-# ---- TPUStrategy: no pure eager execution ---------------------------------------------------------------------------
+# ---- TPUStrategy: functions, and plain functions eagerly ------------------------------------------------------------
 
 
 def add_one(x):
@@ -161,15 +162,12 @@ class Plain:
     "function", [add_one, Plain(), Callable().plain, lambda x: x + 1], ids=["function", "object", "method", "lambda"]
 )
 @pytest.mark.parametrize("method", ["run", "experimental_run_v2"])
-def test_a_plain_function_is_refused_eagerly(replicas, function, method):
+def test_a_plain_function_is_executed_for_one_replica_after_the_other(replicas, function, method):
+    """TensorFlow refuses it under a TPUStrategy."""
     made = strategy(replicas, Experimental)
     for inside in (False, True):
-        with pytest.raises(NotImplementedError, match="does not support pure eager execution.*tf.function"):
-            if inside:
-                with made.scope():
-                    getattr(made, method)(function, args=(1,))
-            else:
-                getattr(made, method)(function, args=(1,))
+        with made.scope() if inside else contextlib.nullcontext():
+            assert parts(made, getattr(made, method)(function, args=(tf.constant(1),))) == [2] * replicas
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
@@ -250,11 +248,46 @@ def test_the_sample_of_a_custom_training_loop(replicas, per_call):
             np.testing.assert_allclose(copy.numpy(), value, rtol=2e-5, atol=1e-6)
 
 
-def test_the_sample_of_a_custom_training_loop_is_refused_without_its_function():
-    made = strategy(2)
-    iterator = iter(made.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2)))
-    with pytest.raises(NotImplementedError, match="pure eager"):
-        made.run(lambda inputs: inputs, args=(next(iterator),))
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_the_sample_of_a_custom_training_loop_without_its_function(replicas):
+    """As the page has it: the step is a plain function, which is executed."""
+    x, y = np.arange(10, dtype=np.float32).reshape(2, 5) / 10, np.array([[1], [0]])
+    made = strategy(replicas)
+    with made.scope():
+        model = tf.keras.Sequential([
+            tf.keras.layers.Dense(2, activation="softmax", kernel_initializer="zeros", input_shape=(5,)),
+        ])  # fmt: skip
+        optimizer = tf.keras.optimizers.SGD(learning_rate=0.1)
+
+    def dataset_fn(ctx):
+        dataset = tf.data.Dataset.from_tensor_slices((x, y))
+        return dataset.repeat().batch(1, drop_remainder=True)
+
+    dist_dataset = made.distribute_datasets_from_function(dataset_fn)
+    iterator = iter(dist_dataset)
+    losses = []
+
+    def train_step(iterator):
+        def step_fn(inputs):
+            features, labels = inputs
+            with tf.GradientTape() as tape:
+                logits = model(features, training=True)
+                loss = tf.reduce_sum(tf.keras.losses.sparse_categorical_crossentropy(labels, logits))
+
+            grads = tape.gradient(loss, model.trainable_variables)
+            optimizer.apply_gradients(zip(grads, model.trainable_variables, strict=True))
+            losses.append(float(loss))
+
+        made.run(step_fn, args=(next(iterator),))
+
+    for _ in range(3):
+        train_step(iterator)
+    assert len(losses) == 3 * replicas
+    order = np.arange(3 * replicas).reshape(-1, replicas) % 2
+    expected = by_numpy(x, y, np.zeros([5, 2], np.float32), np.zeros(2, np.float32), 0.1, order)
+    for variable, value in zip(model.trainable_variables, expected, strict=True):
+        for copy in made.experimental_local_results(variable):
+            np.testing.assert_allclose(copy.numpy(), value, rtol=2e-5, atol=1e-6)
 
 
 # ---- TPUStrategy: the sample of logical devices ---------------------------------------------------------------------
@@ -577,8 +610,8 @@ def test_the_sample_of_an_input_function(replicas):
     for _, batch in zip(range(3), inputs, strict=False):
         replica_results = made.experimental_run_v2(replica_fn, args=(batch,))
         assert parts(made, replica_results) == [[1.0] * (global_batch_size // replicas)] * replicas
-        with pytest.raises(NotImplementedError, match="pure eager"):
-            made.experimental_run_v2(lambda batch: batch, args=(batch,))
+        plain = made.experimental_run_v2(lambda batch: tf.reduce_sum(batch, [1, 2]), args=(batch,))
+        assert parts(made, plain) == parts(made, replica_results)
 
 
 def test_a_batch_size_that_does_not_divide():

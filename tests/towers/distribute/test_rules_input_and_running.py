@@ -12,7 +12,6 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from tests.spread import spread
 from tests.towers.distribute.common import parts, replica_id, steps, strategy
-from towerstrat.errors import UnsupportedError
 
 SUM, MEAN = tf.distribute.ReduceOp.SUM, tf.distribute.ReduceOp.MEAN
 InputOptions, PER_REPLICA = tf.distribute.InputOptions, tf.distribute.InputReplicationMode.PER_REPLICA
@@ -252,8 +251,11 @@ def test_rule_06_a_dataset_on_the_device_needs_a_dataset_for_each_replica():
         distribute(InputOptions(experimental_place_dataset_on_device=True))
     with pytest.raises(ValueError, match="can not be set to True when experimental_fetch_to_device is True"):
         distribute(InputOptions(True, PER_REPLICA, True))
-    with pytest.raises(UnsupportedError, match="pipelines run on the host.*Leave it False"):
-        distribute(InputOptions(False, PER_REPLICA, True))
+    placed = made.distribute_datasets_from_function(
+        lambda c: tf.data.Dataset.range(10 * c.input_pipeline_id, 10 * c.input_pipeline_id + 2),
+        InputOptions(False, PER_REPLICA, True),
+    )
+    assert steps(made, placed) == [[0, 10], [1, 11]]
     with pytest.raises(NotImplementedError, match="only supported in `distribute_datasets_from_function`"):
         made.experimental_distribute_dataset(
             tf.data.Dataset.range(4).batch(2), InputOptions(experimental_replication_mode=PER_REPLICA)
@@ -340,10 +342,12 @@ def test_rule_07_the_function_may_be_traced_again_and_means_the_same():
 
 
 @pytest.mark.parametrize("replicas", [1, 2])
-def test_rule_08_eager_run_needs_a_function(replicas):
-    made = strategy(replicas)
-    with pytest.raises(NotImplementedError, match="does not support pure eager execution"):
-        made.run(lambda: 1)
+def test_rule_08_functions_and_plain_functions_run_eagerly(replicas):
+    """TensorFlow refuses plain ones; here they are executed for one replica after the other."""
+    made, seen = strategy(replicas), []
+    plain = made.run(lambda: seen.append(int(replica_id())) or 1 + replica_id())
+    assert parts(made, plain) == list(range(1, replicas + 1))
+    assert seen == list(range(replicas))
     assert parts(made, made.run(tf.function(lambda: 1 + replica_id()))) == list(range(1, replicas + 1))
     inside = tf.function(lambda: made.run(lambda: 1 + replica_id()))
     assert parts(made, inside()) == list(range(1, replicas + 1))

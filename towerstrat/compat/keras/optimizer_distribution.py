@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from towerstrat.towers.distribute.current_strategy import get_replica_context, get_strategy, has_strategy
+from towerstrat.towers.engine.mirrored_engine import MirroredEngine
 from towerstrat.towers.engine.tower_contexts import current_engine
-from towerstrat.towers.engine.tower_threads import LockstepEngine
 
 
 class ShardedVariable:
@@ -40,7 +40,7 @@ def maybe_merge_call(fn: Callable[..., Any], strategy: Any, *args: Any, **kwargs
 def _loses_order() -> bool:
     """Whether what towers make when they meet does not run after what came before it in each of them."""
     engine = current_engine()
-    return isinstance(engine, LockstepEngine) and not engine.hands_controls_on
+    return isinstance(engine, MirroredEngine) and not engine.hands_controls_on
 
 
 def variable_sync_on_read_context() -> AbstractContextManager[None]:

@@ -80,7 +80,8 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
         f"keras.src.optimizers.legacy.{name.lower()}": v1_defaults.take_defaults(name)
         for name in ("Adadelta", "Adagrad", "Adamax", "Nadam")
     },
-    "keras.src.optimizers.legacy.optimizer_v2": tower_optimizers.refuse_towers,
+    "keras.src.optimizers.legacy.optimizer_v2": tower_optimizers.complete_earlier,
+    "keras.src.optimizers.optimizer": tower_optimizers.sum_rows,
     "keras.src.optimizers.optimizer_v1": tower_optimizers.divide_once,
     "keras.src.saving.legacy.hdf5_format": v1_hdf5.translate_states,
     "keras.src.saving.legacy.saving_utils": v1_hdf5.translate_configs,

@@ -269,13 +269,16 @@ class EagerContext(Graph):
 
     def _check(self, check: InputCheck, op: Operation, inputs: Sequence[Any]) -> None:
         """Raises InvalidArgumentError where the values of an operation's inputs are wrong."""
-        values = [
-            self.session.state.get(t.cell) if isinstance(t, Handle) else t.host() if i in check.values else t.array
-            for i, t in enumerate(inputs)
-        ]
+        values = [self._checked(t, on_host=i in check.values) for i, t in enumerate(inputs)]
         error = found_on_host(check, op, values)
         if error is not None:
             raise InvalidArgumentError(None, _here(op), error.message)
+
+    def _checked(self, tensor: Any, on_host: bool) -> Any:
+        """What a check gets of an input: of a variable the value that the code which runs sees."""
+        if isinstance(tensor, Handle):
+            return self._seen(tensor.cell, self.session.state.get(tensor.cell))
+        return tensor.host() if on_host else tensor.array
 
     def _execution(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> OperationProgram:
         try:

@@ -87,6 +87,7 @@ class OpDef:
         where the type has several outputs. A random type's kernel takes a JAX key first.
       numpy: the same on numpy arrays, used while lowering where every input is known (shape arithmetic).
       static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
+      sized_by: positions of inputs whose values decide the shape of the result, where they are known.
       late_axis: where the attribute ``axis`` is None it is the last input, whose value must be known likewise.
       lower: (lowering, operation) -> output values, for types that need more than their inputs' arrays (state, regions,
         the axis). Takes precedence over ``kernel``.
@@ -138,6 +139,7 @@ class OpDef:
     kernel: Function | None = None
     numpy: Function | None = None
     static: tuple[int, ...] = ()
+    sized_by: tuple[int, ...] = ()
     late_axis: bool = False
     lower: Callable[..., Sequence[Array]] | None = None
     gradient: Function | None = None

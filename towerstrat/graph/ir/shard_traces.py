@@ -17,6 +17,7 @@ from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, mark_varying
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.op_registry import Attrs
+from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation
 from towerstrat.graph.ir.trace_comparison import TraceComparison
 from towerstrat.graph.ir.types import resource, string, variant
@@ -59,9 +60,13 @@ class ShardTraces:
 
     def find(
         self, type: str, position: int, inputs: Sequence[Tensor], attrs: Attrs, controls: Sequence[Operation],
-        line: UserLine,
+        line: UserLine, sizes: Sequence[Dims] | None,
     ) -> Operation | None:  # fmt: skip
-        """The operation of an earlier position that this one makes too; notes that it does."""
+        """The operation of an earlier position that this one makes too; notes that it does.
+
+        Args:
+          sizes: the shapes of its outputs, where constants that differ by position decide them.
+        """
         definition = op_registry.lookup(type)
         if definition.given or not self._makers:
             return None
@@ -69,6 +74,8 @@ class ShardTraces:
             if not _same_controls(op, controls) or (
                 type != "Const" and not TraceComparison().attributes(attrs, op.attrs)
             ):
+                continue
+            if sizes is not None and not self._has_sizes(op, sizes):
                 continue
             if type == "Const" and not self._take_constant(op, position, attrs):
                 continue
@@ -84,6 +91,11 @@ class ShardTraces:
         # Constants have no inputs that tell them apart: those of the same line come first.
         found = at_line | found if type == "Const" else found | at_line
         return [op for op in found if position not in self._makers[op]]
+
+    def _has_sizes(self, op: Operation, sizes: Sequence[Dims]) -> bool:
+        """Whether the outputs of an operation have shapes; those that are unknown may turn out to differ."""
+        known = not (self._sizes_known or op.definition.dynamic) or all(d is not None and None not in d for d in sizes)
+        return known and [t.dims for t in op.outputs] == list(sizes)
 
     def _take_inputs(self, op: Operation, position: int, inputs: Sequence[Tensor]) -> bool:
         """Whether an operation's inputs are these, or can be at this position; then they are."""
@@ -251,10 +263,13 @@ class _Trace:
         made._inputs, made.block = inputs, traces.block
         controls = graph.controls_of(made, control_inputs)
         line = self.line or user_line()
-        whole = traces.find(type, position, own, attrs, controls, line)
+        sizes = _own_sizes(type, own, inputs, attrs)
+        whole = traces.find(type, position, own, attrs, controls, line, sizes)
         if whole is None:
             whole = graph.make(type, own, attrs, name, traces.block, self.place.axis, controls=controls)
             whole.line = line
+            for tensor, dims in zip(whole.outputs, sizes or (), strict=False):
+                tensor.dims = dims
             traces.note(whole, position)
             part = made.stand_for(whole, self.place, whole.name, inputs, whole.attrs)
         else:
@@ -267,6 +282,32 @@ class _Trace:
         self.parts[whole] = part
         graph.register(part)
         return part
+
+
+def _own_sizes(type: str, own: Sequence[Tensor], inputs: Sequence[Tensor], attrs: Attrs) -> list[Dims] | None:
+    """The shapes of an operation's outputs as one position has them, where constants of its own decide them.
+
+    Args:
+      own: its inputs. inputs: what the position has of them.
+    """
+    definition = op_registry.lookup(type)
+    deciding = range(len(own)) if definition.dynamic else definition.sized_by
+    if not any(_follows_from_own_constants(own[i]) for i in deciding):
+        return None
+    return [signature.dims for signature in definition.rule(inputs, attrs)]
+
+
+def _follows_from_own_constants(tensor: Tensor) -> bool:
+    """Whether a value is computed, without others, from constants that differ by position."""
+    stack, seen = [tensor], {tensor}
+    while stack:
+        op = stack.pop().op
+        if op.type == "ConstOfPositions":
+            return True
+        if op.definition.numpy is not None and op.type != "Const":
+            stack += [t for t in op._inputs if t not in seen and not t.dtype.is_floating]
+            seen.update(op._inputs)
+    return False
 
 
 def decides_shape(tensor: Tensor) -> bool:

@@ -43,5 +43,6 @@ def check_declared(tensor: Tensor, value: Any) -> None:
         )
 
 
-def all_known(args: Sequence[Array]) -> bool:
-    return all(isinstance(a, np.ndarray | np.generic) and a.size <= FOLD_LIMIT for a in args)
+def all_known(args: Sequence[Array], large: bool = False) -> bool:
+    """Whether numpy computes an operation of these inputs while lowering; of ``large`` ones where nothing else can."""
+    return all(isinstance(a, np.ndarray | np.generic) and (large or a.size <= FOLD_LIMIT) for a in args)

@@ -37,6 +37,7 @@ from towerstrat.graph.lowering.lowering_errors import (
     uninitialized,
     varying_shape,
 )
+from towerstrat.graph.lowering.position_values import common_value, settled
 from towerstrat.graph.lowering.python_gradients import TracedRule, passes_gradient
 from towerstrat.graph.lowering.row_cotangents import Key, Lookups, Shapes, lookups_in, rows_of
 from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
@@ -95,6 +96,7 @@ class Lowering(ErrorState):
       snapshots: operation -> the state that it read, for evaluating it again.
       written: cells written so far.
       lookups: inside of a branch or loop that is differentiated, the lookups whose cotangents stay rows; else None.
+      left_over: tensors with rows at their end that stand for nothing: nobody outside of the program may see them.
       ahead: operations that are evaluated after the present one, where collectives are made together.
     """
 
@@ -141,6 +143,7 @@ class Lowering(ErrorState):
         self.split: set[Operation] = set() if parent is None else parent.split
         self._parts: list[Lowering] = []
         self.lookups: Lookups | None = None
+        self.left_over: set[Tensor] = set() if parent is None else parent.left_over
         self.ahead: Sequence[Operation] = ()
         if parent is not None:
             self.taped, self.active, self.rules = parent.taped, parent.active, parent.rules
@@ -255,8 +258,8 @@ class Lowering(ErrorState):
 
     def static(self, op: Operation, position: int) -> HostArray:
         """The value of an input that must be known while lowering. Raises NeedsStatic where it is a tracer."""
-        value = self.value(op.inputs[position])
-        if isinstance(value, jax.core.Tracer):
+        value: Any = self.value(op.inputs[position])
+        if isinstance(value, jax.core.Tracer) and (value := common_value(self, op, position)) is None:
             raise NeedsStatic(op, position)
         return np.asarray(value)
 
@@ -533,11 +536,12 @@ class Lowering(ErrorState):
         attrs = op.arguments
         check_shapes(op, args)
         alone = runs_in_numpy(op)
+        args = settled(self, op, args)
         if alone:
             if any(isinstance(a, jax.core.Tracer) for a in args):
                 raise on_host(op)
             args = [np.asarray(a) for a in args]
-        if definition.numpy is not None and (alone or all_known(args)):
+        if definition.numpy is not None and (alone or all_known(args, definition.dynamic)):
             outputs = to_output_list(op, definition.numpy(*args, **attrs), lambda x: x)
             return [host_array(o, t.dtype.np) for o, t in zip(outputs, op.outputs, strict=True)]
         kernel = definition.kernel
@@ -658,7 +662,8 @@ class Lowering(ErrorState):
         outputs = self.evaluate(op)
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
         known = op.definition.known(len(op.inputs), op.attrs)
-        inputs = [self.static(op, i) if i in known else self.value(t) for i, t in enumerate(op.inputs)]
+        values = settled(self, op, [self.value(t) for t in op.inputs])
+        inputs = [self.static(op, i) if i in known else value for i, value in enumerate(values)]
         fed = self.cut if self.differentiated else {*self.fed, *self.cut}
         seen = [self.value(t) if t in fed else v for t, v in by_tensor.items()]
 

@@ -47,11 +47,11 @@ def write_rows(
 
 def drop_if(failed: jax.Array | None, indices: jax.Array) -> jax.Array:
     """Indices of rows to write; where ``failed`` all different ones past the end of every table. None: none has."""
-    return indices if failed is None else jnp.where(failed, _left_over(indices), indices)
+    return indices if failed is None else jnp.where(failed, left_over(indices), indices)
 
 
-def _left_over(indices: jax.Array) -> jax.Array:
-    """As many indices past the end of every table, ascending."""
+def left_over(indices: jax.Array) -> jax.Array:
+    """As many indices past the end of every table, ascending, of the same type."""
     places = jnp.reshape(lax.iota(indices.dtype, indices.size), indices.shape)
     return places + np.asarray(PADDING - indices.size + 1, indices.dtype)
 
@@ -84,7 +84,7 @@ def sum_repeated(values: jax.Array, indices: jax.Array) -> tuple[jax.Array, jax.
     group = jnp.cumsum(starts, dtype=jnp.int32)
     group_of = jnp.zeros_like(group).at[order].set(group, unique_indices=True, mode="promise_in_bounds")
     summed = jnp.zeros_like(values).at[group_of].add(values, mode="promise_in_bounds")
-    return summed, _left_over(indices).at[group].set(ordered, indices_are_sorted=True, mode="promise_in_bounds")
+    return summed, left_over(indices).at[group].set(ordered, indices_are_sorted=True, mode="promise_in_bounds")
 
 
 class CellRows:

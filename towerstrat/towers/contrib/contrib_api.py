@@ -62,8 +62,8 @@ class ContribApi:
         return MultiStepContext()
 
     def step_arguments(self, element: Any) -> tuple[Any, ...]:
-        """The components of a tuple are arguments of their own."""
-        return element if isinstance(element, tuple) and not hasattr(element, "_fields") else (element,)
+        """The components of a tuple, named or not, are arguments of their own."""
+        return element if isinstance(element, tuple) else (element,)
 
 
 CONTRIB = ContribApi()

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from towerstrat.data.api.dataset import Dataset
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import Variable, VariableAggregation
 from towerstrat.towers.contrib.per_device_dataset import PerDeviceDataIterator, PerDeviceDataset
 from towerstrat.towers.engine import tower_contexts
@@ -97,11 +98,11 @@ class DistributionStrategy:
     def _broadcast(self, tensor: Any, destinations: Any) -> Any:
         return self.engine.broadcast(tensor, destinations)
 
-    def initialize(self) -> list[Any]:
+    def initialize(self) -> list[Any] | None:
         """Operations to run before any computation; none by default."""
         return []
 
-    def finalize(self) -> list[Any]:
+    def finalize(self) -> list[Any] | None:
         """Operations to run after all computations; none by default."""
         return []
 
@@ -123,8 +124,9 @@ class DistributionStrategy:
         return self._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
 
     def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
-        source = iterator.iterator if isinstance(iterator, PerDeviceDataIterator) else iterator
-        return self.engine.run_steps(fn, source, iterations, initial_loop_values)
+        if isinstance(iterator, PerDeviceDataIterator) and not get_default_graph().executing_eagerly:
+            iterator = iterator.iterator
+        return self.engine.run_steps(fn, iterator, iterations, initial_loop_values)
 
     # ---- towers ----------------------------------------------------------------------------------------------
 

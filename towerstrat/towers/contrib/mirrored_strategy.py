@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.local_devices import local_names
 from towerstrat.towers.cluster.task_processes import require_processes, training_tasks
 from towerstrat.towers.contrib.chief import Chief
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.distribution_strategy import DistributionStrategy
-from towerstrat.towers.contrib.per_device_dataset import PerDeviceDataIterator
 from towerstrat.towers.contrib.strategy_variables import TowerLocalVariable
 from towerstrat.towers.engine.destinations import validate_destinations
 from towerstrat.towers.engine.distributed_values import DistributedValues
 from towerstrat.towers.engine.mirrored_engine import MirroredEngine
-from towerstrat.towers.engine.step_tracing import run_steps_eagerly
 
 
 class MirroredStrategy(Chief, DistributionStrategy):
@@ -84,12 +81,6 @@ class MirroredStrategy(Chief, DistributionStrategy):
         engine = MirroredEngine.named(local_names(self._num_gpus, training_tasks(spec)), CONTRIB)
         engine.cross_tower_ops = self._cross_tower_ops
         self._stand_on(engine)
-
-    def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
-        if get_default_graph().executing_eagerly and isinstance(iterator, PerDeviceDataIterator):
-            surface = self.engine.surface
-            return run_steps_eagerly(surface, fn, iterator.get_next, iterations, initial_loop_values)
-        return super()._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
 
     @property
     def _devices(self) -> list[str]:

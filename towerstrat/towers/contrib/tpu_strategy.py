@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
 from typing import Any
 
 import jax
 
-from towerstrat.graph.ir.graph import Graph, get_default_graph
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
-from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.ops.control.branches import no_op
-from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.cluster.tpu_system import TPUClusterResolver
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.one_device_strategy import OneDeviceStrategy
-from towerstrat.towers.engine.spmd_engine import SpmdEngine
+from towerstrat.towers.engine.tpu_engine import TPUEngine
 
 _INITIALIZE = "TPU_STRATEGY_INITIALIZE"
 
@@ -54,7 +51,7 @@ class TPUStrategy(OneDeviceStrategy):
         if device_assignment is not None:
             if num_cores is not None:
                 raise ValueError("Give num_cores or device_assignment, not both: each says how many towers there are.")
-            self._stand_on(SpmdEngine.on(device_assignment.devices(devices), CONTRIB))
+            self._stand_on(TPUEngine.on(device_assignment.devices(devices), CONTRIB))
             return
         count = len(devices) if num_cores is None else _positive("num_cores", num_cores)
         if count > len(devices):
@@ -63,46 +60,24 @@ class TPUStrategy(OneDeviceStrategy):
                 f"{devices[0].platform} device(s). Run the program with `towerstrat run --towers {count}` for virtual "
                 "CPU devices, or ask for fewer."
             )
-        self._stand_on(SpmdEngine.on(devices[:count], CONTRIB))
+        self._stand_on(TPUEngine.on(devices[:count], CONTRIB))
 
     def read_var(self, var: Any) -> Any:
         return super().read_var(var)
 
-    # ---- in graphs only ----------------------------------------------------------------------------------------
-
-    def _create_variable(self, next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-        _require_graph(get_default_graph().home)
-        return super()._create_variable(next_creator, **kwargs)
-
-    def _call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        _require_graph(get_default_graph())
-        return super()._call_for_each_tower(fn, *args, **kwargs)
-
-    def _run_steps_on_dataset(self, fn: Any, iterator: Any, iterations: Any, initial_loop_values: Any = None) -> Any:
-        _require_graph(get_default_graph())
-        return super()._run_steps_on_dataset(fn, iterator, iterations, initial_loop_values)
-
-    def _reduce(self, aggregation: VariableAggregation, value: Any, destinations: Any) -> Any:
-        _require_graph(get_default_graph())
-        return super()._reduce(aggregation, value, destinations)
-
-    def _broadcast(self, tensor: Any, destinations: Any) -> Any:
-        _require_graph(get_default_graph())
-        return super()._broadcast(tensor, destinations)
-
     # ---- what it is ------------------------------------------------------------------------------------------
 
-    def initialize(self) -> list[Operation]:
-        """Operations that the original set a TPU up with; here they do nothing and can be run as always."""
+    def initialize(self) -> list[Operation] | None:
+        """Operations that the original set a TPU up with; here they do nothing, and can be run. None eagerly."""
         graph = get_default_graph()
-        _require_graph(graph)
+        if graph.executing_eagerly:
+            return None
         if not graph.get_collection(_INITIALIZE):
             graph.add_to_collection(_INITIALIZE, no_op("ConfigureDistributedTPU"))
         return graph.get_collection(_INITIALIZE)
 
-    def finalize(self) -> list[Operation]:
-        _require_graph(get_default_graph())
-        return [no_op("ShutdownDistributedTPU")]
+    def finalize(self) -> list[Operation] | None:
+        return None if get_default_graph().executing_eagerly else [no_op("ShutdownDistributedTPU")]
 
     @property
     def num_hosts(self) -> int:
@@ -117,15 +92,6 @@ class TPUStrategy(OneDeviceStrategy):
         if self.num_hosts == 1:
             return "/replica:0/task:0/device:CPU:0"
         return f"/job:{self._resolver.get_job_name() or 'tpu_worker'}/task:{host_id}/device:CPU:0"
-
-
-def _require_graph(graph: Graph) -> None:
-    """Raises NotImplementedError where operations are executed eagerly, as the original did in ``initialize``."""
-    if graph.executing_eagerly:
-        raise NotImplementedError(
-            "Eager mode not supported in TPUStrategy. Build a graph (`with tf.Graph().as_default():`) and run it in a "
-            f"session, or use OneDeviceStrategy, or tf.distribute.TPUStrategy.\n  at: {user_line()}"
-        )
 
 
 def _positive(name: str, value: Any) -> int:

@@ -144,11 +144,11 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
             return StrategyV1.reduce(self, op, value, destinations if axis is None else axis)
         return super().reduce(op, value, destinations)
 
-    def experimental_initialize(self) -> list[Any]:
+    def experimental_initialize(self) -> list[Any] | None:
         """``initialize``, as 1.13 spelt it."""
         return self.initialize()
 
-    def experimental_finalize(self) -> list[Any]:
+    def experimental_finalize(self) -> list[Any] | None:
         """``finalize``, as 1.13 spelt it."""
         return self.finalize()
 

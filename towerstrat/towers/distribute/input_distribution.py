@@ -12,7 +12,6 @@ from towerstrat.data.files.file_sharding import of_files
 from towerstrat.data.iterators.collective_reads import ALIKE, are_surely_alike, require_alike
 from towerstrat.data.pipeline.nodes import INFINITE, DatasetNode
 from towerstrat.data.pipeline.prefetch import Prefetch
-from towerstrat.errors import UnsupportedError
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
@@ -118,7 +117,8 @@ class InputOptions(_InputOptions):
     Attributes:
       experimental_fetch_to_device: True, also for None: elements are put on the devices ahead of their use in any case.
       experimental_replication_mode: whether ``dataset_fn`` is called once per worker, or once per replica.
-      experimental_place_dataset_on_device: pipelines run on the host; True is refused.
+      experimental_place_dataset_on_device: whether the pipeline runs on the device; elements are the same wherever it
+        does, and it runs on the host.
       experimental_per_replica_buffer_size: how many elements wait on each device; changes no value.
     """
 
@@ -145,7 +145,7 @@ def check_options(options: InputOptions | None, from_function: bool) -> None:
 
     Raises:
       NotImplementedError: per-replica replication of a dataset that is divided.
-      ValueError: options that contradict each other. UnsupportedError: a pipeline on a device.
+      ValueError: options that contradict each other.
     """
     if options is None:
         return
@@ -163,11 +163,6 @@ def check_options(options: InputOptions | None, from_function: bool) -> None:
         raise ValueError(
             "`experimental_place_dataset_on_device` can not be set to True when experimental_fetch_to_device is True "
             "and replication mode is set to `PER_REPLICA`"
-        )
-    if options.experimental_place_dataset_on_device:
-        raise UnsupportedError(
-            "experimental_place_dataset_on_device=True: input pipelines run on the host here. Leave it False; elements "
-            "are on their devices before they are used."
         )
 
 

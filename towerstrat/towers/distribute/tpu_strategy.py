@@ -15,16 +15,15 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.collectives import sharding
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.cluster.tpu_system import TPUClusterResolver
-from towerstrat.towers.distribute.python_results import is_traced
+from towerstrat.towers.distribute.one_by_one_extended import OneByOneExtended
 from towerstrat.towers.distribute.replica_api import REPLICAS
 from towerstrat.towers.distribute.replica_variables import ReplicaVariable
 from towerstrat.towers.distribute.strategy import Strategy, StrategyV1
-from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
 from towerstrat.towers.engine.distributed_values import DistributedValues, Mirrored
-from towerstrat.towers.engine.spmd_engine import SpmdEngine
+from towerstrat.towers.engine.tpu_engine import TPUEngine
 
 
-class TPUExtended(StrategyExtendedV1):
+class TPUExtended(OneByOneExtended):
     """``extended`` of a TPUStrategy.
 
     Attributes:
@@ -57,16 +56,6 @@ class TPUExtended(StrategyExtendedV1):
         return self._num_replicas_in_sync // self.num_hosts
 
 
-def _check_function(fn: Any) -> None:
-    """Raises NotImplementedError for a function that would be executed operation by operation."""
-    if get_default_graph().executing_eagerly and not is_traced(fn):
-        raise NotImplementedError(
-            "TPUStrategy.run(fn, ...) does not support pure eager execution. please make sure the function passed into "
-            "`strategy.run` is a `tf.function` or `strategy.run` is called inside a `tf.function` if eager behavior "
-            "is enabled."
-        )
-
-
 def _check_variables(fn: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> None:
     """Raises ValueError for a variable among the arguments that have no name: TPU programs take variables by name."""
     given = [*args, *kwargs.values()]
@@ -97,13 +86,11 @@ class _OnTPUs:
         return self._resolver
 
     def run(self, fn: Callable[..., Any], args: Any = (), kwargs: Any = None, options: Any = None) -> Any:
-        """``Strategy.run``. Where operations are executed eagerly, ``fn`` is a ``tf.function``.
+        """``Strategy.run``.
 
         Raises:
-          NotImplementedError: it is a plain function.
           ValueError: a variable is passed in ``*args``, or to a positional-only argument.
         """
-        _check_function(fn)
         if isinstance(args, list | tuple):
             _check_variables(fn, args, dict(kwargs or {}))
         return super().run(fn, args, kwargs, options)  # type: ignore[misc]
@@ -131,7 +118,7 @@ class TPUStrategy(_OnTPUs, Strategy):
                 "divide tensors with strategy.experimental_split_to_logical_devices."
             )
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._engine = SpmdEngine.on(_devices(self._resolver, experimental_device_assignment), REPLICAS)
+        self._engine = TPUEngine.on(_devices(self._resolver, experimental_device_assignment), REPLICAS)
         super().__init__(TPUExtended(self))
 
     def experimental_assign_to_logical_device(self, tensor: Any, logical_device_id: int) -> Any:
@@ -186,7 +173,7 @@ class TPUStrategyV1(_OnTPUs, StrategyV1):
         self, tpu_cluster_resolver: Any = None, steps_per_run: int | None = None, device_assignment: Any = None
     ):
         self._resolver = tpu_cluster_resolver or TPUClusterResolver("")
-        self._engine = SpmdEngine.on(_devices(self._resolver, device_assignment), REPLICAS)
+        self._engine = TPUEngine.on(_devices(self._resolver, device_assignment), REPLICAS)
         extended = TPUExtended(self, steps_per_run)
         super().__init__(extended)
         self._steps_per_run = extended.steps_per_run

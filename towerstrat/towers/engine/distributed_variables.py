@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary, ref
 
+import numpy as np
+
 from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import shown
 from towerstrat.graph.ir.composite_values import Convertible
@@ -125,6 +127,9 @@ class Component(Operators, Convertible):
     def numpy(self) -> Any:
         """A copy of this copy's value, where operations are executed eagerly."""
         return self.value().numpy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return np.asarray(self.numpy(), dtype)
 
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(

@@ -302,7 +302,7 @@ class SpmdEngine(Engine):
 
     @property
     def worker_devices(self) -> list[str]:
-        return list(self._devices)
+        return TowerDevices(self._devices) if self.mapped else list(self._devices)
 
     @property
     def parameter_devices(self) -> list[str]:
@@ -322,6 +322,13 @@ class SpmdEngine(Engine):
 
     def __repr__(self) -> str:
         return f"<Towers: {self.axis.size}>"
+
+
+class TowerDevices(list[str]):
+    """The devices of towers, in their order; by a tower's own number the one that it runs on."""
+
+    def __getitem__(self, index: Any) -> Any:
+        return OwnDevice(self[0]) if isinstance(index, TowerId) else super().__getitem__(index)
 
 
 def _in_towers(value: Tensor | IndexedSlices) -> bool:

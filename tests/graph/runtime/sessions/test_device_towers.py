@@ -175,6 +175,47 @@ def test_programs(switch, name, towers):
     assert all(op.only is None for op in of_towers(copy))
 
 
+def sliced(way, rows):
+    """Towers that divide what is fed, of so many rows or of any number, by their own number inside of their devices."""
+    x = tf.placeholder(tf.float32, [rows, 3])
+    rule, gradients, losses = tf.train.GradientDescentOptimizer(0.1), [], []
+    for i in range(2):
+        with tf.device(f"/gpu:{i}"), tf.variable_scope("m", reuse=tf.AUTO_REUSE):
+            weights = tf.get_variable("w", [3, 1], initializer=tf.ones_initializer())
+            losses.append(tf.reduce_mean(tf.square(tf.matmul(way(x, i), weights))))
+            gradients.append(rule.compute_gradients(losses[-1]))
+    return [rule.apply_gradients(average_gradients(gradients)), *losses], [{x: ROWS_BY_HAND}] * 2
+
+
+ROWS_BY_HAND = np.arange(12.0, dtype=np.float32).reshape(4, 3)
+WAYS = {
+    "bounds": lambda x, i: x[i * 2 : (i + 1) * 2],
+    "tf.slice": lambda x, i: tf.slice(x, [i * 2, 0], [2, -1]),
+    "a share of the batch": lambda x, i: x[i * (tf.shape(x)[0] // 2) : (i + 1) * (tf.shape(x)[0] // 2)],
+    "every other row": lambda x, i: x[i::2],
+    "tf.gather": lambda x, i: tf.gather(x, [2 * i, 2 * i + 1]),
+}
+
+
+@spread(("way", "rows"), [(way, rows) for way in WAYS for rows in (None, 4)], every=3)
+def test_towers_that_slice_by_their_number(switch, way, rows):
+    """The losses and weights of bounds are those of TensorFlow 1.12.3."""
+    (copy,) = check(switch, sliced, WAYS[way], rows)
+    assert len(of_towers(copy)) > 5
+    assert all(op.only is None for op in of_towers(copy))
+    if way != "every other row":
+        found, variables = runs(sliced, WAYS[way], rows)
+        np.testing.assert_allclose(found[0], [76.5, 670.5], rtol=1e-5)
+        np.testing.assert_allclose(found[1], [46107.223, 391084.62], rtol=1e-5)
+        np.testing.assert_allclose(variables["m/w:0"].ravel(), [501.58, 578.47, 655.36], rtol=1e-5)
+
+
+@pytest.mark.parametrize("rows", [None, 4])
+def test_towers_whose_slices_differ_in_size_run_as_they_are(switch, rows):
+    """The second tower gets one row of four."""
+    check(switch, sliced, lambda x, i: x[i * 3 : (i + 1) * 3], rows)
+
+
 def flops(build, towers, together):
     """Per device, of the compiled program of a step."""
     with tf.Graph().as_default() as graph:

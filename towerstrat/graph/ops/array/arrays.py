@@ -391,7 +391,7 @@ def split(
     x = operand(value, name, "value")
     axis = known_axis(axis)
     sizes = num_or_size_splits
-    if (not isinstance(sizes, Tensor) and not np.ndim(sizes)) or (isinstance(sizes, Tensor) and sizes.dims == ()):
+    if sizes.dims == () if isinstance(sizes, Tensor) else not isinstance(sizes, list | tuple) and not np.ndim(sizes):
         return along("Split", (x,), axis, {"num_split": integer(sizes, "num_or_size_splits")}, name)
     sizes = convert_to_tensor(sizes, name=f"{name}size_splits/")
     if num is None:

@@ -11,12 +11,13 @@ from jax import ShapeDtypeStruct
 from jax.experimental import io_callback
 
 from towerstrat.errors import OpError, UnsupportedError
-from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir import op_registry, shapes
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, of_strings
-from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.mesh import everywhere, vary
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.types import Array, int32
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.host.python_calls import called, raised
 
@@ -29,9 +30,12 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     *results, number = op.outputs
     if of_strings(op) or not all(shapes.known(t.dims) for t in results):
+        raise _unknown(op)
+    if lowering.counted:
         raise UnsupportedError(
-            f"{op.name} (tf.py_func, created at {op.line}) is called while a program of towers runs: it takes and "
-            f"gives numbers of known shapes. Its results are {results}: call set_shape() on them."
+            f"{op.name} (tf.py_func, created at {op.line}) would be called twice: a loop whose gradient is taken, of "
+            "unknown length, is run ahead of the program to count its iterations. Pass maximum_iterations= to "
+            "tf.while_loop."
         )
     kinds = [ShapeDtypeStruct(tuple(t.dims or ()), t.dtype.np) for t in (*results, number)]
     values = [lowering.even(lowering.value(t), t) for t in op.inputs]
@@ -53,6 +57,13 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     return [vary(value, lowering.axis) for value in made]
 
 
+def _unknown(op: Operation) -> UnsupportedError:
+    return UnsupportedError(
+        f"{op.name} (tf.py_func, created at {op.line}) is called while a program of towers runs: it takes and gives "
+        f"numbers of known shapes. Its results are {op.outputs[:-1]}: call set_shape() on them."
+    )
+
+
 def _raised(op: Operation, values: Sequence[Any]) -> CheckResult:
     failures: list[OpError] = op.attrs["_failures"]
     return CheckResult(values[-1] != 0, (values[-1],), lambda number: failures[int(number) - 1].message)
@@ -69,3 +80,42 @@ define_op(
     differentiable=False,
     hidden=("_func", "_failures"),
 )
+
+
+def _called_by_position(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+    axis = op.axis
+    assert axis is not None
+    if axis.spans:
+        raise _unknown(op)
+    found: dict[int, list[Any]] = {}
+    for position in range(axis.size) if op.only is None else sorted(op.only):
+        own = [_part(v, position) if t.varies else v for t, v in zip(op.inputs, values, strict=True)]
+        found[position] = [*called(op, own), np.int32(0)]
+    unused = next(iter(found.values()))
+    return [_together(parts) for parts in zip(*(found.get(p, unused) for p in range(axis.size)), strict=True)]
+
+
+def _part(value: Any, position: int) -> Any:
+    return value.part(position) if isinstance(value, UnevenShards) else np.asarray(everywhere(value))[position]
+
+
+def _together(parts: Sequence[Any]) -> Any:
+    alike = all(np.shape(part) == np.shape(parts[0]) for part in parts)
+    return np.stack(parts) if alike else UnevenShards.of(parts)
+
+
+define_op(
+    "PyFuncByPosition",
+    _rule,
+    host=_called_by_position,
+    stateful=True,
+    per_position=True,
+    differentiable=False,
+    hidden=("_func", "_failures"),
+)
+
+
+def take_out_of_program(op: Operation) -> None:
+    """Lets the host call a function for each position, between programs, where its results' shapes are unknown."""
+    if op.type == "PyFuncInPlace" and op.outputs and not all(shapes.known(t.dims) for t in op.outputs):
+        op.type, op.definition = "PyFuncByPosition", op_registry.lookup("PyFuncByPosition")

@@ -39,6 +39,7 @@ from towerstrat.graph.ops.array.arrays import size as size_
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import along, define_along, known_axis, normal_axis
 from towerstrat.graph.ops.building.op_builder import add, add_op, reserve_name
+from towerstrat.graph.ops.indexing.unique_rows import lower_unique
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.ops.math.reductions import reduce
 
@@ -77,13 +78,23 @@ def _along_axis(op: Operation, values: Sequence[Any]) -> int:
     return int(shape[int(values[2] if axis is None else axis)])
 
 
+def _check_gather(op: Operation, values: Sequence[Any]) -> CheckResult | None:
+    """Every index is in range; of rows that were summed by index some may be left over, which a write drops later."""
+    source = op.inputs[1].op
+    while source.type in ("Cast", "Identity"):
+        source = source.inputs[0].op
+    summed = source.type in ("DeduplicateRows", "Unique", "UniqueWithCounts")
+    check = input_checks.rows if summed else input_checks.in_range
+    return check(values[1], _along_axis(op, values))
+
+
 define_along(
     "GatherV2",
     _gather_rule,
     _gather,
     numpy=numpy_kernels.gather,
     entrywise=True,
-    check=input_checks.indices(_along_axis),
+    check=InputCheck(_check_gather, (1,)),
 )
 
 
@@ -425,8 +436,8 @@ def _unique(x: Any, *, out_idx: Any, counts: bool = False) -> tuple[Any, ...]:
     return (*result, number[order].astype(out_idx.np)) if counts else result
 
 
-define_op("Unique", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
-define_op("UniqueWithCounts", _unique_rule, _unique, numpy=_unique, dynamic=True, differentiable=False)
+for _type in ("Unique", "UniqueWithCounts"):
+    define_op(_type, _unique_rule, _unique, lower=lower_unique, numpy=_unique, dynamic=True, differentiable=False)
 
 
 class Unique(NamedTuple):

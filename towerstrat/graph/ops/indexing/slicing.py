@@ -5,22 +5,26 @@ from __future__ import annotations
 import builtins
 import functools
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
+from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.constant_folding import partial_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.op_registry import Signature, define_op, define_operator
 from towerstrat.graph.ir.shapes import Dimension
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, vector
 from towerstrat.graph.ir.types import as_dtype, bool_, int32, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.lowering_errors import DifferentShapes
+from towerstrat.graph.lowering.position_values import inputs_by_position
 from towerstrat.graph.ops.array.array_kernels import check_integers
 from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
 from towerstrat.graph.ops.indexing.gather_scatter import boolean_mask
@@ -111,28 +115,55 @@ def _ends(entries: Any) -> Entries:
     return tuple(entries.tolist()) if isinstance(entries, np.ndarray) else tuple(int(v) for v in entries)
 
 
-def _key(x: Any, begin: Entries, end: Entries, strides: Entries, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
-    """The same as an index of numpy's, bounds of indices checked."""
-    key: list[Any] = []
-    axis = 0
-    for spec in _full(_specs(begin, end, strides, attrs), x.ndim):
+class _Cut(NamedTuple):
+    """What a slice takes of one dimension.
+
+    Attributes:
+      step: between entries, which ``length`` says the number of.
+      kept: whether the dimension stays, which an index drops.
+    """
+
+    start: int
+    length: int
+    step: int = 1
+    kept: bool = True
+
+
+def _cuts(shape: Sequence[int], bounds: Sequence[Any], attrs: Mapping[str, int]) -> list[_Cut | None]:
+    """The cuts of a strided slice of a shape, None for new dimensions. Raises ValueError for an index out of range."""
+    cuts: list[_Cut | None] = []
+    begin, end, strides = map(_ends, bounds)
+    for spec in _full(_specs(begin, end, strides, attrs), len(shape)):
+        axis = len(cuts) - cuts.count(None)
         if spec.kind == "new":
-            key.append(None)
-            continue
-        if spec.kind == "index":
-            if not -x.shape[axis] <= spec.begin < x.shape[axis]:
-                raise ValueError(f"slice index {spec.begin} of dimension {axis} out of bounds for shape {x.shape}.")
-            key.append(spec.begin)
+            cuts.append(None)
+        elif spec.kind == "index":
+            if not -shape[axis] <= spec.begin < shape[axis]:
+                raise ValueError(f"slice index {spec.begin} of dimension {axis} out of bounds for shape {shape}.")
+            cuts.append(_Cut(spec.begin % shape[axis], 1, kept=False))
         else:
             if spec.stride == 0:
                 raise ValueError("strides must be non-zero.")
-            key.append(builtins.slice(spec.begin, spec.end, spec.stride))
-        axis += 1
-    return tuple(key)
+            taken = range(*builtins.slice(spec.begin, spec.end, spec.stride).indices(shape[axis]))
+            cuts.append(_Cut(taken.start, len(taken), taken.step))
+    return cuts
+
+
+def _entry(cut: _Cut | None) -> Any:
+    """A cut as an entry of an index of numpy's."""
+    if cut is None or not cut.kept:
+        return cut and cut.start
+    end = cut.start + cut.step * cut.length
+    return builtins.slice(cut.start, None if end < 0 else end, cut.step) if cut.length else builtins.slice(0, 0)
+
+
+def _key(x: Any, begin: Any, end: Any, strides: Any, attrs: Mapping[str, Any]) -> tuple[Any, ...]:
+    """The same as an index of numpy's, bounds of indices checked."""
+    return tuple([_entry(cut) for cut in _cuts(np.shape(x), (begin, end, strides), attrs)])
 
 
 def _strided(x: Any, begin: Any, end: Any, strides: Any, **attrs: Any) -> Any:
-    return x[_key(x, _ends(begin), _ends(end), _ends(strides), attrs)]
+    return x[_key(x, begin, end, strides, attrs)]
 
 
 def _picked(x: Any, begin: Any, specs: list[_Spec]) -> Any:
@@ -175,11 +206,56 @@ def _known(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic)
 
 
+def _cut_by_position(lowering: Lowering, op: Operation, x: Any, cuts: Mapping[int, Sequence[_Cut | None]]) -> Any:
+    """What each position cuts from a value: of one shape, from where constants of its own say.
+
+    Raises:
+      DifferentShapes: the results' shapes differ.
+    """
+    axis = lowering.axis
+    assert axis is not None
+    shapes = [tuple(1 if cut is None else cut.length for cut in of_one if cut is None or cut.kept)
+              for of_one in cuts.values()]  # fmt: skip
+    if len(set(shapes)) > 1:
+        raise DifferentShapes(op, shapes)
+    x = jnp.asarray(x)
+    key: list[Any] = []
+    dim = 0
+    for of_axis in zip(*cuts.values(), strict=True):
+        first = of_axis[0]
+        if first is None:
+            key.append(None)
+            continue
+        if len(set(of_axis)) == 1:
+            x = x[(*[builtins.slice(None)] * dim, _entry(first._replace(kept=True)))]
+        else:
+            x = _cut_own(vary(x, axis), dict(zip(cuts, of_axis, strict=True)), dim, axis)
+        key.append(builtins.slice(None) if first.kept else 0)
+        dim += 1
+    return x[tuple(key)]
+
+
+def _cut_own(x: Any, cuts: Mapping[int, _Cut], dim: int, axis: Axis) -> Any:
+    """What this position cuts from a dimension: all cuts have one length."""
+    starts, steps = np.zeros(axis.size, np.int32), np.ones(axis.size, np.int32)
+    for position, cut in cuts.items():
+        starts[position], steps[position] = cut.start, cut.step
+    length = next(iter(cuts.values())).length
+    start, step = (jnp.asarray(each)[lax.axis_index(axis.name)] for each in (starts, steps))
+    if np.all(steps == 1):
+        return lax.dynamic_slice_in_dim(x, start, length, dim)
+    return jnp.take(x, start + step * jnp.arange(length, dtype=jnp.int32), dim, mode="clip")
+
+
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
-    x, begin, end = (lowering.value(t) for t in op.inputs[:3])
-    strides = lowering.static(op, 3)
-    if _known(begin) and _known(end):
+    x, begin, end, strides = (lowering.value(t) for t in op.inputs)
+    if all(map(_known, (begin, end, strides))):
         return [_strided(x, begin, end, strides, **op.attrs)]
+    bounds = inputs_by_position(lowering, op, (1, 2, 3))
+    if bounds is not None:
+        cuts = {position: _cuts(np.shape(x), of_one, op.attrs) for position, of_one in bounds.items()}
+        return [_cut_by_position(lowering, op, x, cuts)]
+    strides = lowering.static(op, 3)
     starts = _ends(begin) if _known(begin) else partial_value(op.inputs[1])
     ends = _ends(end) if _known(end) else partial_value(op.inputs[2])
     if starts is not None and ends is not None:
@@ -226,6 +302,7 @@ define_op(
     entrywise=True,
     view=True,
     check=InputCheck(_check_picked, (1, 3)),
+    sized_by=(1, 2, 3),
 )
 
 
@@ -293,6 +370,8 @@ def _packed(values: list[Any], name: str) -> Tensor:
 def _bound(value: Any, default: int) -> Any:
     if value is None:
         return default
+    if isinstance(value, Convertible) and not isinstance(value, Variable):
+        value = convert_to_tensor(value)
     _check_index(value)
     return int(value) if isinstance(value, np.integer | Dimension | np.ndarray) else value
 
@@ -371,13 +450,13 @@ def _lower_assign(lowering: Lowering, op: Operation) -> list[Any]:
     begin, value = read(op.inputs[1]), jnp.asarray(read(op.inputs[4]))
     strides = _ends(lowering.static(op, 3))
     if _known(begin) and _known(lowering.value(op.inputs[2])):
-        key = _key(old, _ends(begin), _ends(lowering.value(op.inputs[2])), strides, op.attrs)
+        key = _key(old, begin, lowering.value(op.inputs[2]), strides, op.attrs)
     else:
         starts = partial_value(op.inputs[1]) or (None,) * len(strides)
         ends = partial_value(op.inputs[2]) or (None,) * len(strides)
         specs = _full(_specs(starts, ends, strides, op.attrs), old.ndim)
         if any(s.kind == "slice" and _LATER in (s.begin, s.end) for s in specs):
-            key = _key(old, _ends(lowering.static(op, 1)), _ends(lowering.static(op, 2)), strides, op.attrs)
+            key = _key(old, lowering.static(op, 1), lowering.static(op, 2), strides, op.attrs)
         else:
             key = tuple(_place(s, begin) for s in specs)
     new = lax.stop_gradient(old.at[key].set(value))
@@ -429,21 +508,33 @@ def _slice_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signatu
 def _slice(x: Any, begin: Any, size: Any) -> Any:
     sizes = [int(s) for s in np.ravel(size)]
     if isinstance(begin, np.ndarray):
-        starts = [int(b) for b in begin]
-        lengths = [d - b if s == -1 else s for b, s, d in zip(starts, sizes, x.shape, strict=True)]
-        for axis, (b, n, dim) in enumerate(zip(starts, lengths, x.shape, strict=True)):
-            if not 0 <= b <= dim:
-                raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {b}.")
-            if not 0 <= n <= dim - b:
-                raise ValueError(f"Expected size[{axis}] in [0, {dim - b}], but got {n}.")
-        return x[tuple(slice(b, b + n) for b, n in zip(starts, lengths, strict=True))]
+        return x[tuple(slice(cut.start, cut.start + cut.length) for cut in _box(x.shape, begin, sizes))]
     if -1 in sizes:
         raise ValueError("A size of -1 (all that is left) needs a begin that is known before the program runs.")
     return lax.dynamic_slice(x, [begin[i] for i in range(len(sizes))], sizes)
 
 
+def _box(shape: Sequence[int], begin: Any, size: Any) -> list[_Cut]:
+    """The cuts of a box from a shape. Raises ValueError where it does not fit."""
+    cuts = []
+    for axis, (start, length, dim) in enumerate(
+        zip(np.ravel(begin).tolist(), np.ravel(size).tolist(), shape, strict=True)
+    ):
+        if not 0 <= start <= dim:
+            raise ValueError(f"Expected begin[{axis}] in [0, {dim}], but got {start}.")
+        cuts.append(_Cut(start, dim - start if length == -1 else length))
+        if not 0 <= cuts[-1].length <= dim - start:
+            raise ValueError(f"Expected size[{axis}] in [0, {dim - start}], but got {length}.")
+    return cuts
+
+
 def _lower_slice(lowering: Lowering, op: Operation) -> list[Any]:
     x, begin = lowering.value(op.inputs[0]), lowering.value(op.inputs[1])
+    if not _known(begin) or not _known(lowering.value(op.inputs[2])):
+        boxes = inputs_by_position(lowering, op, (1, 2))
+        if boxes is not None:
+            cuts = {position: _box(np.shape(x), *of_one) for position, of_one in boxes.items()}
+            return [_cut_by_position(lowering, op, x, cuts)]
     size = lowering.static(op, 2)
     known = isinstance(begin, np.ndarray | np.generic)
     if not known and -1 in size:
@@ -468,5 +559,6 @@ def _check_slice(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 
 define_op(
-    "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=InputCheck(_check_slice, (1, 2))
-)
+    "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=InputCheck(_check_slice, (1, 2)),
+    sized_by=(1, 2),
+)  # fmt: skip

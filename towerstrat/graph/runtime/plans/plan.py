@@ -31,6 +31,7 @@ from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCoun
 from towerstrat.graph.lowering.scheduling import texts_last
 from towerstrat.graph.lowering.shard_classes import shard_classes_of
 from towerstrat.graph.ops.control.trip_counts import gradients_decide
+from towerstrat.graph.ops.host.tower_callbacks import take_out_of_program
 from towerstrat.graph.runtime.plans.initialization_stage import InitializationStage, split_initialization
 from towerstrat.graph.runtime.plans.pass_through_stage import PassThroughStage, passes
 from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
@@ -44,7 +45,6 @@ from towerstrat.graph.runtime.programs.program_cache import (
     needs_value,
     to_host,
 )
-from towerstrat.platform import compilers
 from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
 
 
@@ -148,14 +148,16 @@ class DeviceStage:
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
         """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
-        self.counters: OwnedPrograms[Callable[..., Any]] = OwnedPrograms()
+        self.counters: OwnedPrograms[Program] = OwnedPrograms()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
             self.eager |= self.axis is None
             self.outputs = [t for t in self.outputs if t.dtype is not string or self.eager]
         if self.eager and self.axis is not None:
-            op = next(o for o in ops if _dynamic(o) or o.definition.host is not None)
-            raise varying_shape(op) if op.definition.host is None else on_host(op)
+            self.eager = False  # What has a result of unknown size may have it of constants, which lowering knows.
+            op = next((o for o in ops if o.definition.host is not None), None)
+            if op is not None:
+                raise on_host(op)
 
     def run(self, run: Run) -> None:
         if self.eager or not all(hasattr(run.values[t], "shape") for t in self.inputs):
@@ -167,9 +169,11 @@ class DeviceStage:
                 return
             except NeedsTripCount as loop:
                 around = next((op for op in self.ops if loop.op in loops_in(op)), None)
-                if self.axis is not None or around is None:
+                if around is None:
                     raise
                 if around in self.loops or gradients_decide(around):
+                    if self.axis is not None:
+                        raise
                     self.eager = True
                     self._run_eagerly(run)
                     return
@@ -211,6 +215,20 @@ class DeviceStage:
           present: the cells that have values.
           trips: loop -> number of its iterations, for differentiated loops of unknown length.
         """
+
+        def outputs(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
+            lowering.run(ops)
+            if unknown := lowering.left_over.intersection(self.outputs):
+                raise varying_shape(unknown.pop().op)
+            return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
+
+        return self._program(given, present, trips, outputs, [t.varies for t in self.outputs])
+
+    def _program(
+        self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int],
+        evaluate: Callable[[Lowering, Sequence[Operation]], list[Any]], varying: Sequence[bool],
+    ) -> Program:  # fmt: skip
+        """A program of this stage's operations, which ``evaluate`` evaluates, giving outputs that vary or not."""
         known, tensors = given.known, given.tensors
         divided = self._divided(given)
         ops = [op for op in self.ops if op not in divided.values()]
@@ -220,12 +238,11 @@ class DeviceStage:
             taken = {divided[t].outputs[0] if t in divided else t: v for t, v in taken.items()}
             lowering.fed = {t: v for t, v in taken.items() if t in self.fed}
             lowering.values.update(taken)
-            lowering.run(ops)
-            return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
+            return evaluate(lowering, ops)
 
         kinds = shard_classes_of(self.axis, list(given.uneven.values()), ops)
         specs = ["uneven" if t in given.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
-        return Program(self.ops, body, specs, [t.varies for t in self.outputs], present, trips, kinds=kinds)
+        return Program(self.ops, body, specs, varying, present, trips, kinds=kinds)
 
     def _divided(self, given: ProgramInputs) -> dict[Tensor, Operation]:
         """The inputs of which each position needs its rows only, with the operation that would divide them."""
@@ -248,47 +265,42 @@ class DeviceStage:
 
     def _learn_trips(self, key: Hashable, given: ProgramInputs, store: StateStore) -> dict[Operation, int]:
         """How many iterations differentiated loops of unknown length have at most in this run, up to a power of two."""
-        present = self.compiled.present(store)
-        state = [on_one_device(v) for v in present.values()]
         trips: dict[Operation, int] = {}
+        last = store.last
         for op in self.loops:
             counter_key = (key, op, tuple(trips.values()))
             counter = self.counters.get(counter_key)
             if counter is None:
-                count = self._counter(op, given, tuple(present), dict(trips))
-                jitted = compilers.jit(count, jax.local_devices()[0].platform)
-                compiled = jitted.lower(state, given.inputs).compile()
-                counter = self.counters.add(counter_key, compiled, compiled_size(compiled))
-            for loop, count in zip(loops_in(op), counter(state, given.inputs), strict=True):
-                trips[loop] = 1 << max(0, int(count) - 1).bit_length()
+                counter = self._counter(op, given, self.compiled.present(store), dict(trips))
+                self.counters.add(counter_key, counter, compiled_size(counter.prepare(store, given.inputs)))
+            counts, _ = counter(store, given.inputs)
+            for loop, of_positions in zip(loops_in(op), counts, strict=True):
+                trips[loop] = 1 << max(0, int(np.max(of_positions)) - 1).bit_length()
+        store.last = last
         return trips
 
     def _counter(
-        self, around: Operation, given: ProgramInputs, cells: Sequence[StateVariable], trips: Mapping[Operation, int]
-    ) -> Callable[..., Any]:
-        """A function that runs all that comes before an operation, and it without derivatives, to count its loops.
+        self, around: Operation, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
+    ) -> Program:
+        """A program that runs all that comes before an operation, and it without derivatives, to count its loops.
 
         Gradients that are taken inside of the operation are zeros: no loop's condition depends on them.
         """
-        known, tensors = given.known, given.tensors
 
-        def count(state: Sequence[Any], values: Sequence[Any]) -> Any:
-            taken = {**known, **dict(zip(tensors, values, strict=True))}
-            fed = {t: v for t, v in taken.items() if t in self.fed}
-            before = dict(zip(cells, state, strict=True))
-            lowering = Lowering(jax.local_devices()[0].platform, None, before, fed, self.ops, trips)
-            lowering.values.update(taken)
+        def count(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
+            counters = [StateVariable(f"{loop.name}/iterations", int32, (), self.axis) for loop in loops_in(around)]
+            lowering.counted = dict(zip(loops_in(around), counters, strict=True))
+            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters)
             lowering.quiet = True
-            counters = {loop: StateVariable(f"{loop.name}/iterations", int32, ()) for loop in loops_in(around)}
-            lowering.counted = counters
-            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters.values())
-            lowering.run(self.ops[: self.ops.index(around)])
+            lowering.run(ops[: ops.index(around)])
             plain = lowering.fork()
             plain.taped = set()
-            plain.evaluate(around)
-            return [plain.state[cell] for cell in counters.values()]
+            plain.execute(around)
+            return [plain.state[cell] for cell in counters]
 
-        return count
+        program = self._program(given, present, trips, count, [True] * len(loops_in(around)))
+        program.change_nothing()
+        return program
 
     def _run_eagerly(self, run: Run) -> None:
         before = {c: jax.numpy.asarray(on_one_device(v)) for c, v in self.compiled.present(run.store).items()}
@@ -348,6 +360,8 @@ class Plan:
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
         instead = {tensor.op: rewired(tensor, source) for tensor, source in (connections or {}).items()}
         order = execution_order(targets, block or graph.root, self.fed, instead)
+        for op in order if block is None else ():
+            take_out_of_program(op)
         self.order = texts_last(prune_order(order, fetches, self.fed), self.fed)
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
@@ -433,7 +447,8 @@ class Plan:
                 # An effect on the host keeps its place among such effects, and to those on the variables it uses.
                 ready = not (op.definition.stateful and behind)
                 ready &= writes.isdisjoint((*op.reads, *op.writes)) and reads.isdisjoint(op.writes)
-            if ready and (on_host or foldable(op) or op.definition.object_valued):
+            folds = foldable(op) and not any(t.varies for t in op.inputs)
+            if ready and (on_host or folds or op.definition.object_valued):
                 ahead.add(op)
                 continue
             behind |= (hosted or calls_back([op])) and has_effect(op)

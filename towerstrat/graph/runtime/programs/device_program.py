@@ -144,6 +144,12 @@ class Program:
         """Where it runs on several processes: the state that each of them brings to its first call, by name."""
         self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
 
+    def change_nothing(self) -> None:
+        """Makes it a program that only gives its outputs: it writes no state, and finds no errors."""
+        self.kept = list(dict.fromkeys([*self.kept, *self.donated]))
+        self.written, self.donated, self.held = [], [], set()
+        self.checks = self.faulty = False
+
     # ---- tracing ---------------------------------------------------------------------------------------------
 
     def _local(self, cell: StateVariable, value: Array) -> Any:

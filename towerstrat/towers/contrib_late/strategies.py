@@ -62,6 +62,7 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
     """The members of both; where a name has two meanings, the arguments tell them apart."""
 
     engine: SpmdEngine | SingleTowerEngine
+    _extended: Extended
 
     def _stand_on(self, engine: Engine) -> None:
         super()._stand_on(engine)

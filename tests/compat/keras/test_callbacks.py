@@ -25,7 +25,7 @@ def test_callbacks(table, name):
     same(callbacks.RUN[table](tf, name), GOLDEN["callbacks"][f"{table}.{name}"])
 
 
-@spread(("table", "policy"), mixed.CASES[1:], every=5)  # the first needs a strategy that the original alone has
+@spread(("table", "policy"), mixed.CASES, every=5)
 def test_mixed_precision(table, policy):
     loose = 1e-5 if table != "training" or policy == "float32" else 2e-2
     same(mixed.RUN[table](tf, policy), GOLDEN["mixed"][f"{table}.{policy}"], loose=loose)

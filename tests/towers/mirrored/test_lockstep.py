@@ -5,6 +5,7 @@ import threading
 import pytest
 
 import towerstrat.compat.v1 as tf
+from towerstrat.errors import UnsupportedError
 
 
 def strategy(towers=3):
@@ -157,19 +158,41 @@ def test_a_variable_of_one_tower_alone():
 
 
 @pytest.mark.parametrize("inside", ["cond", "while_loop"])
-def test_a_meeting_inside_of_a_branch_or_loop_is_refused(inside):
-    x = tf.constant(1.0)
-
+def test_a_meeting_under_a_condition_that_differs_is_refused(inside):
     def meet(*_):
-        return context().merge_call(lambda d, value: value, tf.identity(x))
+        return context().merge_call(lambda d, x: d.reduce(tf.VariableAggregation.SUM, x, "/cpu:0"), tf.constant(1.0))
 
     def tower():
+        x = tf.constant(float(number()))
         if inside == "cond":
             return tf.cond(x > 0, meet, lambda: x)
-        return tf.while_loop(lambda v: v < 0, meet, [x])
+        return tf.while_loop(lambda v: v < 1, meet, [x])
 
-    with pytest.raises(RuntimeError, match=r"merge_call\(\) inside .* is not possible(.|\n)*test_lockstep.py"):
+    with pytest.raises((RuntimeError, UnsupportedError), match="differ"):
         called(tower)
+
+
+def test_gradients_are_applied_in_a_branch():
+    d = strategy(2)
+    with tf.Graph().as_default(), d.scope(), tf.Session() as session:
+        chosen, x = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, [])
+        weight = tf.get_variable("weight", initializer=1.0)
+        optimizer = tf.train.GradientDescentOptimizer(0.1)
+
+        def tower():
+            gradients = optimizer.compute_gradients(weight * x * (number() + 1.0), [weight])
+
+            def apply():
+                with tf.control_dependencies([optimizer.apply_gradients(gradients)]):
+                    return tf.constant(1.0)
+
+            return tf.cond(chosen, apply, lambda: tf.constant(0.0))
+
+        results = d.unwrap(d.call_for_each_tower(tower))
+        session.run(tf.global_variables_initializer())
+        for choice, value, result, after in ((True, 3.0, 1.0, 0.55), (False, 4.0, 0.0, 0.55), (True, 5.0, 1.0, -0.2)):
+            assert session.run(results, {chosen: choice, x: value}) == [result] * 2
+            assert session.run(d.read_var(weight)) == pytest.approx(after)
 
 
 # ---- nested ------------------------------------------------------------------------------------------------------

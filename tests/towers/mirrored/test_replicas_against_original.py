@@ -14,6 +14,10 @@ _KNOWN_FIRST = "which devices there are is known when the strategy is made"
 DIFFERENT: dict = {
     **{("ids", f"[ids][function log][{k}][0]"): _CLASS for k in range(4)},
     ("properties", "[context][1][0]"): "a replica's devices are names, as documented, and no list in a tuple",
+    **{
+        ("merge_calls_in_control_flow", f"[{where}][function]"): "replicas meet where a condition is the same for all"
+        for where in ("cond", "while", "all_reduce in while")
+    },
     ("refused", "[unknown device]"): _KNOWN_FIRST,
     ("refused", "[seed]"): "a shape that does not fit is an InvalidArgumentError, which is a ValueError too",
 }

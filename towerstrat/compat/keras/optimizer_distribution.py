@@ -22,25 +22,21 @@ class ShardedVariable:
 
 
 def strategy_supports_no_merge_call() -> bool:
-    """Whether variables can be updated in replica context: under every strategy whose replicas have copies."""
+    """Whether replicas can update variables, and branch on what they have reduced, without a ``merge_call`` around.
+
+    Not where they share variables, nor where each is traced for itself: those meet outside of branches.
+    """
+    if isinstance(current_engine(), MirroredEngine):
+        return False
     return not has_strategy() or not get_strategy().extended._use_merge_call()
 
 
 def maybe_merge_call(fn: Callable[..., Any], strategy: Any, *args: Any, **kwargs: Any) -> Any:
-    """``fn(strategy, ...)``, for all replicas together where they share variables.
-
-    Elsewhere ``update`` merges by itself when it is called in replica context.
-    """
+    """``fn(strategy, ...)``, for all replicas together where they have to meet for it."""
     context = get_replica_context()
-    if context is None or (strategy_supports_no_merge_call() and not _loses_order()):
+    if context is None or strategy_supports_no_merge_call():
         return fn(strategy, *args, **kwargs)
     return context.merge_call(fn, args, kwargs)
-
-
-def _loses_order() -> bool:
-    """Whether what towers make when they meet does not run after what came before it in each of them."""
-    engine = current_engine()
-    return isinstance(engine, MirroredEngine) and not engine.hands_controls_on
 
 
 def variable_sync_on_read_context() -> AbstractContextManager[None]:

@@ -8,6 +8,8 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from towerstrat.data.iterators.session_iterators import Iterator
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.towers.contrib_late.strategies import Extended
@@ -16,8 +18,9 @@ from towerstrat.towers.contrib_late.strategies import Extended
 def complete_models(module: ModuleType) -> None:
     """Gives models of graphs what those of 1.x took.
 
-    ``compile(distribute=...)``: batches of datasets are those of one tower, as they were in 1.11 and 1.12. Methods that
-    train, evaluate and predict take iterators.
+    ``compile(distribute=...)``: batches of datasets are those of one tower, as they were in 1.11 and 1.12; callbacks
+    see the model of the first tower. Methods that train, evaluate and predict take iterators. On towers, what is
+    neither arrays nor a dataset is refused.
     """
     kind = vars(module)["Model"]
     compile_model = kind.compile
@@ -30,10 +33,50 @@ def complete_models(module: ModuleType) -> None:
         return compile_model(self, *args, **kwargs)
 
     kind.compile = compile_as_then
+    kind._make_callback_model = _show_first_tower
+    standardize = kind._distribution_standardize_user_data
+    kind._distribution_standardize_user_data = _require_arrays_or_dataset(standardize, module.tf)
+    for name in ("train_on_batch", "test_on_batch", "predict_on_batch"):
+        setattr(kind, name, _refuse_on_towers(getattr(kind, name), module.tf))
     for name in ("fit", "evaluate", "train_on_batch", "test_on_batch"):
         setattr(kind, name, _taking_iterators(getattr(kind, name), targets=True))
     for name in ("predict", "predict_on_batch"):
         setattr(kind, name, _taking_iterators(getattr(kind, name), targets=False))
+
+
+def _show_first_tower(self: Any, grouped_model: Any) -> None:
+    # The package's model for callbacks has no weights, and what it saves it asks of an attribute that nothing sets.
+    vars(self)["_replicated_model"] = self._distribution_strategy.unwrap(grouped_model)[0]
+
+
+def _require_arrays_or_dataset(standardize: Callable[..., Any], tf: Any) -> Callable[..., Any]:
+    """The method that makes a dataset of what a model on towers is given, with an error for generators and the like."""
+
+    @wraps(standardize)
+    def standardize_data(self: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(x, tf.data.Dataset) and not isinstance(tf.nest.flatten(x)[0], np.ndarray):
+            raise NotImplementedError(
+                f"A model that is compiled with tf.distribute.Strategy takes numpy arrays and datasets, got {x!r}. "
+                "tf.data.Dataset.from_generator makes a dataset of a generator."
+            )
+        return standardize(self, x, *args, **kwargs)
+
+    return standardize_data
+
+
+def _refuse_on_towers(method: Callable[..., Any], tf: Any) -> Callable[..., Any]:
+    """A method for single batches, which in graphs models on towers do not have."""
+
+    @wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._distribution_strategy and not tf.compat.v1.executing_eagerly_outside_functions():
+            raise NotImplementedError(
+                f"{method.__name__} is not supported for models compiled with tf.distribute.Strategy: call fit, "
+                "evaluate or predict with the batch, and steps_per_epoch=1 or steps=1."
+            )
+        return method(self, *args, **kwargs)
+
+    return call
 
 
 def _taking_iterators(method: Callable[..., Any], targets: bool) -> Callable[..., Any]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from towerstrat.graph.autograph.values import (
     ListWatch,
-    back_in,
     effects_kept,
     is_carried,
     is_flag,
@@ -103,7 +102,7 @@ def branches(
             what = f"the {which} branch of the if statement"
             holds = known_true(pred) if which == "main" else nullcontext()
             with graph.body(f"{what} at {user_line()}") as block, holds:
-                block.predicate = pred
+                block.predicate = graph.own(pred)
                 values.append(function())
             for watch in watched:
                 watch.check(block, what)
@@ -169,7 +168,7 @@ class _Joined:
         return lambda outputs: rebuilt(a, outputs)
 
     def _parts(self, which: int, leaf: Any) -> list[Tensor]:
-        with back_in(self.graph, self.blocks[which]):
+        with self.graph.within(self.blocks[which]):
             return parts_of(leaf)
 
     def outputs(self, pred: Tensor) -> Any:

@@ -54,13 +54,13 @@ def _lazy(left: Any, right: Callable[[], Any], sign: str) -> Any:
     graph = get_default_graph()
     with effects_kept(graph):
         with graph.body(f"the right side of `{sign}`") as block:
-            block.predicate = pred
+            block.predicate = graph.own(pred)
             value = scalar_condition(right(), f"right side of `{sign}`")
         if all(op.type in _CHEAP for op in block.ops):
             _dissolve(block)
             return logical_and(pred, value) if sign == "and" else logical_or(pred, value)
         with graph.body(f"the left side of `{sign}`") as decided:
-            decided.predicate = pred
+            decided.predicate = graph.own(pred)
         block.finish([value])
         decided.finish([convert_to_tensor(sign == "or", bool_)])
         sides = (block, decided) if sign == "and" else (decided, block)

@@ -165,16 +165,6 @@ def trial(graph: Graph, what: str) -> Iterator[None]:
             del graph.get_collection_ref(key)[sizes.get(key, 0) :]
 
 
-@contextmanager
-def back_in(graph: Graph, block: Block) -> Iterator[None]:
-    """Operations made inside belong to a region that was left and is not finished."""
-    saved, graph.block = graph.block, block
-    try:
-        yield
-    finally:
-        graph.block = saved
-
-
 class ListWatch:
     """Notices tensors of a region in Python lists that outlive it."""
 

@@ -46,9 +46,12 @@ class PositionTrace(Protocol):
 
     def add(
         self, type: str, inputs: tuple[Tensor, ...], attrs: Attrs | None, name: str | None,
-        control_inputs: Iterable[Operation],
+        control_inputs: Iterable[Operation], block: Block,
     ) -> Operation:  # fmt: skip
         """``Graph.add`` of an operation of the position."""
+
+    def open(self, parent: Block, what: str) -> Block:
+        """The region that the position's operations belong to inside of the next ``Graph.body`` below ``parent``."""
 
 
 class Graph(Naming, Collections):
@@ -133,7 +136,7 @@ class Graph(Naming, Collections):
         if self.has_parts:
             trace = self.trace
             if trace is not None and axis in (None, self.axis) and trace.takes(block or self.block, self.axis):
-                return trace.add(type, tuple(inputs), attrs, name, control_inputs)
+                return trace.add(type, tuple(inputs), attrs, name, control_inputs, block or self.block)
             inputs = [self.own(t) if isinstance(t, ShardTensor) else t for t in inputs]
         return self.make(type, inputs, attrs, name, block, axis, control_inputs)
 
@@ -324,12 +327,21 @@ class Graph(Naming, Collections):
     def body(self, what: str) -> Iterator[Block]:
         """Operations made inside belong to a new region below the current one, described as ``what`` in messages."""
         outer = self.block
-        self.block = Block(self, outer, what)
+        self.block = Block(self, outer, what) if self.trace is None else self.trace.open(outer, what)
         self.block.axis = self.axis
         try:
             yield self.block
         finally:
             self.block = outer
+
+    @contextmanager
+    def within(self, block: Block) -> Iterator[None]:
+        """Operations made inside belong to a region that was left and is not finished."""
+        saved, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = saved
 
     @contextmanager
     def outside(self) -> Iterator[None]:

@@ -96,14 +96,17 @@ class ShardOperation(Operation):
 
 def shard_of(tensor: Tensor, place: AxisIndex) -> Tensor:
     """What a position has of a tensor that varies along the axis; made once for each."""
-    parts = tensor.op.__dict__.setdefault("_parts", {})
-    part = parts.get(place)
-    if part is None:
-        op = tensor.op
-        name = f"{op.name}/{place.axis.name}_{place.position}"
-        part = parts[place] = ShardOperation().stand_for(op, place, name, op.inputs, op.attrs)
-    found: Tensor = part.outputs[tensor.value_index]
+    found: Tensor = shard_of_operation(tensor.op, place).outputs[tensor.value_index]
     return found
+
+
+def shard_of_operation(op: Operation, place: AxisIndex) -> ShardOperation:
+    """The operation as a position has it; made once for each."""
+    parts: dict[AxisIndex, ShardOperation] = op.__dict__.setdefault("_parts", {})
+    if place not in parts:
+        name = f"{op.name}/{place.axis.name}_{place.position}"
+        parts[place] = ShardOperation().stand_for(op, place, name, op.inputs, op.attrs)
+    return parts[place]
 
 
 def replicated_of(tensor: Any) -> Any:

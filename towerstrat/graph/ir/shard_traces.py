@@ -19,6 +19,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.op_registry import Attrs
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation
+from towerstrat.graph.ir.shared_regions import SharedRegion
 from towerstrat.graph.ir.trace_comparison import TraceComparison
 from towerstrat.graph.ir.types import resource, string, variant
 from towerstrat.graph.ir.user_lines import UserLine, user_line
@@ -38,6 +39,8 @@ class ShardTraces:
 
     Attributes:
       first_difference: what is said of the first operation that not all positions have, or None.
+      shared: the regions in which positions meet, which all of them build together.
+      waiting: (region, number) -> that of ``shared`` which positions enter that open their so-manyth region below one.
     """
 
     def __init__(self, graph: Graph, axis: Axis, places: Sequence[AxisIndex], sizes_known: bool = True):
@@ -47,6 +50,8 @@ class ShardTraces:
         self._sizes_known = sizes_known
         self.of_positions = [_Trace(self, place) for place in places]
         self.first_difference: str | None = None
+        self.shared: dict[Block, SharedRegion] = {}
+        self.waiting: dict[tuple[Block, int], Block] = {}
         self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
         self._by_line: dict[tuple[str, UserLine], list[Operation]] = {}
         self._makers: dict[Operation, set[int]] = {}
@@ -205,8 +210,47 @@ class ShardTraces:
     def _index(self, op: Operation) -> None:
         self._by_inputs.setdefault((op.type, *map(id, op._inputs)), []).append(op)
 
+    def share(self, position: int, block: Block) -> None:
+        """Called when a position waits in a region below that of the traces: all build it together from now on.
+
+        So they do the other bodies of the operation that it is to be a body of.
+
+        Raises:
+          RuntimeError: the first position does not wait there.
+        """
+        first = self.of_positions[0]
+        if position != first.place.position:
+            if block not in self.shared:
+                raise RuntimeError(
+                    f"The {self.axis.name}s do not meet at the same place: one does inside {block.what}, and the first "
+                    f"does not.\n  at: {block.line}"
+                )
+            return
+        while block is not self.block:
+            assert block.parent is not None
+            for other, (parent, number) in first.opened.items():
+                built = other.finished or other.predicate is not None
+                beside = parent is block.parent and built and other not in first.taken
+                if (other is block or beside) and other not in self.shared:
+                    self._share(other, parent, number)
+            block = block.parent
+
+    def _share(self, block: Block, parent: Block, number: int) -> None:
+        self.shared[block] = SharedRegion(block, self.axis, self._take_constant)
+        self.waiting[parent, number] = block
+
     def meet(self) -> None:
-        """Called when all positions are at the same point: what not all of them made is run by those that did."""
+        """Called when all positions are at the same point: what not all of them made is run by those that did.
+
+        Raises:
+          RuntimeError: they differ inside of a region that they build together.
+        """
+        for region in list(self.shared.values()):
+            if region.meet():
+                del self.shared[region.block]
+        self.waiting = {}
+        for trace in self.of_positions:
+            trace.opened, trace.counts, trace.taken = {}, {}, set()
         size = self.axis.size
         differing = [
             op
@@ -237,20 +281,37 @@ class _Trace:
 
     Attributes:
       line: the user's line that makes the next operation; None: the one that runs.
+      opened: a region that it opened since the positions met -> (the one around, which of those below it that was).
+      counts: how many regions it has opened below one since then.
+      taken: the regions that are bodies of an operation which it has made since then.
     """
 
     def __init__(self, traces: ShardTraces, place: AxisIndex):
         self.place = place
         self.parts: dict[Operation, ShardOperation] = {}
         self.line: UserLine | None = None
+        self.opened: dict[Block, tuple[Block, int]] = {}
+        self.counts: dict[Block, int] = {}
+        self.taken: set[Block] = set()
         self._traces = traces
 
     def takes(self, block: Block, axis: Axis | None) -> bool:
-        return block is self._traces.block and axis is self.place.axis
+        return axis is self.place.axis and (block is self._traces.block or block in self._traces.shared)
+
+    def open(self, parent: Block, what: str) -> Block:
+        number = self.counts[parent] = self.counts.get(parent, 0) + 1
+        traces = self._traces
+        block = traces.waiting.get((parent, number))
+        if block is None:
+            block = Block(traces.graph, parent, what)
+            if self.place.position == 0 and any(b.parent is parent and b not in self.taken for b in traces.shared):
+                traces._share(block, parent, number)
+        self.opened[block] = (parent, number)
+        return block
 
     def add(
         self, type: str, inputs: tuple[Tensor, ...], attrs: Attrs | None, name: str | None,
-        control_inputs: Iterable[Operation],
+        control_inputs: Iterable[Operation], block: Block,
     ) -> Operation:  # fmt: skip
         traces, graph, position = self._traces, self._traces.graph, self.place.position
         attrs = dict(attrs) if attrs else {}
@@ -260,17 +321,26 @@ class _Trace:
             attrs["_same_draws"] = True  # a seed that the program gave an operation means the same everywhere
         own = [graph.own(t) for t in inputs]
         made = ShardOperation()
-        made._inputs, made.block = inputs, traces.block
+        made._inputs, made.block = inputs, block
         controls = graph.controls_of(made, control_inputs)
         line = self.line or user_line()
-        sizes = _own_sizes(type, own, inputs, attrs)
-        whole = traces.find(type, position, own, attrs, controls, line, sizes)
+        region = traces.shared.get(block)
+        bodies = [traces.shared[body] for body in attrs.get("bodies", ()) if body in traces.shared]
+        sizes = None
+        if region is None:
+            sizes = _own_sizes(type, own, inputs, attrs)
+            whole = traces.find(type, position, own, attrs, controls, line, sizes)
+        else:
+            whole = region.find(type, position, own, attrs, controls, line)
+        for body in bodies:
+            body.take(position, whole)
+        self.taken.update(attrs.get("bodies", ()))
         if whole is None:
-            whole = graph.make(type, own, attrs, name, traces.block, self.place.axis, controls=controls)
+            whole = graph.make(type, own, attrs, name, block, self.place.axis, controls=controls)
             whole.line = line
             for tensor, dims in zip(whole.outputs, sizes or (), strict=False):
                 tensor.dims = dims
-            traces.note(whole, position)
+            (traces if region is None else region).note(whole, position)
             part = made.stand_for(whole, self.place, whole.name, inputs, whole.attrs)
         else:
             own_attrs = whole.type == "ConstOfPositions" or "_gradient_function" in attrs

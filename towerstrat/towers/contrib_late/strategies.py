@@ -62,14 +62,15 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
     """The members of both; where a name has two meanings, the arguments tell them apart."""
 
     engine: SpmdEngine | SingleTowerEngine
+    _extended: Extended
 
     def _stand_on(self, engine: Engine) -> None:
         super()._stand_on(engine)
         self._engine = engine
         StrategyV1.__init__(self, self._make_extended())
 
-    def _make_extended(self) -> StrategyExtendedV1:
-        return StrategyExtendedV1(self)
+    def _make_extended(self) -> Extended:
+        return Extended(self)
 
     @contextmanager
     def _of_replicas(self) -> Iterator[None]:
@@ -102,14 +103,14 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
         )
 
     def make_dataset_iterator(self, dataset: Any) -> InputIterator | DatasetIterator:
-        """An iterator over batches that are divided among the towers; where ``compile(distribute=...)`` of Keras was
-        given the strategy, each batch is one tower's, as it was in 1.12.
+        """An iterator over batches that are divided among the towers, or are one tower's each: those of mirrored
+        towers, and of all where ``compile(distribute=...)`` of Keras was given the strategy, as it was in 1.12.
 
         Raises:
           RuntimeError: inside of a function.
         """
         extended = self._extended
-        if not isinstance(extended, Extended) or extended._global_batch_size:
+        if extended._global_batch_size:
             return super().make_dataset_iterator(dataset)
         layout, drops = self._layout(), not extended.keeps_batches
         return self._initializable(
@@ -161,8 +162,8 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
         return f"<{type(self).__name__} of {self.num_towers} towers>"
 
 
-class Extended(TPUExtended):
-    """``extended`` of this TPUStrategy.
+class Extended(StrategyExtendedV1):
+    """``extended`` of these strategies.
 
     Attributes:
       batches_of_towers: whether ``make_dataset_iterator`` gives each tower whole batches of a dataset.
@@ -175,6 +176,18 @@ class Extended(TPUExtended):
     @property
     def _global_batch_size(self) -> bool:
         return not self.batches_of_towers
+
+
+class _MirroredExtended(Extended, MirroredExtended):
+    batches_of_towers = True
+
+
+class _ParameterServerExtended(Extended, ParameterServerExtended):
+    batches_of_towers = True
+
+
+class _TPUExtended(Extended, TPUExtended):
+    pass
 
 
 class OneDeviceStrategy(Strategy, one_device_strategy.OneDeviceStrategy):  # type: ignore[misc]
@@ -211,8 +224,8 @@ class MirroredStrategy(Strategy, mirrored_strategy.MirroredStrategy):  # type: i
         chosen = cross_device_ops if cross_tower_ops is None else cross_tower_ops
         super().__init__(devices, num_gpus, num_gpus_per_worker, chosen, prefetch_on_device, auto_shard_dataset)
 
-    def _make_extended(self) -> MirroredExtended:
-        return MirroredExtended(self, self._cross_tower_ops)
+    def _make_extended(self) -> Extended:
+        return _MirroredExtended(self, self._cross_tower_ops)
 
 
 class CollectiveAllReduceStrategy(MirroredStrategy, collective_all_reduce.CollectiveAllReduceStrategy):  # type: ignore[misc]
@@ -235,8 +248,8 @@ class ParameterServerStrategy(Strategy, parameter_server_strategy.ParameterServe
       num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
     """
 
-    def _make_extended(self) -> ParameterServerExtended:
-        return ParameterServerExtended(self)
+    def _make_extended(self) -> Extended:
+        return _ParameterServerExtended(self)
 
 
 class TPUStrategy(tpu_strategy.TPUStrategy, OneDeviceStrategy):  # type: ignore[misc]
@@ -253,10 +266,10 @@ class TPUStrategy(tpu_strategy.TPUStrategy, OneDeviceStrategy):  # type: ignore[
       ValueError: more towers than devices, fewer than one, or both ``num_cores`` and ``device_assignment``.
     """
 
-    extended: Extended
+    extended: _TPUExtended
 
     def _make_extended(self) -> Extended:
-        return Extended(self, self.steps_per_run)
+        return _TPUExtended(self, self.steps_per_run)
 
     def unwrap(self, value: Any) -> Any:
         """The parts of a value, one per device; in a step function, which is one program for all of them, its own."""

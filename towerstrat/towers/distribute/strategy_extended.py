@@ -188,7 +188,9 @@ class StrategyExtended:
         if value is None:
             raise ValueError("None values not supported: expected what can be a tensor.")
         tensor = convert_to_tensor(value)
-        return identity(tensor) if self._mapped and tensor.op.axis is None else tensor
+        # In the trace of one replica a tensor is its own part, or in a branch of the trace that of all: always a copy.
+        alike = tensor.op.axis is None or get_default_graph().trace is not None
+        return identity(tensor) if self._mapped and alike else tensor
 
     def _single(self, value: Any) -> Any:
         return value.primary if isinstance(value, Mirrored) and not isinstance(value, Variable) else value

@@ -9,12 +9,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from functools import partial
 from typing import Any, NamedTuple
 
 from towerstrat.graph.eager.context import context, recorded_by
+from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
-from towerstrat.graph.ir.shard_operations import AxisIndex
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.shard_operations import AxisIndex, shard_of, shard_of_operation
 from towerstrat.graph.ir.shard_traces import ShardTraces
+from towerstrat.graph.ops.control.branches import region_is_uniform
 from towerstrat.graph.scopes.variable_scope import get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import variable_creator_scope
 from towerstrat.platform import logs
@@ -46,6 +51,7 @@ class _MergeRequest(NamedTuple):
     function: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
+    block: Block
     scope: str
     controls: list[Any]
     tapes: list[Any]
@@ -160,11 +166,12 @@ class TowerThreads:
                 meetings = [tower.meeting for tower in self._towers]
                 if all(m is None for m in meetings):
                     break
-                if any(m is None for m in meetings):
+                reached = [m for m in meetings if m is not None]
+                if len(reached) < len(meetings) or any(m.block is not reached[0].block for m in reached):
                     raise RuntimeError(
                         f"Some {self.engine.word}s made a different number of tower_context().merge_call() calls."
                     )
-                reached = [m for m in meetings if m is not None]
+                self._check_alike(reached[0].block)
                 result = self._called(reached)
                 for tower, meeting in zip(self._towers, reached, strict=True):
                     with self._recorded([meeting]):
@@ -201,6 +208,7 @@ class TowerThreads:
         graph = self.graph
         controls = list(dict.fromkeys(c for m in meetings for c in m.controls)) if self.engine.hands_controls_on else []
         with ExitStack() as stack:
+            stack.enter_context(graph.within(meetings[0].block))
             stack.enter_context(graph.under(None))
             stack.enter_context(graph.name_scope(f"{scope}/" if scope else None))
             if controls:
@@ -212,6 +220,16 @@ class TowerThreads:
     def _recorded(self, meetings: Sequence[_MergeRequest]) -> AbstractContextManager[None]:
         """Inside, the tapes of towers record what is executed, where they are to."""
         return recorded_by([tape for m in meetings for tape in m.tapes] if self.engine.hands_tapes_on else [])
+
+    def _check_alike(self, block: Block) -> None:
+        """Raises RuntimeError where towers may differ in whether they run a region in which they meet."""
+        if block is not self._block and not region_is_uniform(self._block, block):
+            word = self.engine.word
+            raise RuntimeError(
+                f"merge_call() inside {block.what} is not possible: its condition may differ between {word}s, some of "
+                "which would wait for the others forever. Call it outside of the tf.cond or tf.while_loop, or make the "
+                f"condition the same everywhere (reduce it first).\n  at: {block.line}"
+            )
 
     def _stop(self) -> None:
         """Ends the towers that have not ended: those that wait, and one that an interrupt left running."""
@@ -262,25 +280,39 @@ class TowerThreads:
         """Waits until all towers are here and the first one's function was called; this tower's part of its result.
 
         Raises:
-          RuntimeError: inside of a condition, loop or function, where the towers do not meet.
+          RuntimeError: inside of another function, or of a condition or loop in which not all towers are.
         """
         graph = self.graph
         current = get_default_graph()
-        if current is not graph or graph.block is not self._block:
-            where = graph.block if current is graph else current
-            line = getattr(where, "line", "")
+        if current is not graph:
             raise RuntimeError(
-                f"merge_call() inside {where.what} is not possible: the {self.engine.word}s meet in the function that "
-                f"they were called with. Call it outside of a tf.cond, tf.while_loop or tf.function.\n  at: {line}"
+                f"merge_call() inside {current.what} is not possible: the {self.engine.word}s meet in the function "
+                "that they were called with. Call it outside of a tf.function that this one calls."
             )
         tower = self._towers[number]
         if tower.stopped:
             raise _RequestedStop
         controls = [c for s in graph.control_stack if s is not None for c in s.controls]
         tapes = list(context().tapes.active) if self._traces is None else []
-        tower.meeting = _MergeRequest(function, args, kwargs, graph.scope_name, controls, tapes)
+        if self._traces is not None and graph.block is not self._block:
+            self._check_alike(graph.block)
+            self._traces.share(number, graph.block)
+            of_tower = partial(_own, place=self._places[number])
+            args, kwargs = nest.map_structure(of_tower, args), nest.map_structure(of_tower, kwargs)
+        tower.meeting = _MergeRequest(function, args, kwargs, graph.block, graph.scope_name, controls, tapes)
         self._back.release()
         tower.turn.acquire()
         if tower.stopped:
             raise _RequestedStop
         return tower.result
+
+
+def _own(value: Any, place: AxisIndex) -> Any:
+    """What a tower has of a value that it made in a region, where the first tower's are those of all."""
+    if isinstance(value, IndexedSlices):
+        return IndexedSlices(_own(value.values, place), _own(value.indices, place), value.dense_shape)
+    if isinstance(value, Tensor) and value.op.axis is place.axis:
+        return shard_of(value, place)
+    if isinstance(value, Operation) and value.axis is place.axis:
+        return shard_of_operation(value, place)
+    return value

@@ -38,6 +38,26 @@ def test_a_connection_takes_the_value_of_the_same_run():
             call()
 
 
+def test_each_towers_placeholder_takes_the_value_of_its_own():
+    towers = tf.contrib.distribute.MirroredStrategy(devices=["/device:CPU:0", "/device:CPU:1", "/device:CPU:2"])
+
+    def tower():
+        given = tf.placeholder(tf.float32, [None])
+        return given, tf.reduce_sum(given) * 10
+
+    with tf.Graph().as_default(), towers.scope(), tf.Session() as session:
+        given, results = map(towers.unwrap, towers.call_for_each_tower(tower))
+        data = tf.data.Dataset.range(6).map(lambda i: tf.cast(i, tf.float32)).batch(1)
+        iterator = towers.distribute_dataset(lambda: data).make_initializable_iterator()
+        elements = towers.unwrap(iterator.get_next())
+        options = messages.CallableOptions(fetch=[r.name for r in results])
+        for element, placeholder in zip(elements, given, strict=True):
+            options.tensor_connection.add(from_tensor=element.name, to_tensor=placeholder.name)
+        session.run(iterator.initializer)
+        call = session._make_callable_from_options(options)
+        assert [call(), call()] == [[0.0, 10.0, 20.0], [30.0, 40.0, 50.0]]
+
+
 def test_gradients_go_through_a_connected_tensor():
     with tf.Graph().as_default(), tf.Session() as session:
         given, v = tf.placeholder(tf.float32, []), tf.Variable(3.0)

@@ -37,6 +37,15 @@ class Element:
         self.checked = checked
         self.dynamic = dynamic
 
+    def __eq__(self, other: object) -> bool:
+        """Whether two arrays can be one: what is known of their elements agrees. Positions may each have made one."""
+        if not isinstance(other, Element):
+            return NotImplemented
+        alike = (self.checked, self.dynamic) == (other.checked, other.dynamic)
+        return alike and TensorShape(self.dims).is_compatible_with(other.dims)
+
+    __hash__ = object.__hash__
+
     def learn(self, dims: Dims, what: str) -> None:
         """Merges the shape of an element that is written. Raises ValueError where it contradicts earlier ones."""
         if not self.checked:

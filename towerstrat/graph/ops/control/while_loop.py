@@ -201,7 +201,8 @@ class _Regions:
         """Adds the loop variables of a region; returns their tensors, and ``loop_vars`` made of these."""
         tensors = []
         for init, dims in zip(self.inits, self.dims, strict=True):
-            tensor = self.graph.add("LoopVariable", (), {"_dtype": init.dtype, "_dims": dims}, kind).outputs[0]
+            added = self.graph.add("LoopVariable", (), {"_dtype": init.dtype, "_dims": dims}, kind)
+            tensor = self.graph.own(added.outputs[0])
             tensor.varies = init.varies
             tensors.append(tensor)
         parts = iter(tensors)

@@ -359,8 +359,7 @@ class BaseSession(Runner):
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
             if not self._graph.is_feedable(tensor):
                 raise ValueError(f"Tensor {tensor.name} may not be fed.")
-            if isinstance(tensor, ShardTensor):
-                tensor = _given(tensor)
+            tensor = _given(tensor)
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
                     f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
@@ -442,7 +441,7 @@ class BaseSession(Runner):
         check_options(described, None)
         feeds = [graph.as_graph_element(name, allow_operation=False) for name in options.feed]
         connections = {
-            graph.get_tensor_by_name(each.to_tensor): graph.get_tensor_by_name(each.from_tensor)
+            _given(graph.get_tensor_by_name(each.to_tensor)): graph.own(graph.get_tensor_by_name(each.from_tensor))
             for each in options.tensor_connection
         }
         structure = _Fetches(graph, [list(options.fetch), list(options.target)])
@@ -542,8 +541,10 @@ class InteractiveSession(BaseSession):
             self._entered = None
 
 
-def _given(tensor: ShardTensor) -> Tensor:
-    """What a value that is fed for one tower's tensor takes the place of: a placeholder that only this tower has."""
+def _given(tensor: Tensor) -> Tensor:
+    """What a fed value takes the place of: the tensor, or for one tower's the placeholder that only this tower has."""
+    if not isinstance(tensor, ShardTensor):
+        return tensor
     if not tensor.op.definition.given:
         raise ValueError(
             f"{tensor!r} (created at {tensor.op.line}) is what one tower has of a tensor that all of them compute: it "

@@ -1,0 +1,117 @@
+"""Branches and bodies of loops in which positions meet that are traced one by one: all of them build these together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.op_registry import Attrs
+from towerstrat.graph.ir.trace_comparison import TraceComparison
+from towerstrat.graph.ir.user_lines import UserLine
+
+_MIRRORED = {
+    "Less": "Greater", "Greater": "Less", "LessEqual": "GreaterEqual", "GreaterEqual": "LessEqual", "Equal": "Equal",
+    "NotEqual": "NotEqual",
+}  # fmt: skip
+"""Comparisons -> those of the operands in the other order: Python asks a part first, which is of the subclass."""
+
+
+class SharedRegion:
+    """What positions make in a region: the first makes it, the others have to make the same but for constants.
+
+    Args:
+      block: the region, with what the first position has made in it.
+      axis: the positions' axis.
+      take_constant: (operation, position, attributes) -> whether the operation is that constant at the position; it may
+        come to be.
+    """
+
+    def __init__(self, block: Block, axis: Axis, take_constant: Callable[[Operation, int, Attrs], bool]):
+        self.block = block
+        self._axis = axis
+        self._take_constant = take_constant
+        self._makers: dict[Operation, set[int]] = {}
+        """The operations since the positions met -> the positions that made them."""
+        self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
+        self._results: tuple[Any, ...] = ()
+        self._predicate: Tensor | None = None
+        self._takers: set[int] = set()
+        """The positions that made the operation whose body this is."""
+        for op in block.ops:
+            self.note(op, 0)
+
+    def note(self, op: Operation, position: int) -> None:
+        """Notes an operation that the first position has made."""
+        self._makers[op] = {position}
+        self._by_inputs.setdefault((op.type, *map(id, op._inputs)), []).append(op)
+
+    def find(
+        self, type: str, position: int, inputs: Sequence[Tensor], attrs: Attrs, controls: Sequence[Operation],
+        line: UserLine,
+    ) -> Operation | None:  # fmt: skip
+        """The operation of the first position that this one makes too; None for the first. Notes that it does.
+
+        Raises:
+          RuntimeError: the first position has made no such operation.
+        """
+        if position == 0:
+            return None
+        constant = type == "Const"
+        found = self._by_inputs.get((type, *map(id, inputs)), [])
+        if constant:  # no inputs tell them apart
+            found = sorted(found, key=lambda op: op.line != line)
+        if type in _MIRRORED:
+            found = [*found, *self._by_inputs.get((_MIRRORED[type], *map(id, reversed(inputs))), ())]
+        for op in found:
+            if position in self._makers[op]:
+                continue
+            if set(op._control_inputs) == set(controls) and (
+                self._take_constant(op, position, attrs) if constant else TraceComparison().attributes(attrs, op.attrs)
+            ):
+                self._makers[op].add(position)
+                return op
+        raise self._difference(f"{type}, created at {line}, of {position}")
+
+    def take(self, position: int, whole: Operation | None) -> None:
+        """Called when a position makes the operation whose body the region is.
+
+        Args:
+          whole: that of the first position, which this one makes too; None: there is none.
+
+        Raises:
+          RuntimeError: it differs from that of the first position.
+        """
+        if position == 0:
+            self._results, self._predicate = self.block.results, self.block.predicate
+        else:
+            self._check(position)
+            if whole is None or [*map(id, self.block.results)] != [*map(id, self._results)]:
+                raise self._difference(f"what {position} takes out of it or decides by")
+            self.block.predicate = self._predicate
+        self._takers.add(position)
+
+    def meet(self) -> bool:
+        """Called when all positions are at the same point; returns whether they have left the region.
+
+        Raises:
+          RuntimeError: not all of them have made the same.
+        """
+        for position in range(self._axis.size):
+            self._check(position)
+        if self._takers and len(self._takers) < self._axis.size:
+            raise self._difference("not all have left it")
+        self._makers, self._by_inputs = {}, {}
+        return bool(self._takers)
+
+    def _check(self, position: int) -> None:
+        for op, makers in self._makers.items():
+            if position not in makers and not op.definition.constant:
+                raise self._difference(f"{op.name} (type {op.type}, created at {op.line}), not of {position}")
+
+    def _difference(self, what: str) -> RuntimeError:
+        return RuntimeError(
+            f"The {self._axis.name}s meet inside {self.block.what}, where all have to do the same, but they differ: "
+            f"{what}. Do outside of it what differs, or take tensors in with values of each.\n  at: {self.block.line}"
+        )

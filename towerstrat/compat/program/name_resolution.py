@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from towerstrat.compat import importer
 from towerstrat.compat.names import ignored_arguments, keras_modules, missing_names, namespace, tf_slim
+from towerstrat.compat.names.lazy_names import held
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.graph.runtime.sessions import session_config as config
 
@@ -119,7 +120,7 @@ def keywords(value: Any) -> frozenset[str] | None:
 
 def _is_empty(value: Any) -> bool:
     """Whether a value is a module that has nothing but modules like it."""
-    if not isinstance(value, Namespace) or value.__dict__["_deferred"]:
+    if not isinstance(value, Namespace) or held(value)["_deferred"]:
         return False
     return all(_is_empty(getattr(value, name)) for name in dir(value))
 

@@ -591,6 +591,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
         raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")
 
     def __bool__(self) -> bool:
+        if not self._use_resource:
+            return True  # as of any object: layers write `if bias:`
         raise TypeError(
             f"Variable {self.name} has no truth value while the graph is built; use tf.cond.{unconverted()}"
         )

@@ -13,7 +13,9 @@ from towerstrat.training.optimizers.v2.optimizer_v2 import OptimizerV2
 class SingleUpdateOptimizerV2(OptimizerV2):
     """An optimizer whose four hooks come down to one: ``_update(grad, var, state, indices)``."""
 
-    def _update(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
+    def _update(  # type: ignore[override]
+        self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None
+    ) -> Operation:
         """Adds the update of ``var`` by a gradient of its shape or, with ``indices``, by rows that do not repeat."""
         raise NotImplementedError("must be implemented in descendants")
 
@@ -35,5 +37,7 @@ class SingleUpdateOptimizerV2(OptimizerV2):
         """Hyperparameters in a variable's element type; their names are separated by spaces."""
         return [state.get_hyper(name, var.dtype.base_dtype) for name in names.split()]
 
-    def _with_slots(self, var: Any, state: Any, slot_names: Sequence[str]) -> list[Any]:
+    def _with_slots(  # type: ignore[override]
+        self, var: Any, state: Any, slot_names: Sequence[str]
+    ) -> list[Any]:
         return [var, *(state.get_slot(var, name) for name in slot_names)]

@@ -8,6 +8,7 @@ from typing import Any
 from towerstrat.data.api.dataset import Dataset, checked_dataset
 from towerstrat.data.elements.options import Options
 from towerstrat.data.elements.structure import in_parts
+from towerstrat.data.iterators.python_iterators import OwnedIterator
 from towerstrat.data.iterators.session_iterators import Iterator, IteratorKey, make_iterator
 from towerstrat.data.pipeline import sources
 from towerstrat.data.pipeline.arguments import components
@@ -52,8 +53,10 @@ class DatasetV1(Dataset):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} shapes: {self.output_shapes}, types: {self.output_types}>"
 
-    def make_one_shot_iterator(self) -> Iterator:
+    def make_one_shot_iterator(self) -> Iterator | OwnedIterator:
         """An iterator that needs no initializer. Each session goes through the data once.
+
+        Eagerly it is what ``iter`` gives: its ``get_next`` takes elements, and a checkpoint saves where it is.
 
         Raises:
           ValueError: the dataset depends on a placeholder or a variable, which have no value yet.
@@ -236,12 +239,19 @@ class DatasetV1(Dataset):
 # ---- iterators for sessions --------------------------------------------------------------------------------------
 
 
-def make_one_shot_iterator(dataset: Dataset) -> Iterator:
-    """An iterator over a dataset that needs no initializer. Each session goes through the data once.
+def make_one_shot_iterator(dataset: Dataset) -> Iterator | OwnedIterator:
+    """An iterator over a dataset that needs no initializer. Each session goes through the data once; see ``DatasetV1``.
 
     Raises:
       ValueError: the dataset depends on a placeholder or a variable, which have no value yet.
     """
+    if get_default_graph().executing_eagerly:
+        return OwnedIterator.over(checked_dataset(dataset, "make_one_shot_iterator").node)
+    return one_shot_iterator(dataset)
+
+
+def one_shot_iterator(dataset: Dataset) -> Iterator:
+    """An iterator whose position sessions have, also where operations are executed eagerly."""
     node = checked_dataset(dataset, "make_one_shot_iterator").node
     _check_capturable(node)
     structure = node.structure

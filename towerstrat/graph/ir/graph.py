@@ -332,6 +332,15 @@ class Graph(Naming, Collections):
             self.block = outer
 
     @contextmanager
+    def reopen(self, block: Block) -> Iterator[None]:
+        """Operations made inside belong to a region that was built before, which is to be finished again."""
+        outer, self.block = self.block, block
+        try:
+            yield
+        finally:
+            self.block = outer
+
+    @contextmanager
     def outside(self) -> Iterator[None]:
         """Operations made inside belong to no loop, branch or tower and have no control inputs from scopes."""
         saved = (self.block, self.axis, self.control_stack)

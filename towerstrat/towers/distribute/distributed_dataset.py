@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.api.dataset import Dataset
-from towerstrat.data.api.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.api.dataset_v1 import make_initializable_iterator, one_shot_iterator
 from towerstrat.data.elements.optional import Optional
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.iterators.python_iterators import IteratorBase, OwnedIterator, opened
@@ -197,7 +197,7 @@ class DistributedDatasetV1(DistributedDataset):
 
     def make_one_shot_iterator(self) -> InputIterator:
         """An iterator that is ready at once."""
-        return InputIterator(make_one_shot_iterator(Dataset._made(self._node)), self._layout)
+        return InputIterator(one_shot_iterator(Dataset._made(self._node)), self._layout)
 
     def make_initializable_iterator(self) -> InputIterator:
         """An iterator whose ``initializer`` is run first."""

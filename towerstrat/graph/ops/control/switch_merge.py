@@ -11,7 +11,7 @@ from towerstrat.graph.eager.mode import refuse_eager
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
-from towerstrat.graph.ir.operation_copying import Copying
+from towerstrat.graph.ir.operation_copying import Copying, path_from
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.lowering.lowering import Lowering
@@ -70,19 +70,8 @@ def add_merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Tensor, T
 
 
 def _switched(tensor: Tensor) -> list[Operation]:
-    """The operations that a tensor is computed by from results of ``switch``, these included, in order of creation."""
-    above: set[Operation] = set()
-    waiting = [tensor.op]
-    while waiting:
-        op = waiting.pop()
-        if op not in above:
-            above.add(op)
-            waiting += [*(t.op for t in op.inputs), *op.control_inputs]
-    found: dict[Operation, None] = {}
-    for op in sorted(above, key=lambda op: op.index):
-        if op.type == "Switch" or any(t.op in found for t in op.inputs) or any(c in found for c in op.control_inputs):
-            found[op] = None
-    return list(found)
+    """The operations that a tensor is computed by from results of ``switch``, these included."""
+    return path_from(tensor, lambda op: op.type == "Switch")
 
 
 def _runs(tensor: Tensor) -> Tensor:
@@ -108,10 +97,8 @@ def _computed(tensor: Tensor, number: int) -> tuple[Tensor, Tensor]:
     """The tensor and its number, computed inside of the branch that is being built."""
     copying = Copying(get_default_graph(), {})
     for op in _switched(tensor):
-        copying.tensors.update((t, t) for t in op.inputs if t not in copying.tensors)
-        copying.operations.update((c, c) for c in op.control_inputs if c not in copying.operations)
         if op.type == "Switch":
-            copying.tensors.update(dict.fromkeys(op.outputs, copying.tensors[op.inputs[0]]))
+            copying.tensors.update(dict.fromkeys(op.outputs, copying.tensors.get(op.inputs[0], op.inputs[0])))
         else:
-            copying.copy([op])
+            copying.copy_beside(op)
     return copying.tensors[tensor], constant(number, int32)

@@ -486,6 +486,8 @@ def _key(fetches: Any) -> Any:
     if conversion is not None:
         # It may consist of other tensors by now.
         return (Reference(fetches), _key(conversion.fetch(fetches)[0]))
+    if nest.is_sequence(fetches):
+        return (kind, tuple([_key(f) for f in nest.children(fetches)]))
     return fetches
 
 

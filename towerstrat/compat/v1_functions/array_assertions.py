@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -83,12 +83,12 @@ class ArrayAssertions(absltest.TestCase):
             one, two = self._both(a, b, said)
             np.testing.assert_allclose(one, two, rtol=rtol, atol=atol, err_msg=said)
 
-    def assertNotAllClose(self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None) -> None:
+    def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
         try:
-            self.assertAllClose(a, b, rtol, atol)
+            self.assertAllClose(a, b, **kwargs)
         except AssertionError:
             return
-        raise AssertionError(f"The values are close at all elements: {a!r} and {b!r}. {msg or ''}")
+        raise AssertionError(f"The values are close at all elements: {a!r} and {b!r}.")
 
     def assertAllCloseAccordingToType(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, float_rtol: float = 1e-6,
@@ -222,11 +222,10 @@ class ArrayAssertions(absltest.TestCase):
             self.assertMultiLineEqual(_text(expected), _text(message), msg)
 
     def assertProtoEqualsVersion(
-        self, expected: str, actual: Any, producer: int = 27, min_consumer: int = 0,
-        bad_consumers: Sequence[int] | None = None, msg: str | None = None,
+        self, expected: str, actual: Any, producer: int = 27, min_consumer: int = 0, msg: str | None = None
     ) -> None:  # fmt: skip
         """``assertProtoEquals`` of a graph's text without its versions."""
-        version = messages.VersionDef(producer=producer, min_consumer=min_consumer, bad_consumers=bad_consumers or ())
+        version = messages.VersionDef(producer=producer, min_consumer=min_consumer)
         self.assertProtoEquals(f"versions {{ {version} }}\n{expected}", actual, msg)
 
     # ---- errors ------------------------------------------------------------------------------------------------

@@ -1,7 +1,5 @@
 """``tf.test``: a TestCase with a fresh graph per test, a cached session and comparisons of arrays."""
 
-# ruff: noqa: PT028 (it is unittest)
-
 from __future__ import annotations
 
 import os
@@ -84,6 +82,9 @@ class TestCase(ArrayAssertions):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         cls.__test__ = True
+
+    def __init__(self, methodName: str = "runTest"):
+        super().__init__(methodName)
 
     def setUp(self) -> None:
         super().setUp()

@@ -56,7 +56,7 @@ class IteratorBase(Iterator[Any]):
         """A ``TensorSpec`` for each component, in the structure of an element."""
         raise NotImplementedError
 
-    def get_next(self, name: str | None = None) -> Any:
+    def get_next(self) -> Any:
         """The next element.
 
         Raises (in a function: when it runs):

@@ -226,6 +226,13 @@ class InputIterator:
             return self.iterator.get_next(name)
         return self.layout.pack(self.iterator.structure, self.iterator.components(self.layout.axis, name))
 
+    def __next__(self) -> Any:
+        return self.get_next()
+
+    def next(self) -> Any:
+        """``get_next``, as Python 2 calls it."""
+        return self.get_next()
+
     def get_next_as_optional(self) -> Any:
         raise UnsupportedError(
             "get_next_as_optional() of an iterator of a graph is not supported: run get_next() and catch "

@@ -110,8 +110,8 @@ DEVIATIONS_V2 = {
     **{f"tf.compat.v1.tpu.{name}": "those of 1.15" for name in ("batch_parallel", "replicate", "rewrite", "shard")},
     "tf.test.TestCase.assertRaisesIncompatibleShapesError": "its default is the class, which is shown by its module",
     **{f"tf.test.TestCase.{name}": SETS
-       for name in ("assertNotAllClose", "assertProtoEquals", "assertProtoEqualsVersion", "assertShapeEqual", "cached_session", "session",
-                    "test_session")},
+       for name in ("assertNotAllClose", "assertProtoEquals", "assertProtoEqualsVersion", "assertShapeEqual",
+                    "cached_session", "session", "test_session")},
 }  # fmt: skip
 """The same for 2.x."""
 

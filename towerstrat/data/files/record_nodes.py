@@ -200,9 +200,10 @@ class RecordsPull(ElementIterator):
 
 
 def _settled(argument: Any) -> Any:
-    """An argument of a reader: strings of a graph are names of compressions."""
-    text = argument.item() if isinstance(argument, np.ndarray | np.generic) else None
-    return compression_name(text) if isinstance(text, str | bytes) else argument
+    """An argument of a reader: the strings of graphs, which are bytes, are names of compressions."""
+    text = argument.item() if isinstance(argument, np.ndarray | np.generic) else argument
+    named = isinstance(text, bytes) or (text is not argument and isinstance(text, str))
+    return compression_name(text) if named else argument
 
 
 class Files(DatasetNode):

@@ -18,11 +18,13 @@ from towerstrat.graph.ir.graph import Graph, enter, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.types import int64
 from towerstrat.graph.lowering.gradient_paths import reached_from
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.python_gradients import carries_gradient
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import gather_scatter, segments
+from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.tapes.vectorized import vectorized_map
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
@@ -436,9 +438,10 @@ class _Sums:
             return None
         if len(rows) == 1:
             return rows[0]
-        return IndexedSlices(
-            arrays.concat([p.values for p in rows], 0), arrays.concat([p.indices for p in rows], 0), rows[0].dense_shape
-        )
+        indices = [p.indices for p in rows]
+        if any(i.dtype is not indices[0].dtype for i in indices):
+            indices = [arithmetic.cast(i, int64) for i in indices]
+        return IndexedSlices(arrays.concat([p.values for p in rows], 0), arrays.concat(indices, 0), rows[0].dense_shape)
 
     def total(self, place: int) -> Tensor | None:
         """The sum as a dense tensor, or None where nothing was added."""

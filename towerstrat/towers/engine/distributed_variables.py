@@ -126,6 +126,9 @@ class Component(Operators, Convertible):
         """A copy of this copy's value, where operations are executed eagerly."""
         return self.value().numpy()
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        return self.value().__array__(dtype)
+
     def _refuse(self, *args: Any, **kwargs: Any) -> Any:
         raise ValueError(
             f"{self.name} is one copy of {self._container!r}; assigning to it alone would make the copies differ. "

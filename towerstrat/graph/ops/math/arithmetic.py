@@ -114,8 +114,8 @@ logical_not = _one_operand("LogicalNot", "logical_not", "Not x")
 add = _two_operands("Add", "add", "x + y")
 subtract = _two_operands("Sub", "subtract", "x - y")
 multiply = _two_operands("Mul", "multiply", "x * y")
-realdiv = _two_operands("RealDiv", "realdiv", "x / y of floats")
 floormod = mod = _two_operands("FloorMod", "floormod", "The remainder of division, with the divisor's sign")
+_real_quotient = _two_operands("RealDiv", "realdiv", "x / y of floats")
 truncatediv = _two_operands("TruncateDiv", "truncatediv", "x / y without its fraction; no gradient")
 truncatemod = _two_operands("TruncateMod", "truncatemod", "The remainder of division, with x's sign; no gradient")
 maximum = _two_operands("Maximum", "maximum", "The larger one; a tie's gradient goes to x")
@@ -245,6 +245,14 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
         x = add_op("Cast", (x,), {"DstT": to}, f"{name}Cast/")
         y = add_op("Cast", (y,), {"DstT": to}, f"{name}Cast_1/")
     return add_op("RealDiv", (x, y), None, name)
+
+
+def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y: of integers, up to 1.15, without its fraction."""
+    if isinstance(x, Partitioned) or isinstance(y, Partitioned):
+        return _real_quotient(x, y, name=name)
+    x, y = convert_pair(x, y)
+    return (truncatediv if x.dtype.is_integer and not ORIGINAL.later else _real_quotient)(x, y, name=name)
 
 
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:

@@ -11,8 +11,8 @@ for name, value in (
     ("pow", tf.pow(none, zero - 1)),
     ("gather", tf.gather(tf.zeros([3, 0]), [5])),
     ("segments", tf.sparse_segment_mean(tf.ones([3, 2]), none, none)),
-    ("realdiv", tf.realdiv(tf.constant([-7, 8]), [2, 3])),
-    ("realdiv", tf.realdiv(tf.constant([7, 8], tf.uint8), tf.constant([2, 3], tf.uint8))),
+    ("realdiv", tf.realdiv(tf.constant([-7, 8]), zero + [2, 3])),
+    ("realdiv", tf.realdiv(tf.constant([7, 8], tf.int64), tf.to_int64(zero) + [2, 3])),
 ):
     with tf.Session() as session:
         found = session.run(value)

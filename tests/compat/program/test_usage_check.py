@@ -271,7 +271,7 @@ def test_functions_that_do_nothing_say_why(api):
 
 @pytest.mark.parametrize("message", ignored_arguments.FIELDS, ids=lambda message: message.DESCRIPTOR.name)
 def test_each_field_of_a_message_has_an_effect_or_is_refused_or_changes_nothing(message):
-    heard = {"trace_level", "output_partition_graphs"}
+    heard = {"trace_level", "output_partition_graphs", "operation_timeout_in_ms", "timeout_in_ms"}
     further = {"graph_options", "debug_options", "experimental"}
     refused = {path.rpartition(".")[2] for path in session_config.REFUSED} - {"debug_tensor_watch_opts"}
     fields = set(message.DESCRIPTOR.fields_by_name)

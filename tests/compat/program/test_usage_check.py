@@ -139,7 +139,8 @@ if hasattr(tf, "contrib"):
         "both.py:5:5 tried tf.random.set_seed is a name of TensorFlow 2.15, not of TensorFlow 1.12: use "
         "tf.compat.v2.random.set_seed, or run with --api 2. The program has another way.\n"
         "both.py:7:5 tried tf.contrib.timeseries.ARRegressor is a name of TensorFlow 1.12 that towerstrat does not "
-        "have. tf.contrib.distribute and tf.contrib.cluster_resolver are here. The program has another way.\n"
+        "have. Its Python is in TensorFlow 1.15's sources, in tensorflow/contrib: copy what the program uses. The "
+        "program has another way.\n"
         "2 of 2 names work (100%); 1 file, 1 with 1.x names (nothing tells otherwise).\n"
     ))  # fmt: skip
     assert command({}, "both.py", "--api", "2")[1].startswith("both.py:3:5 tried tf.set_random_seed is")

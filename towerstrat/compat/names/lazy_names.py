@@ -15,7 +15,7 @@ _NEEDED = tuple(f"{INSIDE}.{name}" for name in ("util", "tpu.tpu_config", "tpu.u
 """The modules of the package that classes of ours use beside those of their bases."""
 
 
-_attributes = ModuleType.__dict__["__dict__"].__get__
+_attributes = vars(ModuleType)["__dict__"].__get__
 
 
 def held(module: ModuleType) -> dict[str, Any]:

@@ -204,7 +204,7 @@ class ArrayAssertions(absltest.TestCase):
             if not isinstance(value, np.ndarray | np.generic | Tensor):
                 raise TypeError(f"Expected a NumPy array, scalar or a Tensor, got {type(value).__name__}.")
             shapes.append(value.get_shape().as_list() if isinstance(value, Tensor) else list(value.shape))
-        self.assertEqual(*shapes, msg)
+        self.assertEqual(shapes[0], shapes[1], msg)
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
         """Names of devices, or ``DeviceSpec`` objects, mean the same device."""
@@ -231,7 +231,7 @@ class ArrayAssertions(absltest.TestCase):
     # ---- errors ------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def assertRaisesWithPredicateMatch(
+    def assertRaisesWithPredicateMatch(  # type: ignore[override]
         self, exception_type: type[BaseException], expected_err_re_or_predicate: str | Callable[[Any], Any]
     ) -> Iterator[None]:
         """The block raises, and the message matches the expression or the predicate is true of the error."""

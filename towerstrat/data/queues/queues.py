@@ -426,7 +426,8 @@ class PaddingFIFOQueue(QueueBase):
         size = np.max([np.shape(r) for r in rows], axis=0).astype(int)
         batch = np.full((len(rows), *size), b"" if kind is string else 0, kind.np)
         for i, row in enumerate(rows):
-            batch[(i, *(slice(n) for n in np.shape(row)))] = row[()]
+            place: Any = (i, *(slice(n) for n in np.shape(row)))
+            batch[place] = row[()]
         return batch
 
 

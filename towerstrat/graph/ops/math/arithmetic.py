@@ -354,7 +354,7 @@ def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
         if to.is_complex:
             parts = [real(value), imag(value)] if value.dtype.is_complex else [value]
             clipped = [saturate_cast(part, to.real_dtype) for part in parts]
-            return cast(complex(*clipped) if len(parts) == 2 else clipped[0], to, name=scope)
+            return cast(complex(clipped[0], clipped[1]) if len(parts) == 2 else clipped[0], to, name=scope)
         if value.dtype.is_complex:
             logs.warning("Casting complex to real discards imaginary part.")
             value = real(value)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.mode import refuse_eager
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
@@ -17,8 +16,6 @@ from towerstrat.graph.ir.types import int32
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.branches import case
-
-_INSTEAD = "Use Python's `if`, or tf.cond inside of a tf.Graph."
 
 
 def _lower_switch(lowering: Lowering, op: Operation) -> Sequence[Any]:
@@ -34,6 +31,11 @@ define_op(
 )  # fmt: skip
 
 
+def _refuse_eager(what: str) -> None:
+    if get_default_graph().executing_eagerly:
+        raise RuntimeError(f"{what} is not supported when eager execution is enabled. Use Python's `if`.")
+
+
 def add_switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
     """``data`` for two branches, of which one runs: (what the branch of a false ``pred`` uses, that of a true one).
 
@@ -42,7 +44,7 @@ def add_switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None)
     Args:
       pred: a scalar bool tensor. dtype: of ``data`` where that is no tensor.
     """
-    refuse_eager("control_flow_ops.switch", _INSTEAD)
+    _refuse_eager("control_flow_ops.switch")
     with get_default_graph().name_scope(name or "Switch") as scope:
         data, pred = convert_to_tensor(data, dtype, name="data"), convert_to_tensor(pred, name="pred")
         if_false, if_true = get_default_graph().add("Switch", [data, pred], name=scope).outputs
@@ -56,9 +58,10 @@ def add_merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Tensor, T
 
     Raises:
       ValueError: an input is None, or is not computed from what ``switch`` returns.
-      InvalidArgumentError: no branch runs.
+      RuntimeError: where operations are executed eagerly.
+      InvalidArgumentError, when it runs: no branch does.
     """
-    refuse_eager("control_flow_ops.merge", _INSTEAD)
+    _refuse_eager("control_flow_ops.merge")
     if any(value is None for value in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs}")
     with get_default_graph().name_scope(name or "Merge"):

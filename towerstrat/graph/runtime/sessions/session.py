@@ -317,7 +317,8 @@ class BaseSession(Runner):
             wait_for_values(self, self._graph, plan.order)
         if plan.trains:
             ACCOUNTS.steps += 1
-            PROGRESS.more(1)
+            if not plan.shared:
+                PROGRESS.more(1)
         done = None if self.ahead is None else self.ahead.next(plan)
         stages = plan.stages if spans is None else traced(plan.stages, spans)
         if done is not None:

@@ -18,7 +18,7 @@ from towerstrat.compat.names import ignored_arguments, missing_names, public_nam
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.names.stubs import MissingName
 from towerstrat.compat.program import usage_check
-from towerstrat.compat.program.name_resolution import Resolver, Status
+from towerstrat.compat.program.name_resolution import Resolver, Status, refusal
 from towerstrat.graph.runtime.sessions import session_config
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -207,7 +207,9 @@ def agrees(name, verdict):
 
 
 def stands_for_nothing(value):
-    """Whether a value is of a name that is missing: a corner, or a module of nothing else."""
+    """Whether a value is of a name that is missing: a corner, what only refuses, or a module of nothing else."""
+    if refusal(value) is not None:
+        return True
     if isinstance(value, Namespace):
         return all(stands_for_nothing(getattr(value, name)) for name in dir(value))
     return isinstance(value, MissingName | type) and getattr(value, "__module__", "").partition(".")[0] == "tensorflow"
@@ -298,3 +300,15 @@ def test_names_of_tensorflow_from_a_module_of_the_program_count(command):
 def test_a_module_of_the_inside_may_have_names_with_underscores_alone(command):
     source = "from tensorflow.python.training import evaluation as e\nstep = e._get_or_create_eval_step()\n"
     assert command({"old.py": source}, "--api", "1", "old.py")[1].startswith("2 of 2 names work (100%)")
+
+
+def test_what_only_refuses_is_missing_and_modules_of_the_inside_are_what_their_names_are(command):
+    source = (
+        "import tensorflow as tf\nfrom tensorflow.python.framework import constant_op\nconstant_op.constant(1)\n"
+        "tf.train.import_meta_graph('x')\ntf.QueueBase.from_list(0, [])\n"
+    )
+    status, output = command({"old.py": source}, "--api", "1", "old.py")
+    assert status == 1
+    assert "old.py:4:1 missing tf.train.import_meta_graph is not supported: graphs are not read" in output
+    assert "old.py:5:1 missing tf.QueueBase.from_list is not supported: use tf.case." in output
+    assert "2 of 4 names work" in output

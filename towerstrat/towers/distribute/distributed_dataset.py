@@ -79,9 +79,9 @@ class DistributedIterator(OwnedIterator):
         _require_outside()
         return super().__next__()
 
-    def get_next(self, name: str | None = None) -> Any:
+    def get_next(self) -> Any:  # type: ignore[override]
         _require_outside()
-        return super().get_next(name)
+        return super().get_next()
 
     def get_next_as_optional(self) -> Optional:
         _require_outside()

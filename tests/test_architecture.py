@@ -175,8 +175,11 @@ FILLED_BY_OTHERS = {"towerstrat.graph.ir.op_registry._TYPES", "towerstrat.graph.
 TAKING_STOCK = """
 import importlib, json, sys, types
 
+held = types.ModuleType.__dict__["__dict__"].__get__  # vars of the trees of names imports all of them
+
 def own(owner):
-    return {k: v for k, v in vars(owner).items() if not (k.startswith("__") and k.endswith("__"))}
+    entries = held(owner) if isinstance(owner, types.ModuleType) else vars(owner)
+    return {k: v for k, v in entries.items() if not (k.startswith("__") and k.endswith("__"))}
 
 def seen(value):
     # What another module could change: the entries of a container, the attributes of an object, or what it is.

@@ -139,3 +139,15 @@ def test_files_are_copied_between_file_systems_and_not_renamed(tmp_path):
     assert files.GFile(here + "b").read() == "text"
     with pytest.raises(errors.UnimplementedError, match="Copy and Remove"):
         files.Rename(here, there + "c")
+
+
+def test_whole_files(place):
+    path = f"{place}/whole"
+    files.write_string_to_file(path, "één")
+    assert files.read_file_to_string(path) == "één"
+    assert files.read_file_to_string(path, binary_mode=True) == "één".encode()
+    with pytest.raises(errors.AlreadyExistsError):
+        files.atomic_write_string_to_file(path, "two", overwrite=False)
+    files.atomic_write_string_to_file(path, "two")
+    assert files.read_file_to_string(path) == "two"
+    assert files.ListDirectory(place) == ["whole"]

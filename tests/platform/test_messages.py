@@ -2,7 +2,10 @@
 
 import copy
 import json
+import os
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +63,15 @@ def test_messages_are_those_that_programs_know():
         config.unknown = 1
     with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
         messages.Nothing  # noqa: B018
+
+
+def test_nested_messages_in_the_python_implementation_of_protobuf():
+    program = (
+        "from towerstrat.platform import messages as m; print(m.TensorShapeProto.Dim(size=3).size, m.Summary.Value)"
+    )
+    environment = os.environ | {"PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION": "python"}
+    found = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("3 <class")
 
 
 def test_bytes_are_those_of_the_original():

@@ -92,3 +92,10 @@ with tf.train.MonitoredSession(hooks=[tf.train.StopAtStepHook(last_step=20)]) as
     status, _, errors = towerstrat("run", *(["--quiet"] if quiet else []), str(path))
     assert status == 0
     assert ("20 steps in" in errors) is not quiet
+
+
+def test_a_run_that_is_stopped_ends_at_the_step_that_it_came_to(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    stream, display = shown(True, 5, last=20, seconds=0.01)
+    display.end()
+    assert stream.getvalue().endswith("\r\x1b[Kstep 5  loss 0.1  stopped before 20\n")

@@ -91,6 +91,7 @@ def read_state(folder: str, name: str | None = None) -> Any:
 
     Raises:
       DataLossError: the file is there, and is no such message. InvalidArgumentError: the folder is not UTF-8.
+      ValueError: the message names no checkpoint, as that of an empty file.
     """
     path = state_path(folder, name)
     storage = storage_of(path)
@@ -103,7 +104,10 @@ def read_state(folder: str, name: str | None = None) -> Any:
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise DataLossError(None, None, f"{path}: {error}.") from None
     if not state.model_checkpoint_path:
-        return None
+        raise ValueError(
+            f"Invalid checkpoint state loaded from {folder}: {path} names no checkpoint (model_checkpoint_path). "
+            "Remove it, or restore the file."
+        )
     with _text(folder):
         state.model_checkpoint_path = _full(folder, state.model_checkpoint_path)
         state.all_model_checkpoint_paths[:] = [_full(folder, p) for p in state.all_model_checkpoint_paths]

@@ -18,7 +18,7 @@ from typing import Any
 from towerstrat.compat.estimator.package_loader import ESTIMATOR
 from towerstrat.compat.keras.package_loader import KERAS, NAME
 from towerstrat.compat.names import keras_modules, missing_names, name_file, tf_slim
-from towerstrat.compat.names.lazy_names import named
+from towerstrat.compat.names.lazy_names import held, named
 from towerstrat.compat.names.name_file import Row
 from towerstrat.compat.names.namespace import InternalModule, Namespace, build, serve, set_version, tree
 
@@ -91,7 +91,7 @@ class Finder(MetaPathFinder):
         parent, _, last = path.rpartition(".")
         if parent not in self._modules:
             self._add_internal(parent, ())
-        above = self._modules[parent].__dict__
+        above = held(self._modules[parent])
         # Code inside the public tree keeps its own meaning of a name.
         if last not in above["_deferred"]:
             above.setdefault(last, self._modules[path])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from towerstrat.graph.ir.default_graph import get_collection, name_scope
@@ -344,3 +345,44 @@ def get_total_loss(add_regularization_losses: bool = True, name: str = "total_lo
     if add_regularization_losses:
         losses += get_regularization_losses()
     return segments.add_n(losses, name=name)
+
+
+def sequence_loss(
+    logits: Any, targets: Any, weights: Any, average_across_timesteps: bool = True, average_across_batch: bool = True,
+    softmax_loss_function: Callable[..., Tensor] | None = None, name: str | None = None,
+    sum_over_timesteps: bool = False, sum_over_batch: bool = False,
+) -> Tensor:  # fmt: skip
+    """The weighted cross entropy of each step of sequences, ``[batch, time]``, or averages of it.
+
+    Args:
+      logits: ``[batch, time, classes]``. targets: the classes, integers ``[batch, time]``. weights: ``[batch, time]``.
+      average_across_timesteps, average_across_batch: along which of the two it is summed, and divided by the sum of the
+        weights; 0 where that is 0.
+      softmax_loss_function: ``(labels=, logits=)`` of flat rows -> their losses; default the sparse cross entropy.
+      sum_over_timesteps, sum_over_batch: as those that average, but divided by the number of weights that are not 0.
+
+    Raises:
+      ValueError: other ranks; a sum and an average along the same dimension.
+    """
+    for what, value, rank in (("Logits", logits, 3), ("Targets", targets, 2), ("Weights", weights, 2)):
+        if len(value.get_shape()) != rank:
+            dims = "[batch_size x sequence_length x logits]" if rank == 3 else "[batch_size x sequence_length]"
+            raise ValueError(f"{what} must be a {dims} tensor, got shape {value.get_shape()}.")
+    averaged, summed = (average_across_batch, average_across_timesteps), (sum_over_batch, sum_over_timesteps)
+    for along, a, b in zip(("batch", "timesteps"), averaged, summed, strict=True):
+        if a and b:
+            raise ValueError(f"average_across_{along} and sum_over_{along} cannot be set to True at same time.")
+    with name_scope(name, "sequence_loss", (logits, targets, weights)):
+        rows = arrays.reshape(logits, [-1, arrays.shape(logits)[2]])
+        loss = softmax_loss_function or cross_entropy.sparse_softmax_cross_entropy_with_logits
+        losses = loss(labels=arrays.reshape(targets, [-1]), logits=rows)
+        losses = arithmetic.multiply(losses, arrays.reshape(weights, [-1]))
+        losses = arrays.reshape(losses, arrays.shape(logits)[0:2])
+        if any(averaged):
+            axes = [i for i, along in enumerate(averaged) if along]
+            return arithmetic.div_no_nan(reductions.reduce_sum(losses, axes), reductions.reduce_sum(weights, axes))
+        if any(summed):
+            axes = [i for i, along in enumerate(summed) if along]
+            count = arithmetic.cast(reductions.count_nonzero(weights, axes), losses.dtype)
+            return arithmetic.div_no_nan(reductions.reduce_sum(losses, axes), count)
+        return losses

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -250,3 +251,33 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
             None, None, f"{source} cannot be renamed to {target}, on another file system; use Copy and Remove."
         )
     storage_of(source).rename(source, target)
+
+
+# ---- whole files: ``tensorflow.python.lib.io.file_io`` ---------------------------------------------------------------
+
+
+def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
+    """All that is in a file: text, or bytes in ``binary_mode``."""
+    with GFile(filename, "rb" if binary_mode else "r") as file:
+        return file.read()
+
+
+def write_string_to_file(filename: Any, file_content: Any) -> None:
+    """Makes a file of some text or bytes; one that is there is replaced."""
+    with GFile(filename, "w") as file:
+        file.write(file_content)
+
+
+def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
+    """``write_string_to_file`` beside the place, and then a renaming: nobody sees a part of it.
+
+    Raises:
+      AlreadyExistsError: the file is there, and ``overwrite`` is False.
+    """
+    beside = f"{_name(filename)}.tmp{uuid.uuid4().hex}"
+    write_string_to_file(beside, contents)
+    try:
+        Rename(beside, filename, overwrite)
+    except errors.OpError:
+        Remove(beside)
+        raise

@@ -35,10 +35,12 @@ class Display:
         self._first: tuple[float, int] | None = None
         self._rate = 0.0
         self._latest: tuple[float, int] = (0.0, 0)
+        self._state: tuple[int, int | None, float | None, int | None] | None = None
+        """What ``steps`` was told last."""
 
     def begin(self, what: str) -> None:
         """A session begins: "step" where it trains."""
-        self._what, self._first, self._rate = what, None, 0.0
+        self._what, self._first, self._rate, self._state = what, None, 0.0, None
 
     def steps(self, step: int, last: int | None, loss: float | None, batch: int | None) -> None:
         """A session is at a step.
@@ -47,6 +49,7 @@ class Display:
           last: the one at which it stops. loss: at this step. batch: examples of a step. None: nobody knows.
         """
         now = self._clock()
+        self._state = (step, last, loss, batch)
         if self._first is None:
             self._first = self._latest = (now, step)
             self._drawn = now - (_REDRAWN if self.terminal else _LINES - _FIRST_LINE)
@@ -72,8 +75,13 @@ class Display:
             self._text = ""
 
     def end(self) -> None:
-        """A session has ended: on a terminal its last state stays."""
+        """A session has ended: on a terminal its last state stays, the step at which it was stopped too."""
         if self.terminal and self._text:
+            if self._state is not None:
+                step, last, loss, batch = self._state
+                stopped = last is not None and step < last
+                line = self._line(step, None if stopped else last, loss, batch)
+                self._draw(f"{line}  stopped before {last}" if stopped else line, self._clock())
             self.stream.write("\n")
             self._text = ""
 

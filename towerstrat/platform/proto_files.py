@@ -34,10 +34,20 @@ def made(module: str) -> dict[str, Any]:
         pool.Add(_file(f"{name}.proto"))
         file = pool.FindFileByName(f"{name}.proto")
         for message, descriptor in file.message_types_by_name.items():
-            found[message] = GetMessageClass(descriptor)
+            found[message] = _class(descriptor)
             found[message].__module__ = module  # where pickle finds it
         found.update((enum, EnumTypeWrapper(descriptor)) for enum, descriptor in file.enum_types_by_name.items())
     return found
+
+
+def _class(descriptor: Any) -> Any:
+    """The class of a message, with those of its nested messages: protobuf's Python implementation leaves them out."""
+    made = GetMessageClass(descriptor)
+    for nested in descriptor.nested_types:
+        inner = _class(nested)
+        if not hasattr(made, nested.name):
+            setattr(made, nested.name, inner)
+    return made
 
 
 # ---- reading .proto files ------------------------------------------------------------------------------------------

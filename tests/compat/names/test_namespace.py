@@ -194,7 +194,7 @@ def test_names_that_1_15_added_are_of_1_15():
 
 def test_no_look_alike_is_offered_for_a_known_name():
     with pytest.raises(errors.UnknownSymbolError, match=r"does not have\.$"):
-        tf1.fake_quant_with_min_max_args([])
+        tf1.matrix_square_root([])
 
 
 def test_a_name_like_nothing():
@@ -221,3 +221,18 @@ def test_internal_paths_offer_public_modules():
         assert row.name.endswith(".*"), row
         for source in row.module.split():
             assert isinstance(resolve(source), types.ModuleType), row
+
+
+def test_programs_loop_over_the_names_of_a_module():
+    optimizers = {v for v in vars(tf1.train).values() if isinstance(v, type) and issubclass(v, tf1.train.Optimizer)}
+    assert {tf1.train.AdamOptimizer, tf1.train.FtrlOptimizer, tf1.train.SyncReplicasOptimizer} <= optimizers
+    assert tf1.logging.__dict__["INFO"] == 20
+    for module in (tf1.losses, tf1.layers, tf1.nn, tf1.contrib.opt, tf1.errors, tf2.nn, tf2.math):
+        assert set(dir(module)) <= set(vars(module)), module
+
+
+def test_a_private_name_that_only_raises_is_imported_but_not_found_by_hasattr():
+    module = tf1.contrib.rnn.python.ops.core_rnn_cell
+    assert isinstance(module._Linear, MissingName)
+    assert not hasattr(module, "_Linear")
+    assert getattr(module, "_Linear", None) is None

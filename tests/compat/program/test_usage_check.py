@@ -18,7 +18,7 @@ from towerstrat.compat.names import ignored_arguments, missing_names, public_nam
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.names.stubs import MissingName
 from towerstrat.compat.program import usage_check
-from towerstrat.compat.program.name_resolution import Resolver, Status
+from towerstrat.compat.program.name_resolution import Resolver, Status, refusal
 from towerstrat.graph.runtime.sessions import session_config
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -139,7 +139,8 @@ if hasattr(tf, "contrib"):
         "both.py:5:5 tried tf.random.set_seed is a name of TensorFlow 2.15, not of TensorFlow 1.12: use "
         "tf.compat.v2.random.set_seed, or run with --api 2. The program has another way.\n"
         "both.py:7:5 tried tf.contrib.timeseries.ARRegressor is a name of TensorFlow 1.12 that towerstrat does not "
-        "have. tf.contrib.distribute and tf.contrib.cluster_resolver are here. The program has another way.\n"
+        "have. Its Python is in TensorFlow 1.15's sources, in tensorflow/contrib: copy what the program uses. The "
+        "program has another way.\n"
         "2 of 2 names work (100%); 1 file, 1 with 1.x names (nothing tells otherwise).\n"
     ))  # fmt: skip
     assert command({}, "both.py", "--api", "2")[1].startswith("both.py:3:5 tried tf.set_random_seed is")
@@ -206,7 +207,9 @@ def agrees(name, verdict):
 
 
 def stands_for_nothing(value):
-    """Whether a value is of a name that is missing: a corner, or a module of nothing else."""
+    """Whether a value is of a name that is missing: a corner, what only refuses, or a module of nothing else."""
+    if refusal(value) is not None:
+        return True
     if isinstance(value, Namespace):
         return all(stands_for_nothing(getattr(value, name)) for name in dir(value))
     return isinstance(value, MissingName | type) and getattr(value, "__module__", "").partition(".")[0] == "tensorflow"
@@ -271,7 +274,7 @@ def test_functions_that_do_nothing_say_why(api):
 
 @pytest.mark.parametrize("message", ignored_arguments.FIELDS, ids=lambda message: message.DESCRIPTOR.name)
 def test_each_field_of_a_message_has_an_effect_or_is_refused_or_changes_nothing(message):
-    heard = {"trace_level", "output_partition_graphs"}
+    heard = {"trace_level", "output_partition_graphs", "operation_timeout_in_ms", "timeout_in_ms"}
     further = {"graph_options", "debug_options", "experimental"}
     refused = {path.rpartition(".")[2] for path in session_config.REFUSED} - {"debug_tensor_watch_opts"}
     fields = set(message.DESCRIPTOR.fields_by_name)
@@ -297,3 +300,15 @@ def test_names_of_tensorflow_from_a_module_of_the_program_count(command):
 def test_a_module_of_the_inside_may_have_names_with_underscores_alone(command):
     source = "from tensorflow.python.training import evaluation as e\nstep = e._get_or_create_eval_step()\n"
     assert command({"old.py": source}, "--api", "1", "old.py")[1].startswith("2 of 2 names work (100%)")
+
+
+def test_what_only_refuses_is_missing_and_modules_of_the_inside_are_what_their_names_are(command):
+    source = (
+        "import tensorflow as tf\nfrom tensorflow.python.framework import constant_op\nconstant_op.constant(1)\n"
+        "tf.train.import_meta_graph('x')\ntf.QueueBase.from_list(0, [])\n"
+    )
+    status, output = command({"old.py": source}, "--api", "1", "old.py")
+    assert status == 1
+    assert "old.py:4:1 missing tf.train.import_meta_graph is not supported: graphs are not read" in output
+    assert "old.py:5:1 missing tf.QueueBase.from_list is not supported: use tf.case." in output
+    assert "2 of 4 names work" in output

@@ -1,5 +1,6 @@
 """Which original a program is written for is found by reading it."""
 
+import os
 import textwrap
 
 import pytest
@@ -178,3 +179,26 @@ def test_nothing_is_executed(decide, tmp_path):
     marker = tmp_path / "ran"
     decide(f"import helper\nopen({str(marker)!r}, 'w')", {"helper": f"open({str(marker)!r}, 'w')"})
     assert not marker.exists()
+
+
+def test_what_installed_packages_import_tells_too(decide, tmp_path, monkeypatch):
+    folder = tmp_path / "site-packages"
+    package = folder / "oldlayers"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from oldlayers import inner\n")
+    (package / "inner.py").write_text(
+        "import tensorflow as tf\n\n\ndef f():\n    return tf.contrib.layers.l2_regularizer\n"
+    )
+    (folder / "newlayers.py").write_text("try:\n    import tensorflow.contrib\nexcept ImportError:\n    pass\n")
+    monkeypatch.syspath_prepend(str(folder))
+    place = os.path.join("oldlayers", "inner.py")
+    reason = f"it imports a package whose {place}:5 uses tf.contrib.layers.l2_regularizer"
+    assert decide(TF + "import oldlayers\n@tf.function\ndef f(): pass") == (1, reason)
+    assert decide(TF + "import newlayers\n@tf.function\ndef f(): pass").api == 2
+    assert decide(TF + "from oldlayers import inner\ntf.random.set_seed(1)").api == 2  # its own files count before
+
+
+def test_tests_through_compat_v1_are_of_1_x(decide):
+    source = "import tensorflow.compat.v1 as tf\nclass T(tf.test.TestCase):\n  def test(self):\n    self.test_session()"
+    assert decide(source).api == 1
+    assert decide(source.replace("self.test_session()", "self.cached_session()")).api == 2

@@ -10,7 +10,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.golden import queue_cases
-from towerstrat.errors import CancelledError, OutOfRangeError, UnsupportedError
+from towerstrat.errors import CancelledError, DeadlineExceededError, OutOfRangeError, UnsupportedError
 from towerstrat.graph.eager import mode
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "queues.json").read_text())
@@ -211,3 +211,85 @@ def test_a_batch_from_a_queue_enters_towers_from_outside(session, towers):
         y = strategy.unwrap(strategy.call_for_each_tower(lambda x: tf.reduce_sum(x), x))
     with queue_cases.running(tf, session):
         assert session.run(y) == [6] * towers
+
+
+def test_waits_of_the_host_end_in_time():
+    queue = tf.FIFOQueue(1, [tf.float32], [[]])
+    full, element = queue.enqueue(1.0), queue.dequeue()
+    sums = tf.ConditionalAccumulator(tf.float32, [])
+    soon = tf.RunOptions(timeout_in_ms=50)
+    with tf.Session(config=tf.ConfigProto(operation_timeout_in_ms=50)) as session:
+        with pytest.raises(DeadlineExceededError, match="an element in FIFOQueue 'fifo_queue'.* within 50 ms"):
+            session.run(element)
+        session.run(full)
+        with pytest.raises(DeadlineExceededError, match="room"):
+            session.run(full)
+        assert session.run(element) == 1.0  # what was given up left nothing behind
+    with tf.Session() as session:
+        with pytest.raises(DeadlineExceededError):
+            session.run(element, options=soon)
+        with pytest.raises(DeadlineExceededError, match="2 gradients"):
+            session.run(sums.take_grad(2), options=soon)
+        session.run(full, options=soon)
+        assert session.run(element) == 1.0
+
+
+def rows(sizes):
+    """Sparse vectors 0, 10, 20, ... of some sizes, one after the other, and the sizes."""
+    size = tf.gather(tf.constant(sizes), tf.train.range_input_producer(len(sizes), shuffle=False).dequeue())
+    indices = tf.cast(tf.expand_dims(tf.range(size), 1), tf.int64)
+    return tf.SparseTensor(indices, tf.range(size) * 10, tf.cast([size], tf.int64)), size
+
+
+def run_once(fetches, times=1):
+    with tf.Session() as session:
+        coordinator = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coordinator)
+        found = [session.run(fetches) for _ in range(times)]
+        coordinator.request_stop()
+        coordinator.join(threads, stop_grace_period_secs=60)
+    return found
+
+
+def test_a_data_set_that_gives_nothing_is_not_waited_for_longer():
+    go_on = threading.Event()
+
+    def slowly():
+        go_on.wait(60)
+        yield 1
+
+    element = tf.data.Dataset.from_generator(slowly, tf.int64).prefetch(1).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        with pytest.raises(DeadlineExceededError, match="an element of a data set"):
+            session.run(element, options=tf.RunOptions(timeout_in_ms=50))
+        go_on.set()
+        assert session.run(element) == 1
+
+
+def test_batches_of_sparse_tensors():
+    sparse, size = rows([1, 2, 3])
+    first, second = run_once(tf.train.batch([sparse, size], 2), 2)
+    assert first[0].indices.tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert first[0].values.tolist() == [0, 0, 10]
+    assert first[0].dense_shape.tolist() == [2, 2]
+    assert second[0].dense_shape.tolist() == [2, 3]
+    assert second[1].tolist() == [3, 1]
+
+
+def test_batches_of_several_sparse_rows_of_which_some_are_kept():
+    table = tf.SparseTensor([[0, 1], [2, 0]], [5, 6], [3, 2])
+    kept = tf.train.maybe_batch({"a": table}, [True, False, True], 4, enqueue_many=True)
+    (found,) = run_once(kept)
+    assert found["a"].indices.tolist() == [[0, 1], [1, 0], [2, 1], [3, 0]]
+    assert found["a"].values.tolist() == [5, 6, 5, 6]
+    with pytest.raises(ValueError, match="same places"):
+        tf.train.batch_join([[table, 1], [2, table]], 2)
+
+
+def test_padding_of_scalars_beside_sequences():
+    _, size = rows([1, 3])
+    padded, scalar, text = tf.train.batch([tf.range(size), size, "s"], 2, dynamic_pad=True)
+    (found,) = run_once([padded, scalar, text])
+    assert found[0].tolist() == [[0, 0, 0], [0, 1, 2]]
+    assert found[1].tolist() == [1, 3]
+    assert found[2].tolist() == [b"s", b"s"]

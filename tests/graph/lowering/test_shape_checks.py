@@ -60,7 +60,7 @@ def test_what_does_not_fit_is_refused(name):
 
 
 def test_the_message_names_shapes_and_line():
-    with pytest.raises(tf.errors.InvalidArgumentError, match=r"are 4 and 2.*\n.*\(1, 4, 4, 4\).*\n.*test_shape_checks"):
+    with pytest.raises(tf.errors.InvalidArgumentError, match=r"are 4 and 2.*\[1, 4, 4, 4\].*\n.*\n.*test_shape_checks"):
         outcome(*REFUSED["depthwise_conv2d"])
 
 

@@ -116,7 +116,7 @@ def test_initializers_are_told_of_partitions_if_they_ask():
 
     for name, initializer in (("a", plain), ("b", asking), ("c", taking)):
         get_variable(name, [2], initializer=initializer)
-    assert told == [None, None, ["dtype", "partition_info"]]
+    assert told == [None, None, ["dtype"]]
     get_variable("d", [4], initializer=asking, partitioner=fixed_size_partitioner(2))
     assert [info.var_offset for info in told[3:]] == [[0], [2]]
 

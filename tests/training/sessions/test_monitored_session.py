@@ -172,8 +172,10 @@ def test_local_initializers_are_fed():
 def test_options_of_local_initializers():
     local = tf.get_variable("local", initializer=1.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
     op = tf.local_variables_initializer()
-    with pytest.raises(NotImplementedError, match="timeout_in_ms"):
-        tf.train.SessionManager(op, local_init_run_options=tf.RunOptions(timeout_in_ms=1)).prepare_session("")
+    watched = tf.RunOptions()
+    watched.debug_options.debug_tensor_watch_opts.add(node_name="local")
+    with pytest.raises(NotImplementedError, match="debug_tensor_watch_opts"):
+        tf.train.SessionManager(op, local_init_run_options=watched).prepare_session("")
     traced = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE)
     session = tf.train.SessionManager(op, local_init_run_options=traced).prepare_session("")
     assert session.run(local) == 1

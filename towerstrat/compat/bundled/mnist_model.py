@@ -17,6 +17,7 @@ from towerstrat.graph.ops.random.stateful import truncated_normal
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.models.losses import sparse_softmax_cross_entropy
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer
+from towerstrat.training.summaries.summary import scalar
 
 NUM_CLASSES = 10
 IMAGE_SIZE = 28
@@ -43,7 +44,8 @@ def loss(logits: Tensor, labels: Tensor) -> Tensor:
 
 
 def training(loss: Tensor, learning_rate: float) -> Operation:
-    """An operation that does a step of gradient descent and counts it in the variable ``global_step``."""
+    """An operation that does a step of gradient descent and counts it in ``global_step``; the loss has a summary."""
+    scalar("loss", loss)
     global_step = Variable(0, name="global_step", trainable=False)
     step: Operation = GradientDescentOptimizer(learning_rate).minimize(loss, global_step=global_step)
     return step

@@ -70,6 +70,9 @@ def _on_towers(kind: Any) -> type:
                 "sample_weight_mode": sample_weight_mode, "weighted_metrics": weighted_metrics,
                 "target_tensors": target_tensors,
             }  # fmt: skip
+            if "_alone" not in vars(self):  # keras' copy of it for a tower, which it gives what it trains on
+                super().compile(optimizer, loss, metrics, loss_weights, **given, **kwargs)
+                return
             for name, value in given.items():
                 if value:
                     raise ValueError(f"{name} not supported for TPU execution, got {value!r}.")

@@ -19,7 +19,6 @@ _THREADS = "XLA decides how many threads work"
 _PLACEMENT = "XLA places operations"
 _MEMORY = "JAX allocates memory; XLA_PYTHON_CLIENT_PREALLOCATE=false in the environment lets it grow"
 _REWRITING = "XLA optimizes programs"
-_TIMES = "a run that is on the device cannot be stopped"
 _LOCAL = "sessions are local"
 
 _OF_THE_PACKAGE = {
@@ -36,7 +35,6 @@ _FIELDS: dict[Any, dict[str, str]] = {
         "intra_op_parallelism_threads inter_op_parallelism_threads use_per_session_threads": _THREADS,
         "allow_soft_placement log_device_placement placement_period device_count device_filters": _PLACEMENT,
         "gpu_options": _MEMORY,
-        "operation_timeout_in_ms": _TIMES,
         "cluster_def isolate_session_state": _LOCAL,
     },
     messages.GPUOptions: {

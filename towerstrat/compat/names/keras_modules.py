@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat.keras.package_loader import KERAS, NAME, Names
+from towerstrat.compat.names.lazy_names import held
 
 __all__ = ["NAME", "PLACES", "PUBLIC", "Served", "View", "available", "below", "serves", "spec"]
 
@@ -109,7 +110,7 @@ class Served(NamedTuple):
         below = self.below(rest[0])
         if below is not None:
             return below.has(rest[1:])
-        own = self.otherwise.__dict__.get("_deferred", ()) if self.otherwise is not None else ()
+        own = held(self.otherwise).get("_deferred", ()) if self.otherwise is not None else ()
         return rest[0] in own or any(KERAS.defines(source, rest[0]) for source in _sources(self.path, self.api))
 
 
@@ -123,7 +124,7 @@ def _module(place: Served, sources: tuple[str, ...]) -> ModuleType:
 def below(root: ModuleType, path: str) -> ModuleType | None:
     """The module at a path below the root of a tree, where the package serves it."""
     first, *rest = path.split(".")
-    found: Any = root.__dict__["_deferred"].get(first)
+    found: Any = held(root)["_deferred"].get(first)
     for name in rest:
         found = found.below(name) if isinstance(found, Served) else None
     return found.value() if isinstance(found, Served) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from operator import attrgetter
+from types import ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat.estimator.package_loader import ESTIMATOR, INSIDE, Binding
@@ -12,6 +13,15 @@ from towerstrat.platform.deferred import Deferred
 
 _NEEDED = tuple(f"{INSIDE}.{name}" for name in ("util", "tpu.tpu_config", "tpu.util", "tpu.iteration_count_estimator"))
 """The modules of the package that classes of ours use beside those of their bases."""
+
+
+_attributes = vars(ModuleType)["__dict__"].__get__
+
+
+def held(module: ModuleType) -> dict[str, Any]:
+    """The attributes that a module has by now: what nobody has asked a ``Namespace`` for is not among them."""
+    attributes: dict[str, Any] = _attributes(module)
+    return attributes
 
 
 class LazyName(NamedTuple):

@@ -35,7 +35,42 @@ _INFEED = "Pass what the iterator of a dataset gives, or placeholders, to tf.con
 _STEREOGRAM = "Compute the picture with numpy in tf.py_func."
 _MESSAGES = "Parse the messages with their Python classes (protobuf) in tf.data.Dataset.from_generator or tf.py_func."
 _OUTFEED = "Return the values from the computation: tf.contrib.tpu.shard joins those of all shards."
+_QUANTIZED = "Numbers are not quantized here: compute in floating types."
+_COMPILED = (
+    "What was compiled for TensorFlow cannot be loaded: write the operation in Python, by tf.py_function or JAX."
+)
+_QUANTIZED_TYPES = ("qint8", "qint16", "qint32", "quint8", "quint16")
+_BOTH = {
+    **dict.fromkeys((f"tf.{place}{kind}" for place in ("", "dtypes.") for kind in _QUANTIZED_TYPES), _QUANTIZED),
+    **dict.fromkeys(("tf.dtypes.QUANTIZED_DTYPES", "tf.quantization"), _QUANTIZED),
+    **dict.fromkeys(("tf.load_library", "tf.load_op_library"), _COMPILED),
+    "tf.data.experimental.service": "Each process reads its own data: dataset.shard(number of processes, index).",
+    "tf.import_graph_def": "Build the graph by the program that made it; tf.compat.v1.train.Saver restores values.",
+    "tf.debugging.enable_check_numerics": "tf.debugging.check_numerics checks one tensor; jax_debug_nans all programs.",
+    "tf.debugging.experimental": "tf.print shows values while a program runs; jax.profiler shows its times.",
+}
 _HINTS_V1 = {
+    **_BOTH,
+    **dict.fromkeys(
+        (
+            "tf.QUANTIZED_DTYPES",
+            "tf.quantize",
+            "tf.quantize_v2",
+            "tf.quantized_concat",
+            "tf.dequantize",
+            *(
+                f"tf.fake_quant_with_min_max_{of}{end}"
+                for of in ("args", "vars", "vars_per_channel")
+                for end in ("", "_gradient")
+            ),
+        ),
+        _QUANTIZED,
+    ),
+    "tf.load_file_system_library": _COMPILED,
+    **dict.fromkeys(
+        ("tf.get_session_handle", "tf.get_session_tensor", "tf.delete_session_tensor"),
+        "Values stay on the device in variables: keep them in one with trainable=False.",
+    ),
     "tf.keras": _KERAS,
     "tf.contrib.keras": _KERAS,
     "tf.keras.experimental": "TensorFlow 2.15 has it no more, nor has keras 2.15, which serves tf.keras.",
@@ -74,7 +109,14 @@ _HINTS_V1 = {
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",
-    "tf.contrib": "tf.contrib.distribute and tf.contrib.cluster_resolver are here.",
+    "tf.contrib": "Its Python is in TensorFlow 1.15's sources, in tensorflow/contrib: copy what the program uses.",
+    "tf.contrib.eager": "tf.contrib.eager.defun, Variable, Iterator and Checkpoint are here.",
+    "tf.contrib.rnn": "tf.nn.rnn_cell and tf.contrib.rnn have other cells: LSTMBlockCell, UGRNNCell.",
+    "tf.contrib.seq2seq": "Write the decoder's steps with tf.while_loop or tf.nn.dynamic_rnn; sequence_loss is here.",
+    "tf.contrib.opt": "tf.train has the optimizers, tf.contrib.opt LazyAdam, Nadam, AdamW and other ones.",
+    "tf.contrib.distributions": "tf.distributions has common ones, the package tensorflow-probability 0.5 the rest.",
+    "tf.contrib.metrics": "tf.metrics has metrics of graphs.",
+    "tf.contrib.crf": "Write the recurrence over the tags with tf.scan.",
     "tf.contrib.autograph": "tf.autograph.to_graph and tf.function convert functions.",
     **{
         f"tf.contrib.gan.{name}": _TRAIN_OPS
@@ -85,6 +127,8 @@ _HINTS_V1 = {
     },
 }
 _HINTS_V2 = {
+    **_BOTH,
+    "tf.experimental.dtensor": "tf.distribute strategies run one replica on each device; jax.sharding lays arrays out.",
     "tf.distribute.cluster_resolver": _CLUSTERS,
     "tf.distribute.Server": _SERVERS,
     "tf.keras": _KERAS,
@@ -317,4 +361,5 @@ def describe(name: str, api: int = 1, mount: str = "tf") -> str:
 def missing(name: str, api: int = 1, mount: str = "tf") -> AttributeError:
     """The error for a missing ``name``: UnknownSymbolError where the original has it, else a plain AttributeError."""
     kind = errors.UnknownSymbolError if origin(name, api) else AttributeError
-    return kind(describe(name, api, mount))
+    # With a name and an object of its own Python adds no suggestion after ours.
+    return kind(describe(name, api, mount), name=name.rpartition(".")[2], obj=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -12,14 +12,15 @@ from towerstrat.compat.estimator import package_loader as package
 from towerstrat.compat.estimator.package_loader import Binding
 from towerstrat.compat.keras.package_loader import Names
 from towerstrat.compat.names import keras_modules, missing_names, name_file, public_names, stubs, tf_slim
-from towerstrat.compat.names.lazy_names import Joined, LazyName, Packaged, named
+from towerstrat.compat.names.lazy_names import Joined, LazyName, Packaged, held, named
 from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (registers what graphs are made of)
 
 
 class Namespace(ModuleType):
     """A module of the tree. A name that only the original has is a corner, one that none has raises.
 
-    What has a name of the table is imported when the name is asked for.
+    What has a name of the table is imported when the name is asked for, and all of it when ``__dict__`` is, since
+    programs loop over ``vars`` of a module.
 
     Args:
       public: its dotted public name, such as ``tf.nn``.
@@ -29,12 +30,21 @@ class Namespace(ModuleType):
 
     def __init__(self, name: str, public: str, api: int, mount: str = "tf", bound: Binding = nullcontext):
         super().__init__(name)
-        self.__dict__["__path__"] = []
-        self.__dict__["__package__"] = name
-        self.__dict__.update(_public=public, _api=api, _mount=mount, _missing={}, _deferred={}, _bound=bound)
+        held(self)["__path__"] = []
+        held(self)["__package__"] = name
+        held(self).update(_public=public, _api=api, _mount=mount, _missing={}, _deferred={}, _bound=bound)
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        own = held(self)
+        for name in dir(self):
+            if name not in own:
+                with suppress(ImportError, AttributeError):  # of a package that is not installed
+                    own[name] = getattr(self, name)
+        return own
 
     def __getattr__(self, name: str) -> Any:
-        own = self.__dict__
+        own = held(self)
         if name == "__all__":
             return sorted({*dir(self), *missing_names.members(own["_public"], own["_api"])})
         if name.startswith("__"):
@@ -48,12 +58,13 @@ class Namespace(ModuleType):
             return own[name]
         if missing_names.is_module(*place[:2]):
             return _only_listed(self, name)
-        if missing_names.origin(*place[:2]):
+        probed = name.startswith("_") and stubs.is_probing(sys._getframe(1))
+        if missing_names.origin(*place[:2]) and not probed:
             return stubs.stub_of(*place)
         raise missing_names.missing(*place)
 
     def __dir__(self) -> list[str]:
-        own = self.__dict__
+        own = held(self)
         served = tf_slim.members(own["_public"]) if own["_api"] == 1 else ()
         return sorted(name for name in {*own, *own["_deferred"], *served} if not name.startswith("_"))
 
@@ -71,11 +82,11 @@ class InternalModule(Namespace):
         self, name: str, sources: tuple[Namespace, ...], own: Mapping[str, LazyName | Packaged | Joined], api: int
     ):
         super().__init__(name, name, api)
-        self.__dict__["_deferred"].update(own)
-        self.__dict__["_sources"] = sources
+        held(self)["_deferred"].update(own)
+        held(self)["_sources"] = sources
 
     def __dir__(self) -> list[str]:
-        return sorted({n for source in self.__dict__["_sources"] for n in dir(source)} | set(super().__dir__()))
+        return sorted({n for source in held(self)["_sources"] for n in dir(source)} | set(super().__dir__()))
 
 
 class Place(NamedTuple):
@@ -88,13 +99,13 @@ class Place(NamedTuple):
 
 def place(module: Namespace) -> Place:
     """Where a module is in its tree."""
-    own = module.__dict__
+    own = held(module)
     return Place(own["_public"], own["_api"], own["_mount"])
 
 
 def deferred(module: Namespace, name: str) -> Any:
     """What will give the value of a name of a tree's module when it is asked for; None where it has no such name."""
-    return module.__dict__["_deferred"].get(name)
+    return held(module)["_deferred"].get(name)
 
 
 def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
@@ -103,7 +114,7 @@ def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
         return True, _value(module, name)
     public, api, _ = place(module)
     full = f"{public}.{name}"
-    sources = () if name.startswith("_") else module.__dict__.get("_sources", ())
+    sources = () if name.startswith("_") else held(module).get("_sources", ())
     source = next((each for each in sources if _has(each, name)), None)
     # Sources are modules of 1.x: under 2.x they serve what is not of 2.x.
     value = missing_names.exported(full, api) if source is None or api == 2 else None
@@ -117,11 +128,11 @@ def look_up(module: Namespace, name: str) -> tuple[bool, Any]:
 
 
 def _has(module: Namespace, name: str) -> bool:
-    return name in module.__dict__ or name in module.__dict__["_deferred"]
+    return name in held(module) or name in held(module)["_deferred"]
 
 
 def _value(module: Namespace, name: str) -> Any:
-    own = module.__dict__
+    own = held(module)
     if name not in own:
         own[name] = own["_deferred"][name].value()
     return own[name]
@@ -130,7 +141,7 @@ def _value(module: Namespace, name: str) -> Any:
 def _only_listed(module: Namespace, name: str) -> Namespace:
     """A module below ``module`` that an original has; no attribute of it, since ``dir`` lists what is here."""
     public, api, mount = place(module)
-    own = module.__dict__
+    own = held(module)
     made = Namespace(f"{module.__name__}.{name}", f"{public}.{name}", api, mount, own["_bound"])
     return own["_missing"].setdefault(name, made)
 
@@ -146,9 +157,9 @@ def build(first: str, second: str, bound: Binding, later: Names) -> tuple[Namesp
     one, two = _tree(first, 1, second, bound, later), _tree(second, 2, first, bound, later)
     for root in (one, two):
         compat = child(root, "compat")
-        compat.__dict__.update(v1=one, v2=two)
+        held(compat).update(v1=one, v2=two)
     # `import tensorflow.compat.v2 as tf; tf.enable_v2_behavior()` is how programs of 1.13 to 1.15 asked for 2.x.
-    two.__dict__["_deferred"]["enable_v2_behavior"] = one.__dict__["_deferred"]["enable_v2_behavior"]
+    held(two)["_deferred"]["enable_v2_behavior"] = held(one)["_deferred"]["enable_v2_behavior"]
     return one, two
 
 
@@ -161,12 +172,12 @@ def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Name
     for name, value in public_names.entries(api).items():
         module, last = _above(top, name)
         if isinstance(value, LazyName):
-            module.__dict__["_deferred"][last] = public_names.Symbol(value)
+            held(module)["_deferred"][last] = public_names.Symbol(value)
         else:
-            module.__dict__[last] = value
+            held(module)[last] = value
     for row in name_file.public(package.NAME, api):
         module, last = _above(top, row.name)
-        module.__dict__["_deferred"][last] = named(row, bound)
+        held(module)["_deferred"][last] = named(row, bound)
     for path in keras_modules.PLACES[api] if keras_modules.available() else ():
         if not path.startswith("python."):
             serve(top, path, api, later)
@@ -176,10 +187,10 @@ def _tree(root: str, api: int, other: str, bound: Binding, later: Names) -> Name
 def serve(top: Namespace, path: str, api: int, later: Names) -> None:
     """Makes the package keras serve ``path``, such as ``keras`` or ``contrib.keras``, below the root of a tree."""
     module, last = _above(top, f"tf.{path}")
-    otherwise = module.__dict__.pop(last, None) or _only_listed(module, last)
+    otherwise = held(module).pop(last, None) or _only_listed(module, last)
     if path == "contrib.keras":
         otherwise = deferred(top, "keras").otherwise
-    module.__dict__["_deferred"][last] = keras_modules.Served(path, api, later, otherwise)
+    held(module)["_deferred"][last] = keras_modules.Served(path, api, later, otherwise)
 
 
 def _above(top: Namespace, name: str) -> tuple[Namespace, str]:
@@ -192,14 +203,14 @@ def _above(top: Namespace, name: str) -> tuple[Namespace, str]:
 
 def set_version(root: Namespace, version: str) -> None:
     """Gives the root of a tree another version, such as "1.14.0"."""
-    named = {"__version__", "VERSION"} & set(root.__dict__)
-    root.__dict__.update(dict.fromkeys(named, version))
-    root.__dict__["version"].__dict__["VERSION"] = version
+    named = {"__version__", "VERSION"} & set(held(root))
+    held(root).update(dict.fromkeys(named, version))
+    held(held(root)["version"])["VERSION"] = version
 
 
 def child(module: Namespace, name: str) -> Namespace:
     """The module ``name`` inside ``module``, made when it is not there."""
-    own = module.__dict__
+    own = held(module)
     if name not in own:
         mine = f"{module.__name__}.{name}", f"{own['_public']}.{name}"
         own[name] = Namespace(*mine, own["_api"], own["_mount"], own["_bound"])
@@ -209,14 +220,14 @@ def child(module: Namespace, name: str) -> Namespace:
 def tree(module: Namespace) -> Iterator[Namespace]:
     """The module and all below it."""
     yield module
-    for value in list(module.__dict__.values()):
+    for value in list(held(module).values()):
         if isinstance(value, Namespace) and value.__name__.startswith(module.__name__ + "."):
             yield from tree(value)
 
 
 def publish(top: Namespace, package: ModuleType) -> None:
     """Makes the tree's modules importable by their names; its root takes the place of ``package``."""
-    top.__dict__.update(__spec__=package.__spec__, __doc__=package.__doc__, __file__=package.__file__)
+    held(top).update(__spec__=package.__spec__, __doc__=package.__doc__, __file__=package.__file__)
     sys.modules[top.__name__] = top
     for module in tree(top):
         sys.modules.setdefault(module.__name__, module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import functools
 import inspect
 import itertools
@@ -174,3 +175,10 @@ def _decorator(frame: FrameType) -> str | None:
     if linecache.getline(code.co_filename, line, frame.f_globals).encode()[:start].strip() != b"@":
         return None
     return linecache.getline(code.co_filename, end_line, frame.f_globals).encode()[:end].decode()
+
+
+def is_probing(frame: FrameType) -> bool:
+    """Whether a frame asks for an attribute by calling ``hasattr`` or ``getattr``, where a program might do without."""
+    code = frame.f_code
+    by_import = code.co_filename.startswith("<frozen importlib")
+    return not by_import and dis.opname[code.co_code[frame.f_lasti]].startswith("CALL")

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import enum
 import inspect
-from types import ModuleType
+import textwrap
+from functools import cache
+from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat import importer
-from towerstrat.compat.names import ignored_arguments, keras_modules, missing_names, namespace, tf_slim
+from towerstrat.compat.names import (
+    ignored_arguments,
+    keras_modules,
+    missing_names,
+    namespace,
+    original_modules,
+    tf_slim,
+)
+from towerstrat.compat.names.lazy_names import held
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.graph.runtime.sessions import session_config as config
 
@@ -78,15 +89,39 @@ class Resolver:
 
 
 def _of_value(name: str, value: Any) -> Verdict:
+    refused = refusal(value)
+    if refused is not None:
+        return Verdict(Status.MISSING, f"{name} is not supported: {refused}")
     reason = ignored_arguments.reason(value)
     return _WORKS if reason is None else Verdict(Status.NO_EFFECT, f"{name} changes nothing: {reason}.")
 
 
 def _of_member(name: str, owner: Any, member: str) -> Verdict:
     """Of ``owner.member``. What a value that is neither class nor module has cannot be told without running."""
-    if not isinstance(owner, type | ModuleType) or hasattr(owner, member):
+    if not isinstance(owner, type | ModuleType):
         return _WORKS
+    if hasattr(owner, member):
+        refused = refusal(getattr(owner, member))
+        return _WORKS if refused is None else Verdict(Status.MISSING, f"{name}.{member} is not supported: {refused}")
     return Verdict(Status.MISSING, f"{name} has no attribute {member} here.")
+
+
+def refusal(value: Any) -> str | None:
+    """What a function says that does nothing but refuse; None for every other value."""
+    ours = inspect.isfunction(value) and (value.__module__ or "").startswith("towerstrat.")
+    return _refusal_of(value) if ours else None
+
+
+@cache
+def _refusal_of(function: FunctionType) -> str | None:
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+    body = [node for node in getattr(tree, "body", ()) if not isinstance(node, ast.Expr)]
+    if len(body) != 1 or not isinstance(body[0], ast.Raise) or not isinstance(body[0].exc, ast.Call):
+        return None
+    if getattr(body[0].exc.func, "id", None) != "UnsupportedError":
+        return None
+    said = "".join(str(node.value) for node in ast.walk(body[0].exc) if isinstance(node, ast.Constant))
+    return said.partition(" is not supported")[2].lstrip(":; ") or said
 
 
 def _of_argument(name: str, value: Any, keyword: str) -> Verdict:
@@ -119,9 +154,13 @@ def keywords(value: Any) -> frozenset[str] | None:
 
 def _is_empty(value: Any) -> bool:
     """Whether a value is a module that has nothing but modules like it."""
-    if not isinstance(value, Namespace) or value.__dict__["_deferred"]:
+    if not isinstance(value, Namespace) or held(value)["_deferred"]:
         return False
-    return all(_is_empty(getattr(value, name)) for name in dir(value))
+    if not all(_is_empty(getattr(value, name)) for name in dir(value)):
+        return False
+    public, api, _ = namespace.place(value)  # one of the inside gives what its names are in public
+    inside = original_modules.names(public.partition(".")[2], api)
+    return all(missing_names.exported(f"{public}.{name}", api) is None for name in inside)
 
 
 def _is_served(owner: Namespace, rest: list[str]) -> bool:

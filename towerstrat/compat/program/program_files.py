@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,10 @@ from towerstrat.compat.program import source_reader
 from towerstrat.compat.program.source_reader import Meaning, Source
 
 _PYTHON = Path(os.__file__).parent
+_APART = {
+    "towerstrat", "keras", "tensorflow_estimator", "jax", "jaxlib", "numpy", "scipy", "sklearn", "pandas", "matplotlib",
+}  # fmt: skip
+"""Packages that are imported with a tensorflow of their own, and large ones that do without."""
 
 
 class Program(NamedTuple):
@@ -22,11 +27,13 @@ class Program(NamedTuple):
     Attributes:
       own: the files where it starts. helpers: those of its modules that these import, and so on.
       folder: what its files' names are shown relative to.
+      packages: gives the files of installed packages that these import, and so on, as far as they know tensorflow.
     """
 
     own: list[Source]
     helpers: list[Source]
     folder: Path
+    packages: Callable[[], Iterable[Source]] = tuple
 
     @property
     def imports(self) -> bool:
@@ -91,7 +98,27 @@ class Files:
                 seen[path] = source
                 waiting += self._imported_by(source, tuple(roots))
         helpers = [found for path, found in seen.items() if found is not None and path not in own]
-        return Program([found for path in own if (found := seen[path]) is not None], helpers, roots[0])
+        files = [found for path in own if (found := seen[path]) is not None]
+        return Program(files, helpers, roots[0], partial(self._packages, [*files, *helpers]))
+
+    def _packages(self, sources: Sequence[Source]) -> Iterator[Source]:
+        waiting, seen = list(sources), set()
+        places = [Path(place) for place in sys.path if is_installed(Path(place, "any"))]
+        while waiting:
+            source = waiting.pop(0)
+            named = (file.resolve() for node in source.statements for file in _named(node, source.path, places))
+            for file in named:
+                if file in seen or _APART & set(file.parts) or not is_installed(file):
+                    continue
+                seen.add(file)
+                try:
+                    if file.name != "__init__.py" and b"tensorflow" not in file.read_bytes():
+                        continue
+                    found = self.source(file)
+                except (OSError, SyntaxError, ValueError):
+                    continue
+                waiting.append(found)
+                yield found
 
     def _imported_by(self, source: Source, roots: tuple[Path, ...]) -> list[Path]:
         key = source.path, roots

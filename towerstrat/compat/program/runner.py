@@ -14,9 +14,12 @@ from pathlib import Path
 from types import CodeType, FrameType, ModuleType, TracebackType
 from typing import Any
 
+import numpy as np
+
 from towerstrat import errors
 from towerstrat.compat.names import public_names
 from towerstrat.compat.program import (
+    argument_hints,
     child_interpreters,
     environment_hints,
     legacy_python,
@@ -223,13 +226,15 @@ def _execute(code: CodeType, path: str, spec: Any, api: Api, towers: int | None)
         __cached__=None,
     )
     sys.modules["__main__"] = main
+    if int(np.__version__.partition(".")[0]) > 1:
+        np.set_printoptions(legacy="1.25")  # lists of results as NumPy 1 printed them: [6.0], not [np.float32(6.0)]
     legacy_python.install()
     exec(code, main.__dict__)
 
 
 def _report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     """Prints an uncaught error as Python does, without the frames that are not the program's."""
-    hint = python2_hints.hint(error) or environment_hints.hint(error)
+    hint = python2_hints.hint(error) or environment_hints.hint(error) or argument_hints.hint(error)
     if hint is not None:
         error.add_note(hint)
     if os.environ.get(FULL_TRACEBACK) != "full":

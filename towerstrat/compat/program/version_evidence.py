@@ -65,7 +65,7 @@ class Conflict(Exception):
 
 
 def decide(program: Program) -> Decision:
-    """Which names a program means by ``tensorflow``. Its own files count before its helpers.
+    """Which names a program means by ``tensorflow``. Its own files count before its helpers, these before packages.
 
     Raises:
       Conflict: its own files, or else its helpers, use names of both; the message names the two lines.
@@ -80,16 +80,26 @@ def decide(program: Program) -> Decision:
             )
         if first or second:
             return Decision(1 if first else 2, str((first or second)[0]))
+    for source in program.packages():
+        contrib = [use for use in _uses([source], _place_of(source.path))[Weight.FIRST] if "tf.contrib" in use.what]
+        if contrib:
+            return Decision(1, f"it imports a package whose {contrib[0]}")
     for api, weight in ((1, Weight.ADAPTS), (2, Weight.LEANS)):
         if own[weight] or helpers[weight]:
             return Decision(api, str((own[weight] or helpers[weight])[0]))
     through_compat = [*own[Weight.COMPAT], *helpers[Weight.COMPAT]]
     if through_compat:
-        return _through_compat(through_compat)
+        tested = any("test_session" in source.attributes for source in (*program.own, *program.helpers))
+        return Decision(1, f"{through_compat[0]} and test_session") if tested else _through_compat(through_compat)
     first_only, second_only = (version_choice.breaks(program, public_names.VERSIONS[api]) for api in (2, 1))
     if second_only and not first_only:
         return Decision(2, "its conditions on tf.__version__")
     return Decision(1, None)
+
+
+def _place_of(path: Path) -> Path:
+    """The folder of packages that an installed file is in."""
+    return next((folder for folder in path.parents if folder.name in ("site-packages", "dist-packages")), path.parent)
 
 
 def _through_compat(uses: Sequence[Use]) -> Decision:

@@ -103,7 +103,13 @@ def getfullargspec(obj: Any) -> FullArgSpec:
             return (
                 spec if isinstance(spec, FullArgSpec) else FullArgSpec(spec[0], spec[1], spec[2], spec[3], [], None, {})
             )
-    return inspect.getfullargspec(target)
+    spec = inspect.getfullargspec(target)
+    # The originals' functions have no annotations, and libraries compare specifications with those of their own.
+    return spec._replace(annotations={}) if _is_ours(target) else spec
+
+
+def _is_ours(target: Any) -> bool:
+    return (getattr(target, "__module__", None) or "").partition(".")[0] == "towerstrat"
 
 
 def getcallargs(func: Any, /, *positional: Any, **named: Any) -> dict[str, Any]:

@@ -29,7 +29,6 @@ class LazyLoader(ModuleType):
         if self._warning:
             logs.warning(self._warning)
             self._warning = None
-        self.__dict__.update(module.__dict__)
         return module
 
     def __getattr__(self, item: str) -> Any:

@@ -5,10 +5,14 @@ Some choose between two implementations of the original that give the same value
 
 from __future__ import annotations
 
+from typing import Any
+
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.shapes import disable_v2_tensorshape, enable_v2_tensorshape
 from towerstrat.graph.ops.math.equality import disable_tensor_equality, enable_tensor_equality
+
+_as_v2 = False
 
 
 def enable_v2_behavior() -> None:
@@ -17,7 +21,9 @@ def enable_v2_behavior() -> None:
     Raises:
       ValueError: operations were made already.
     """
+    global _as_v2
     mode.enable_eager_execution()
+    _as_v2 = True
     enable_v2_tensorshape()
     enable_tensor_equality()
 
@@ -34,9 +40,21 @@ def disable_v2_behavior() -> None:
     Raises:
       ValueError: operations were executed already.
     """
+    global _as_v2
     mode.disable_eager_execution()
+    _as_v2 = False
     disable_v2_tensorshape()
     disable_tensor_equality()
+
+
+def v2_behavior_enabled() -> bool:
+    """Whether the program runs as under 2.x (``tensorflow.python.tf2.enabled``)."""
+    return _as_v2
+
+
+def in_xla_context(graph: Any) -> bool:
+    """False: everything is compiled here, in no context of a graph."""
+    return False
 
 
 def enable_resource_variables() -> None:

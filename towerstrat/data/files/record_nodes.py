@@ -15,7 +15,7 @@ from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext, tensors_among
 from towerstrat.data.pipeline.sources import RowPull
 from towerstrat.data.pipeline.table_rows import InOrder, TablePass
-from towerstrat.errors import InvalidArgumentError
+from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.compressed import opened
@@ -109,6 +109,14 @@ def _fixed(name: str, position: int, length: int, header: int, footer: int) -> R
             yield file.read(length), position
 
 
+def compression_name(kind: str | bytes) -> str:
+    """A kind of compression, as text. Raises UnsupportedError for another than those that are read."""
+    found = kind.decode() if isinstance(kind, bytes) else kind
+    if found not in ("", "GZIP", "ZLIB"):
+        raise UnsupportedError(f"compression_type={kind!r}: expected '', 'GZIP' or 'ZLIB'.")
+    return found
+
+
 # ---- nodes -------------------------------------------------------------------------------------------------------
 
 
@@ -191,6 +199,13 @@ class RecordsPull(ElementIterator):
             self._begin(self.read(self.name, self.position))
 
 
+def _settled(argument: Any) -> Any:
+    """An argument of a reader: the strings of graphs, which are bytes, are names of compressions."""
+    text = argument.item() if isinstance(argument, np.ndarray | np.generic) else argument
+    named = isinstance(text, bytes) or (text is not argument and isinstance(text, str))
+    return compression_name(text) if named else argument
+
+
 class Files(DatasetNode):
     """The records of the files that another node names, one file after the other.
 
@@ -210,7 +225,7 @@ class Files(DatasetNode):
         self.tensors = tensors_among(*arguments)
 
     def open(self, opening: IteratorContext) -> Iterator[Element]:
-        given = [opening.value(a) for a in self.arguments]
+        given = [_settled(opening.value(a)) for a in self.arguments]
         return RecordsPull(self.children[0].open(opening), lambda name, position: self.read(name, position, *given))
 
 

@@ -165,6 +165,22 @@ class OwnedIterator(IteratorBase, Argument, HasTypeSpec, StagedIterable, Overloa
     def element_spec(self) -> Any:
         return self.structure.specs
 
+    @property
+    def output_types(self) -> Any:
+        return self.structure.types
+
+    @property
+    def output_shapes(self) -> Any:
+        return self.structure.shapes
+
+    @property
+    def output_classes(self) -> Any:
+        return self.structure.classes
+
+    def next(self) -> Any:
+        """``__next__``, as Python 2 calls it."""
+        return self.__next__()
+
     def __next__(self) -> Any:
         """The next element.
 
@@ -184,9 +200,9 @@ class OwnedIterator(IteratorBase, Argument, HasTypeSpec, StagedIterable, Overloa
             )
         return self._taken()
 
-    def get_next(self) -> Any:
+    def get_next(self, name: str | None = None) -> Any:
         if not get_default_graph().executing_eagerly:
-            return self._taken()
+            return self._taken(name=name)
         try:
             return self.__next__()
         except StopIteration as end:
@@ -204,9 +220,9 @@ class OwnedIterator(IteratorBase, Argument, HasTypeSpec, StagedIterable, Overloa
         has_value, *components = self._add("OwnedIteratorGetOptional", attrs, before=1)
         return self._optional(has_value, components)
 
-    def _taken(self, ends: bool = False) -> Any:
+    def _taken(self, ends: bool = False, name: str | None = None) -> Any:
         attrs = {"ends": ends, "takes": "element", "source": _resource}
-        return self._packed(self._add("OwnedIteratorGetNext", attrs, "IteratorGetNext"))
+        return self._packed(self._add("OwnedIteratorGetNext", attrs, name or "IteratorGetNext"))
 
 
 def _next(iterator: OwnedIterator, *default: Any) -> Any:

@@ -37,6 +37,8 @@ from towerstrat.platform import messages
 Inputs = Sequence[Tensor]
 Parts = Mapping[str, bytes]
 """The features of a message by name, serialized; an empty one where there is none."""
+_LISTED = 20
+"""The most features that a message names."""
 
 
 # ---- numpy forms -----------------------------------------------------------------------------------------------------
@@ -63,20 +65,28 @@ def _features(serialized: Sequence[bytes]) -> list[Parts]:
     return [message.features.feature for message in taken_apart(serialized)]
 
 
-def said(error: FeatureError, key: str, dtype: DType, names: HostArray | None) -> str:
-    """What is wrong with a feature, as the original says it.
+def said(error: FeatureError, key: str, dtype: DType, names: HostArray | None, features: Sequence[Parts]) -> str:
+    """What is wrong with a feature, as the original says it, and which features there are.
 
     Args:
       names: of the messages, where there are any; None for a single message.
+      features: of the messages.
     """
     kind = "float" if dtype.is_floating else dtype.name
     name = (
         "" if names is None else f"Name: {names[error.place].decode(errors='replace') if len(names) else '<unknown>'}, "
     )
     if isinstance(error, MissingFeatureError):
-        return f"{name}Feature: {key} (data type: {kind}) {error}"
+        return f"{name}Feature: {key} (data type: {kind}) {error} {listed(features[error.place])}"
     index = "" if names is None else f", Index: {error.place}"
     return f"{name}Key: {key}{index}.  {str(error).replace('Number of values', f'Number of {kind} values')}"
+
+
+def listed(features: Parts) -> str:
+    """A sentence that names the features of a message."""
+    keys = sorted(key for key, value in features.items() if value)  # one that was asked for is there, and empty
+    more = f" and {len(keys) - _LISTED} more" if len(keys) > _LISTED else ""
+    return f"The record has {', '.join(keys[:_LISTED])}{more}." if keys else "The record has no features."
 
 
 def _batch(
@@ -95,7 +105,7 @@ def _batch(
             column = feature_arrays.column([m[key] for m in messages], dtype)
             results.append(_dense(column, shape, default))
     except FeatureError as error:
-        raise ValueError(said(error, key, dtype, names)) from None
+        raise ValueError(said(error, key, dtype, names, messages)) from None
     return results
 
 
@@ -123,7 +133,7 @@ def _one(
         for key, dtype, shape, default in zip(dense_keys, Tdense, dense_shapes, given, strict=True):
             results.append(_dense_one(message[key], dtype, shape.raw, default))
     except FeatureError as error:
-        raise ValueError(said(error, key, dtype, None)) from None
+        raise ValueError(said(error, key, dtype, None, [message])) from None
     return results
 
 

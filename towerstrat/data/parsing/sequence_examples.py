@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from towerstrat.data.parsing import feature_arrays
-from towerstrat.data.parsing.examples import attributes, by_key, taken_apart
+from towerstrat.data.parsing.examples import attributes, by_key, listed, taken_apart
 from towerstrat.data.parsing.feature_arrays import FeatureError, MissingFeatureError
 from towerstrat.data.parsing.feature_specs import (
     Features,
@@ -92,7 +92,8 @@ def _contexts(
             column = feature_arrays.column([m[key] for m in messages], dtype)
             dense.append(feature_arrays.fixed(column, shape.raw, default if default.size else None))
     except MissingFeatureError as error:
-        raise ValueError(f"Name: {names[error.place]}, Context feature '{key}' {error}") from None
+        has = listed(messages[error.place])
+        raise ValueError(f"Name: {names[error.place]}, Context feature '{key}' {error} {has}") from None
     except FeatureError as error:
         raise ValueError(f"Name: {names[error.place]}, Context feature: {key}.  {error}") from None
     return sparse, dense

@@ -14,6 +14,7 @@ from towerstrat.data.pipeline.iterator_state import at_one_moment, resumed, stat
 from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext, tensors_among
 from towerstrat.data.pipeline.table_rows import TablePass
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.platform.deadlines import DEADLINE
 from towerstrat.platform.plain import State
 
 _AUTO = 2
@@ -86,8 +87,7 @@ class PrefetchedPull(ElementIterator):
         if not queue.ready:
             # The thread may call functions of the program that is waiting here.
             with self.unlocked(), queue.changed:
-                while not queue.ready and not queue.closed:
-                    queue.changed.wait()
+                DEADLINE.wait_for(queue.changed, lambda: bool(queue.ready or queue.closed), "an element of a data set")
         with queue.changed:
             element, error = queue.ready.popleft() if queue.ready else (None, StopIteration())
             queue.changed.notify_all()

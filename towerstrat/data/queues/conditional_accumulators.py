@@ -24,6 +24,7 @@ from towerstrat.graph.ops.host.python_calls import check_place
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform import logs
+from towerstrat.platform.deadlines import DEADLINE
 
 _KINDS = ("MEAN", "SUM")
 
@@ -364,7 +365,12 @@ def _take(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array
         raise InvalidArgumentError(None, op, f"Argument num_required must be positive, but was {count}")
     state = accumulator._state(session, op)
     with session.unlocked(), state.changed:
-        state.changed.wait_for(lambda: state.closed or state.stopped or session.closed or state.count >= count)
+        DEADLINE.wait_for(
+            state.changed,
+            lambda: state.closed or state.stopped or session.closed or state.count >= count,
+            f"{count} gradients",
+            op,
+        )
         if state.closed or state.stopped or session.closed:
             raise CancelledError(None, op, "TakeGrad operation was cancelled")
         found = accumulator._result(state.total, state.count)

@@ -1,6 +1,6 @@
 """Input by queues: producers of rows, and batches of single examples.
 
-Source: ``tensorflow/python/training/input.py``. Sparse tensors and summaries are not there.
+Source: ``tensorflow/python/training/input.py``. Summaries are not there.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from towerstrat.data.elements.sparse_protos import deserialize_many_sparse, serialize_many_sparse, serialize_sparse
 from towerstrat.data.queues.queue_runner import QueueRunner, add_queue_runner
 from towerstrat.data.queues.queues import FIFOQueue, PaddingFIFOQueue, QueueBase, RandomShuffleQueue
 from towerstrat.errors import UnsupportedError
@@ -16,6 +17,7 @@ from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import int32, int64, string
 from towerstrat.graph.ops.array import arrays
@@ -167,7 +169,7 @@ def _as_lists(sets: Sequence[Any]) -> list[list[Any]]:
         if any(set(s) != set(keys) for s in sets):
             raise ValueError("All dictionaries in tensors_list must have the same keys")
         sets = [[s[k] for k in keys] for s in sets]
-    lists = [[convert_to_tensor(t) for t in s] for s in sets]
+    lists = [[t if isinstance(t, SparseTensor) else convert_to_tensor(t) for t in s] for s in sets]
     if not lists[0]:
         raise ValueError("Expected at least one tensor in batch().")
     return lists
@@ -235,15 +237,41 @@ def _batches(
     with get_default_graph().name_scope(name or what) as scope:
         lists = _as_lists(sets)
         keep = _kept(keep_input, enqueue_many)
-        types = [t.dtype for t in lists[0]]
-        if any([t.dtype for t in tensors] != types for tensors in lists):
+        if any([t.dtype for t in tensors] != [t.dtype for t in lists[0]] for tensors in lists):
             said = " vs. ".join(", ".join(t.dtype.name for t in tensors) for tensors in lists)
             raise TypeError(f"Expected types to be consistent: {said}.")
-        queue = make(types, _component_shapes(lists, shapes, enqueue_many))
-        ops = [op for tensors in lists for op in [_enqueue(queue, tensors, keep, enqueue_many)] * threads]
+        kinds = [[isinstance(t, SparseTensor) for t in tensors] for tensors in lists]
+        if any(each != kinds[0] for each in kinds):
+            raise ValueError(f"Expected sparse tensors at the same places of all sets: {lists[0]} vs. {lists[1:]}.")
+        stored = [[_stored(t, enqueue_many) for t in tensors] for tensors in lists]
+        if shapes is not None:
+            shapes = [[3] if sparse else shape for sparse, shape in zip(kinds[0], shapes, strict=True)]
+        queue = make([t.dtype for t in stored[0]], _component_shapes(stored, shapes, enqueue_many))
+        ops = [op for tensors in stored for op in [_enqueue(queue, tensors, keep, enqueue_many)] * threads]
         add_queue_runner(QueueRunner(queue, ops))
         taken = (queue.dequeue_up_to if smaller else queue.dequeue_many)(batch_size, name=scope)
-        return _like(sets[0], taken)
+        if not any(kinds[0]):
+            return _like(sets[0], taken)
+        parts = taken if isinstance(taken, list) else [taken]
+        restored = [_restored(t, like, enqueue_many) for t, like in zip(parts, lists[0], strict=True)]
+        return _like(sets[0], restored if len(restored) > 1 else restored[0])
+
+
+def _stored(value: Any, enqueue_many: bool) -> Tensor:
+    """A component as queues hold it: the three strings of a SparseTensor, with ``enqueue_many`` those of each row."""
+    if not isinstance(value, SparseTensor):
+        tensor: Tensor = value
+        return tensor
+    return serialize_many_sparse(value) if enqueue_many else serialize_sparse(value)
+
+
+def _restored(taken: Tensor, like: Any, enqueue_many: bool) -> Any:
+    """A component of a batch, like one of the examples."""
+    if not isinstance(like, SparseTensor):
+        return taken
+    rank = like.dense_shape.shape[0]
+    known = getattr(rank, "value", rank)
+    return deserialize_many_sparse(taken, like.dtype, None if known is None else known + (not enqueue_many))
 
 
 def _plain(dynamic_pad: bool, capacity: int, shared_name: str | None) -> Callable[[Any, Any], QueueBase]:
@@ -265,7 +293,8 @@ def batch(
     """Batches of single examples, by a queue that a queue runner in ``GraphKeys.QUEUE_RUNNERS`` fills.
 
     Args:
-      tensors: a list or dict of tensors: one example, or with ``enqueue_many`` several along the first dimension.
+      tensors: a list or dict of tensors, sparse ones too: one example, or with ``enqueue_many`` several along the first
+        dimension.
       batch_size: examples in a batch.
       num_threads: how many evaluate ``tensors`` at a time; with one their order is kept.
       capacity: examples in the queue.

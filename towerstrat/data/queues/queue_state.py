@@ -9,7 +9,7 @@ import bisect
 import itertools
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ import numpy as np
 
 from towerstrat.errors import CancelledError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.platform.deadlines import DEADLINE
 
 Element = Sequence[np.ndarray[Any, Any]]
 """The components of one element."""
@@ -129,27 +130,31 @@ class QueueState:
         return len(self.elements)
 
     @contextmanager
-    def _turn(self, line: deque[_Attempt], session: Waiter) -> Iterator[_Attempt]:
+    def _turn(self, line: deque[_Attempt], op: Operation, session: Waiter) -> Iterator[_Attempt]:
         """Waits until all attempts before this one are done, or this one is cancelled."""
         attempt = _Attempt(session)
         with self._changed:
             line.append(attempt)
             try:
-                self._changed.wait_for(lambda: attempt.cancelled or line[0] is attempt)
+                self._wait(lambda: attempt.cancelled or line[0] is attempt, "its turn", op)
                 yield attempt
             finally:
                 line.remove(attempt)
                 self._changed.notify_all()
+
+    def _wait(self, predicate: Callable[[], bool], what: str, op: Operation) -> None:
+        DEADLINE.wait_for(self._changed, predicate, f"{what} in {self.name}", op)
 
     def put(self, elements: Sequence[Element], op: Operation, session: Waiter) -> None:
         """Adds elements, each as soon as there is room for it.
 
         Raises:
           CancelledError: the queue is closed, or is closed while this waits and cancels what is pending.
+          DeadlineExceededError: the run may not wait any longer.
         """
-        with self._turn(self._putting, session) as attempt:
+        with self._turn(self._putting, op, session) as attempt:
             for element in elements:
-                self._changed.wait_for(lambda: attempt.cancelled or self.closed or len(self.elements) < self.capacity)
+                self._wait(lambda: attempt.cancelled or self.closed or len(self.elements) < self.capacity, "room", op)
                 if attempt.cancelled:
                     raise CancelledError(None, op, "Enqueue operation was cancelled")
                 if self.closed:
@@ -165,13 +170,15 @@ class QueueState:
 
         Raises:
           OutOfRangeError: the queue is closed and has not as many; it keeps what it has.
-          CancelledError: the session was closed.
+          CancelledError: the session was closed. DeadlineExceededError: the run may not wait any longer.
         """
         taken: list[Element] = []
-        with self._turn(self._taking, session) as attempt:
+        with self._turn(self._taking, op, session) as attempt:
             try:
                 while len(taken) < count:
-                    self._changed.wait_for(lambda: attempt.cancelled or self.closed or len(self.elements) > self.keep)
+                    self._wait(
+                        lambda: attempt.cancelled or self.closed or len(self.elements) > self.keep, "an element", op
+                    )
                     if attempt.cancelled:
                         raise CancelledError(None, op, "Dequeue operation was cancelled")
                     left = len(taken) + len(self.elements)
@@ -202,7 +209,7 @@ class QueueState:
           CancelledError: it is closed already, and nothing is to be cancelled.
         """
         if not cancel_pending:
-            with self._turn(self._putting, session):
+            with self._turn(self._putting, op, session):
                 if self.closed:
                     raise CancelledError(None, op, f"{self.name} is already closed.")
                 self.closed = True

@@ -425,8 +425,9 @@ class PaddingFIFOQueue(QueueBase):
         kind = self._dtypes[component]
         size = np.max([np.shape(r) for r in rows], axis=0).astype(int)
         batch = np.full((len(rows), *size), b"" if kind is string else 0, kind.np)
-        for place, row in zip(batch, rows, strict=True):
-            place[tuple(slice(n) for n in np.shape(row))] = row
+        for i, row in enumerate(rows):
+            place: Any = (i, *(slice(n) for n in np.shape(row)))
+            batch[place] = row[()]
         return batch
 
 

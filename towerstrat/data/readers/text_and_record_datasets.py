@@ -12,6 +12,7 @@ from towerstrat.data.pipeline.arguments import scalar
 from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.data.pipeline.sources import Slices, component
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import string
@@ -34,11 +35,13 @@ def names_of(filenames: Any) -> DatasetNode:
     return Slices(names.reshape(-1))
 
 
-def compression_of(kind: Any) -> str:
-    kind = kind or ""
-    if kind not in ("", "GZIP", "ZLIB"):
-        raise UnsupportedError(f"compression_type={kind!r}: expected '', 'GZIP' or 'ZLIB'.")
-    return str(kind)
+def compression_of(kind: Any) -> Any:
+    """A kind of compression: its name, or a string scalar of a graph that is evaluated when an iterator starts."""
+    if isinstance(kind, Tensor):
+        if kind.dtype is not string or kind.dims not in ((), None):
+            raise TypeError(f"compression_type: expected a string scalar, got {kind!r}.")
+        return record_nodes.compression_name(kind.numpy()) if isinstance(kind, EagerTensor) else kind
+    return record_nodes.compression_name(kind or "")
 
 
 def _lines(filenames: Any, compression: Any, parallel: Any) -> DatasetNode:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -164,8 +164,8 @@ class EagerVariable(Variable):
 
     def _as_written(self, op: Operation) -> Any:
         """The value of an assignment in a function: the variable, whose reads depend on the assignment."""
-        written = copy.copy(self)
-        written._assignment = op
+        written = object.__new__(type(self))
+        written.__dict__.update(self.__dict__, _assignment=op)
         return written
 
     def _read(self) -> Tensor:
@@ -205,8 +205,27 @@ class EagerVariable(Variable):
                 synchronization=self._synchronization, aggregation=self._aggregation, shape=self.shape,
             )  # fmt: skip
 
+    def __copy__(self) -> EagerVariable:
+        return self.__deepcopy__({}) if ORIGINAL.later else self
+
+    def __reduce__(self) -> Any:
+        """A pickled variable is loaded as a new one of the same value and name."""
+        about = self.numpy(), self._trainable, self._cell.name, self.dtype.name, self.shape.as_list()
+        return _loaded, (*about, self._constraint, self._synchronization, self._aggregation)
+
     def __repr__(self) -> str:
         about = f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
         if not get_default_graph().executing_eagerly:
             return f"{about}>"
         return f"{about}, numpy={shown(self.value(), repr)}>"
+
+
+def _loaded(
+    value: Any, trainable: bool, name: str, dtype: str, shape: list[int | None] | None,
+    constraint: Callable[..., Any] | None, synchronization: VariableSynchronization, aggregation: VariableAggregation,
+) -> EagerVariable:  # fmt: skip
+    with init_scope():
+        return EagerVariable(
+            value, trainable, name=name, dtype=dtype, constraint=constraint, synchronization=synchronization,
+            aggregation=aggregation, shape=shape,
+        )  # fmt: skip

@@ -109,6 +109,11 @@ class Function:
     def function_spec(self) -> inspect.Signature:
         return self._signature
 
+    @property
+    def _concrete_variable_creation_fn(self) -> ConcreteFunction | None:
+        """The first trace, whose graph Keras' TensorBoard callback writes; None where there is none yet."""
+        return next(iter(self._cache.values()), None)
+
     def experimental_get_tracing_count(self) -> int:
         """The number of traces so far."""
         return self._traces

@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.shapes import merge
 from towerstrat.graph.ir.shard_operations import replicated_of
+
+
+def path_from(tensor: Tensor, begins: Callable[[Operation], bool]) -> list[Operation]:
+    """The operations by which a tensor is computed from some, those of which ``begins`` is true: these and all between.
+
+    They are in the order of creation.
+    """
+    above: set[Operation] = set()
+    waiting = [tensor.op]
+    while waiting:
+        op = waiting.pop()
+        if op not in above:
+            above.add(op)
+            waiting += [*(t.op for t in op.inputs), *op.control_inputs]
+    found: dict[Operation, None] = {}
+    for op in sorted(above, key=lambda op: op.index):
+        if begins(op) or any(t.op in found for t in op.inputs) or any(c in found for c in op.control_inputs):
+            found[op] = None
+    return list(found)
 
 
 class Copying:
@@ -33,6 +52,12 @@ class Copying:
         for op in operations:
             if not (op.outputs and all(t in self.tensors for t in op.outputs)):
                 self._copy_one(op)
+
+    def copy_beside(self, op: Operation) -> None:
+        """Copies an operation of ``target`` itself: what it uses and is no copy stands for itself."""
+        self.tensors.update((t, t) for t in op.inputs if t not in self.tensors)
+        self.operations.update((c, c) for c in op.control_inputs if c not in self.operations)
+        self._copy_one(op)
 
     def _copy_one(self, op: Operation) -> None:
         """Copies one operation with its bodies; the handle of a captured variable becomes the target's."""

@@ -346,6 +346,18 @@ def unknown_shape(ndims: int | None = None) -> TensorShape:
     return TensorShape(None if ndims is None else [None] * ndims)
 
 
+def scalar() -> TensorShape:
+    return TensorShape([])
+
+
+def vector(length: Any) -> TensorShape:
+    return TensorShape([length])
+
+
+def matrix(rows: Any, cols: Any) -> TensorShape:
+    return TensorShape([rows, cols])
+
+
 def merge(a: Dims, b: Dims) -> Dims:
     """The most exact shape that two compatible shapes of one tensor imply. Raises ValueError where ranks differ."""
     if a is None or b is None:

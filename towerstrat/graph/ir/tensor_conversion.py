@@ -440,6 +440,15 @@ def _from_sequence(
     return get_default_graph().add("Pack", parts, {"axis": 0}, name or "packed").outputs[0]
 
 
+def convert_sizes(value: Any, name: str | None = None) -> Tensor:
+    """Sizes as a tensor. Of a list with tensors of a floating type they are cast, as the original casts them."""
+    if isinstance(value, list | tuple) and _holds_tensor(value):
+        value = _read(value)
+        found = _element_dtype(value)
+        return convert_to_tensor(value, int32 if found is not None and found.is_floating else None, name=name)
+    return convert_to_tensor(value, name=name)
+
+
 _CONVERSIONS: list[tuple[int, Types, ConversionFunction]] = [
     (50, Convertible, _by_itself),
     (100, shapes.TensorShape, _from_shape),

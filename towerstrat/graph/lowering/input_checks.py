@@ -62,7 +62,7 @@ def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> CheckResult
 
 def _divided(op: Operation, values: Values) -> CheckResult | None:
     divisor = values[1]
-    if not op.inputs[1].dtype.is_integer:
+    if not op.inputs[1].dtype.is_integer or not np.size(values[0]):
         return None
     return first_of(divisor == 0, message=lambda where: f"Integer division by zero: divisor{where} is 0")
 
@@ -73,7 +73,7 @@ DIVISOR = InputCheck(_divided, (1,))
 
 def _raised(op: Operation, values: Values) -> CheckResult | None:
     exponent = values[1]
-    if not op.inputs[1].dtype.is_integer or op.inputs[1].dtype.is_unsigned:
+    if not op.inputs[1].dtype.is_integer or op.inputs[1].dtype.is_unsigned or not np.size(values[0]):
         return None
     return first_of(
         exponent < 0,
@@ -121,9 +121,14 @@ def known_sizes(position: int, message: str) -> InputCheck:
     return InputCheck(test, (position,))
 
 
-def indices(size: Callable[[Operation, Values], int], position: int = 1, what: str = "indices") -> InputCheck:
-    """The check that an input holds indices below a size, a function of the operation and its inputs."""
-    return InputCheck(lambda op, values: in_range(values[position], size(op, values), what), (position,))
+def indices(size: Callable[[Operation, Values], int | None], position: int = 1, what: str = "indices") -> InputCheck:
+    """The check that an input holds indices below a size, a function of the operation and its inputs; None: any."""
+
+    def test(op: Operation, values: Values) -> CheckResult | None:
+        limit = size(op, values)
+        return None if limit is None else in_range(values[position], limit, what)
+
+    return InputCheck(test, (position,))
 
 
 def rows(indices: Any, size: int) -> CheckResult | None:

@@ -27,9 +27,8 @@ def check_shapes(op: Operation, args: Sequence[Any]) -> None:
     except StaticShapeError:
         return
     except (TypeError, ValueError) as error:
-        described = ", ".join(f"{t.dtype.name}{t.shape}" for t in inputs)
-        message = f"{error}\n  operation: {op.name} (type {op.type}) on ({described})\n  created at: {op.line}"
-        raise InvalidArgumentError(None, op, message) from error
+        described = ", ".join(f"{t.dtype.name}{'[?]' if t.dims is None else list(t.dims)}" for t in inputs)
+        raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
 
 
 def _sized(tensor: Tensor, value: Any) -> Tensor:

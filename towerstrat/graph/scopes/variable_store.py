@@ -376,9 +376,8 @@ def _initial(
     parameters = inspect.signature(initializer).parameters
     if shape.is_fully_defined():
         dims = shape.as_list()
-        # 1.12 told every initializer of partitions; later versions only those that ask for it.
-        asks = "partition_info" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-        told = {"partition_info": info} if asks else {}
+        # 1.12 told every initializer of partitions, later versions those that name them: Keras' refuse other keywords.
+        told = {"partition_info": info} if "partition_info" in parameters else {}
         return lambda: initializer(dims, dtype=dtype, **told)
     needed = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     if needed:

@@ -112,7 +112,7 @@ def _assign(lowering: Lowering, op: Operation) -> list[Array]:
     if isinstance(value, jax.core.Tracer):  # JAX compiles a program per shape to stop the gradient of an array.
         value = lax.stop_gradient(value)
     old = lowering.state.get(cell)
-    if op.attrs.get("validate_shape", True) and old is not None:
+    if op.attrs.get("validate_shape", True):
         _check_assigned(cell, old, value)
     if old is not None and np.shape(old) == value.shape:
         lowering.update(cell, old, value)
@@ -121,10 +121,16 @@ def _assign(lowering: Lowering, op: Operation) -> list[Array]:
     return [value]
 
 
-def _check_assigned(cell: StateVariable, old: Array, new: Array) -> None:
+def _check_assigned(cell: StateVariable, old: Array | None, new: Array) -> None:
     """Raises ValueError for a value that a variable cannot have: one of a declared shape takes all that fit it."""
-    if shapes.known(cell.dims) or not shapes.TensorShape(cell.dims).is_compatible_with(np.shape(new)):
+    fits = shapes.TensorShape(cell.dims).is_compatible_with(np.shape(new))
+    if old is not None and (shapes.known(cell.dims) or not fits):
         _check_shape(cell, old, new)
+    elif not fits:
+        raise ValueError(
+            f"Variable {cell.name} was made with shape {shapes.TensorShape(cell.dims)}, the assigned value has "
+            f"{np.shape(new)}. A variable whose shape changes is made with validate_shape=False."
+        )
 
 
 def _check_shape(cell: StateVariable, old: Array, new: Array) -> None:

@@ -132,7 +132,14 @@ def initialize_local_variables() -> Operation:
 
 
 def is_variable_initialized(variable: Any) -> Tensor:
-    """A scalar bool tensor: the variable has a value at that point of the run."""
+    """A scalar bool tensor: the variable has a value at that point of the run.
+
+    Args:
+      variable: a variable, or the tensor that stands for one, as ``graph.get_tensor_by_name(variable.name)`` gives it.
+    """
+    if isinstance(variable, Tensor):
+        cell = variable.op.attrs["cell"]
+        return get_default_graph().add(type_for(cell, "VarIsInitializedOp"), [variable]).outputs[0]
     found: Tensor = variable.is_initialized()
     return found
 

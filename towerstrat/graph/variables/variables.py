@@ -28,6 +28,7 @@ from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.ir.user_lines import unconverted
 from towerstrat.graph.variables import static_shapes
+from towerstrat.graph.variables.initialization_order import guarded
 from towerstrat.graph.variables.scatter_methods import ScatterMethods
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
@@ -307,8 +308,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
             with graph.outside():
                 self._handle = variable_handle(self._cell, base)
                 self._initializer = graph.add(
-                    self._type("AssignVariableOp"), (self._handle, initial), {"validate_shape": validate_shape},
-                    f"{base}/Assign/", axis=axis,
+                    self._type("AssignVariableOp"), (self._handle, guarded(graph, initial, _of_references(graph))),
+                    {"validate_shape": validate_shape}, f"{base}/Assign/", axis=axis,
                 )  # fmt: skip
                 read = graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{base}/read/", axis=axis)
                 self._snapshot = read.outputs[0]
@@ -591,6 +592,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
         raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")
 
     def __bool__(self) -> bool:
+        if not self._use_resource:
+            return True  # as of any object: layers write `if bias:`
         raise TypeError(
             f"Variable {self.name} has no truth value while the graph is built; use tf.cond.{unconverted()}"
         )
@@ -603,6 +606,12 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def _of_references(graph: Graph) -> Iterator[Variable]:
+    """The variables of a graph that the original keeps as references: initial values may read them in any order."""
+    for key in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
+        yield from (v for v in graph.get_collection(key) if isinstance(v, Variable) and not v._use_resource)
 
 
 class _ThroughCreatorsV2(_ThroughCreators):

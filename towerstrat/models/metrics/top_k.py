@@ -7,16 +7,20 @@ from typing import Any
 
 from towerstrat.graph.ir.default_graph import name_scope
 from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.types import float64
+from towerstrat.graph.ir.types import float64, int32, int64
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.nn import misc
+from towerstrat.graph.ops.sparse.dense_conversion import sparse_tensor_to_dense
 from towerstrat.models.metrics.means import Metric
 from towerstrat.models.metrics.streaming_metric import across_towers, collect, metric_variable, of_graphs
 from towerstrat.models.shape_matching import broadcast_weights, broadcastable
 
 Counter = Callable[[Tensor, Tensor], Tensor]
+_NOTHING = -(2**63)
+"""Stands where a row of sparse labels has none."""
 
 
 def _name(name: str, k: int | None, class_id: int | None = None) -> str:
@@ -25,7 +29,12 @@ def _name(name: str, k: int | None, class_id: int | None = None) -> str:
 
 
 def _with_classes(labels: Any, predictions: Tensor) -> Tensor:
-    """Labels of the rank of ``predictions``: their last dimension lists a row's classes."""
+    """Labels of the rank of ``predictions``: their last dimension lists a row's classes, sparse ones each once."""
+    if isinstance(labels, SparseTensor | SparseTensorValue):
+        sparse = SparseTensor.from_value(labels)
+        sparse = sparse.with_values(arithmetic.to_int64(sparse.values))
+        listed = sparse_tensor_to_dense(sparse, _NOTHING, validate_indices=False)
+        labels = arrays.where(_first_ones(listed), listed, arrays.fill(arrays.shape(listed), _nothing()))
     labels = arithmetic.to_int64(labels)
     if labels.dims is None or predictions.dims is None or len(labels.dims) == len(predictions.dims):
         return labels
@@ -53,7 +62,17 @@ def _in_both(labels: Tensor, predictions: Tensor) -> Tensor:
 
 
 def _only_labels(labels: Tensor, predictions: Tensor) -> Tensor:
-    return arithmetic.logical_and(_first_ones(labels), arithmetic.logical_not(_found(labels, predictions)))
+    missed = arithmetic.logical_and(_present(labels), arithmetic.logical_not(_found(labels, predictions)))
+    return arithmetic.logical_and(_first_ones(labels), missed)
+
+
+def _nothing() -> Tensor:
+    return convert_to_tensor(_NOTHING, int64)
+
+
+def _present(labels: Tensor) -> Tensor:
+    """Whether each entry is a label: rows of sparse ones may have fewer than others."""
+    return arithmetic.not_equal(labels, _nothing())
 
 
 def _only_predictions(labels: Tensor, predictions: Tensor) -> Tensor:
@@ -193,7 +212,7 @@ def _average_precision(labels: Tensor, ids: Tensor, k: int) -> Tensor:
     found = reductions.cumsum(relevant, axis=-1)
     retrieved = reductions.cumsum(arrays.ones_like(relevant), axis=-1)
     precisions = arithmetic.multiply(arithmetic.div(found, retrieved), relevant)
-    number = arithmetic.minimum(arrays.shape(labels)[-1], k)
+    number = arithmetic.minimum(reductions.reduce_sum(arithmetic.cast(_present(labels), int32), -1), k)
     return arithmetic.div(reductions.reduce_sum(precisions, -1), arithmetic.to_double(number))
 
 

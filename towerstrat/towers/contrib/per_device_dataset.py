@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.api.dataset import Dataset
-from towerstrat.data.api.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.api.dataset_v1 import make_initializable_iterator, one_shot_iterator
 from towerstrat.data.files.file_sharding import of_files
 from towerstrat.data.iterators.collective_reads import are_alike, gather_next
 from towerstrat.data.iterators.iterator_resource import IteratorResource
@@ -74,7 +74,7 @@ class PerDeviceDataset:
         return self._dataset.node.structure.classes
 
     def make_one_shot_iterator(self) -> PerDeviceDataIterator:
-        return PerDeviceDataIterator(make_one_shot_iterator(self._dataset), self._devices, self._axis, self._uneven)
+        return PerDeviceDataIterator(one_shot_iterator(self._dataset), self._devices, self._axis, self._uneven)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> PerDeviceDataIterator:
         iterator = make_initializable_iterator(self._dataset, shared_name)

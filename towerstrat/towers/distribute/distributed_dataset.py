@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.data.api.dataset import Dataset
-from towerstrat.data.api.dataset_v1 import make_initializable_iterator, make_one_shot_iterator
+from towerstrat.data.api.dataset_v1 import make_initializable_iterator, one_shot_iterator
 from towerstrat.data.elements.optional import Optional
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.iterators.python_iterators import IteratorBase, OwnedIterator, opened
@@ -79,7 +79,7 @@ class DistributedIterator(OwnedIterator):
         _require_outside()
         return super().__next__()
 
-    def get_next(self) -> Any:
+    def get_next(self) -> Any:  # type: ignore[override]
         _require_outside()
         return super().get_next()
 
@@ -197,7 +197,7 @@ class DistributedDatasetV1(DistributedDataset):
 
     def make_one_shot_iterator(self) -> InputIterator:
         """An iterator that is ready at once."""
-        return InputIterator(make_one_shot_iterator(Dataset._made(self._node)), self._layout)
+        return InputIterator(one_shot_iterator(Dataset._made(self._node)), self._layout)
 
     def make_initializable_iterator(self) -> InputIterator:
         """An iterator whose ``initializer`` is run first."""
@@ -225,6 +225,13 @@ class InputIterator:
         if self.layout is None:
             return self.iterator.get_next(name)
         return self.layout.pack(self.iterator.structure, self.iterator.components(self.layout.axis, name))
+
+    def __next__(self) -> Any:
+        return self.get_next()
+
+    def next(self) -> Any:
+        """``get_next``, as Python 2 calls it."""
+        return self.get_next()
 
     def get_next_as_optional(self) -> Any:
         raise UnsupportedError(

@@ -52,6 +52,7 @@ class StrategyExtended:
         self._strategy = container_strategy
         self._engine = engine
         self._functions: dict[Any, Function] = {}
+        self._asks_for_empty_batches = True
 
     def _container_strategy(self) -> Any:
         return self._strategy
@@ -449,8 +450,15 @@ class StrategyExtendedV1(StrategyExtended):
 
     @property
     def experimental_enable_get_next_as_optional(self) -> bool:
-        """Whether replicas without data get batches of nothing at the end: yes."""
-        return True
+        """Whether the program asks for batches of nothing where replicas have no data at the end.
+
+        They get them in any case: False is a promise of full batches, which changes nothing where it is kept.
+        """
+        return self._asks_for_empty_batches
+
+    @experimental_enable_get_next_as_optional.setter
+    def experimental_enable_get_next_as_optional(self, enable: bool) -> None:
+        self._asks_for_empty_batches = bool(enable)
 
     @property
     def worker_devices_by_replica(self) -> list[list[str]]:

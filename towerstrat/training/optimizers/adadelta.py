@@ -9,7 +9,7 @@ import jax.numpy as jnp
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.variables.rows import CellRows
-from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 from towerstrat.training.optimizers.update_ops import define_update
 
 
@@ -26,7 +26,7 @@ def _adadelta(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> N
 ADADELTA = define_update("Adadelta", "var accum accum_update", "lr rho epsilon", _adadelta)
 
 
-class AdadeltaOptimizer(SingleUpdateOptimizer):
+class AdadeltaOptimizer(Optimizer):
     """Adadelta (Zeiler 2012): steps as large as recent steps were, over the size of recent gradients.
 
     Args:

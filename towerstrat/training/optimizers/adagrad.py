@@ -13,7 +13,7 @@ from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.scopes.initializers import constant_initializer
 from towerstrat.graph.variables.rows import CellRows
 from towerstrat.training.optimizers.gradient_descent import shrink
-from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 from towerstrat.training.optimizers.update_ops import define_update
 
 
@@ -58,15 +58,13 @@ def constant_start(var: Any, value: float) -> Any:
     return lambda: cast(fill(shape(var.initialized_value()), value), var.dtype)
 
 
-class _Accumulating(SingleUpdateOptimizer):
-    """What the optimizers with a constant to start an accumulator from share."""
-
-    def _constant_slot(self, var: Any, value: float, slot_name: str, op_name: str) -> Any:
-        start = constant_start(var, value)
-        return self._get_or_make_slot_with_initializer(var, start, var.get_shape(), var.dtype, slot_name, op_name)
+def constant_slot(optimizer: Optimizer, var: Any, value: float, slot_name: str, op_name: str) -> Any:
+    """The slot of an optimizer, made with ``value`` everywhere if it is not there yet."""
+    start = constant_start(var, value)
+    return optimizer._get_or_make_slot_with_initializer(var, start, var.get_shape(), var.dtype, slot_name, op_name)
 
 
-class AdagradOptimizer(_Accumulating):
+class AdagradOptimizer(Optimizer):
     """Adagrad (Duchi et al. 2011): ``accumulator += gradient**2; var -= learning_rate * gradient / sqrt(accumulator)``.
 
     Args:
@@ -91,7 +89,7 @@ class AdagradOptimizer(_Accumulating):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for v in var_list:
-            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+            constant_slot(self, v, self._initial_accumulator_value, "accumulator", self._name)
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
@@ -100,7 +98,7 @@ class AdagradOptimizer(_Accumulating):
         return ADAGRAD.apply(self._with_slots(var, ["accumulator"]), [self._learning_rate_tensor], grad, indices)
 
 
-class ProximalAdagradOptimizer(_Accumulating):
+class ProximalAdagradOptimizer(Optimizer):
     """Adagrad, after each step drawn to zero by an L1 and an L2 penalty.
 
     Args:
@@ -131,7 +129,7 @@ class ProximalAdagradOptimizer(_Accumulating):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for v in var_list:
-            self._constant_slot(v, self._initial_accumulator_value, "accumulator", self._name)
+            constant_slot(self, v, self._initial_accumulator_value, "accumulator", self._name)
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = self._hyperparameter(self._learning_rate, "learning_rate")
@@ -151,7 +149,7 @@ class ProximalAdagradOptimizer(_Accumulating):
         return PROXIMAL_ADAGRAD.apply(self._with_slots(var, ["accumulator"]), scalars, grad, indices)
 
 
-class AdagradDAOptimizer(_Accumulating):
+class AdagradDAOptimizer(Optimizer):
     """Adagrad by dual averaging (Duchi et al. 2011), for sparse linear models: unseen features catch up when seen.
 
     Args:
@@ -190,9 +188,9 @@ class AdagradDAOptimizer(_Accumulating):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for v in var_list:
-            self._constant_slot(v, 0.0, "gradient_accumulator", self._name)
-            self._constant_slot(
-                v, self._initial_gradient_squared_accumulator_value, "gradient_squared_accumulator", self._name
+            constant_slot(self, v, 0.0, "gradient_accumulator", self._name)
+            constant_slot(
+                self, v, self._initial_gradient_squared_accumulator_value, "gradient_squared_accumulator", self._name
             )
 
     def _prepare(self) -> None:

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.variables.rows import CellRows, RowSum
-from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 from towerstrat.training.optimizers.update_ops import define_update
 
 
@@ -63,7 +63,7 @@ LAZY_ADAM = define_update("LazyAdam", "var m v", _SCALARS, _adam)
 ADA_MAX = define_update("AdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon", _ada_max)
 
 
-class AdamOptimizer(SingleUpdateOptimizer):
+class AdamOptimizer(Optimizer):
     """Adam (Kingma and Ba 2014).
 
     With ``t`` the number of steps so far::

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.variables.rows import CellRows
-from towerstrat.training.optimizers.adagrad import _Accumulating
+from towerstrat.training.optimizers.adagrad import constant_slot
+from towerstrat.training.optimizers.optimizer import Optimizer
 from towerstrat.training.optimizers.update_ops import define_update
 
 
@@ -41,7 +42,7 @@ FTRL = define_update("Ftrl", "var accum linear", "lr l1 l2 lr_power", _ftrl)
 FTRL_V2 = define_update("FtrlV2", "var accum linear", "lr l1 l2 l2_shrinkage lr_power", _ftrl_shrinking)
 
 
-class FtrlOptimizer(_Accumulating):
+class FtrlOptimizer(Optimizer):
     """FTRL-Proximal (McMahan et al. 2013), with L1, stabilizing L2 and shrinkage L2 penalties.
 
     Args:
@@ -98,7 +99,7 @@ class FtrlOptimizer(_Accumulating):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         for v in var_list:
-            self._constant_slot(v, self._initial_accumulator_value, "accum", self._accum_name or self._name)
+            constant_slot(self, v, self._initial_accumulator_value, "accum", self._accum_name or self._name)
             self._zeros_slot(v, "linear", self._linear_name or self._name)
 
     def _prepare(self) -> None:

@@ -12,7 +12,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.variables.rows import CellRows
-from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 from towerstrat.training.optimizers.update_ops import define_update
 
 
@@ -35,7 +35,7 @@ DESCENT = define_update("GradientDescent", "var", "alpha", _descend)
 PROXIMAL_DESCENT = define_update("ProximalGradientDescent", "var", "alpha l1 l2", _descend_proximal)
 
 
-class GradientDescentOptimizer(SingleUpdateOptimizer):
+class GradientDescentOptimizer(Optimizer):
     """``var -= learning_rate * gradient``.
 
     Args:
@@ -67,7 +67,7 @@ class GradientDescentOptimizer(SingleUpdateOptimizer):
         return self._update(grad, handle, indices)
 
 
-class ProximalGradientDescentOptimizer(SingleUpdateOptimizer):
+class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent, after each step drawn to zero by an L1 and an L2 penalty (Duchi and Singer 2009, FOBOS).
 
     Args:

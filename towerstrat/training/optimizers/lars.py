@@ -12,7 +12,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.training.optimizers.momentum import MOMENTUM
-from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 
 
 def _ratio(var: Any, grad: Any, *, eeta: float, weight_decay: float, epsilon: float) -> Any:
@@ -30,7 +30,7 @@ define_op(
 )
 
 
-class LARSOptimizer(SingleUpdateOptimizer):
+class LARSOptimizer(Optimizer):
     """Layer-wise adaptive rates (You et al. 2017): momentum with ``learning_rate`` times, for each variable,
     ``eeta * |var| / (|gradient| + weight_decay * |var| + epsilon)``.
 

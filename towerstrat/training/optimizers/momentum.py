@@ -7,7 +7,7 @@ from typing import Any
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.variables.rows import CellRows
-from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 from towerstrat.training.optimizers.update_ops import define_update
 
 
@@ -22,7 +22,7 @@ def _momentum(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any, *, u
 MOMENTUM = define_update("Momentum", "var accum", "lr momentum", _momentum)
 
 
-class MomentumOptimizer(SingleUpdateOptimizer):
+class MomentumOptimizer(Optimizer):
     """``accumulation = momentum * accumulation + gradient; var -= learning_rate * accumulation``.
 
     Rows of an embedding that a step does not use keep their accumulation as it is.

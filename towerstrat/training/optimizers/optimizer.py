@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, init_scope, name_scope
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, bfloat16, float16, float32, float64, resource
@@ -482,6 +482,13 @@ class Optimizer(Trackable):
     def _call_if_callable(self, param: Any) -> Any:
         return param() if callable(param) else param
 
+    def _hyperparameter(self, value: Any, name: str) -> Tensor:
+        """A number, tensor, or function that makes one, as a tensor."""
+        return convert_to_tensor(self._call_if_callable(value), name=name)
+
+    def _with_slots(self, var: Any, slot_names: Sequence[str]) -> list[Any]:
+        return [var, *(self.get_slot(var, name) for name in slot_names)]
+
     def _assert_valid_dtypes(self, tensors: Iterable[Any]) -> None:
         """Raises ValueError where a loss, variable or gradient is of a type that cannot be optimized."""
         valid = self._valid_dtypes()
@@ -503,17 +510,27 @@ class Optimizer(Trackable):
     def _prepare(self) -> None:
         """Makes the tensors that the updates use. None by default."""
 
+    def _update(self, grad: Tensor, var: Any, indices: Tensor | None = None) -> Operation:
+        """Adds the update of ``var`` by a gradient of its shape or, with ``indices``, by rows that do not repeat.
+
+        An optimizer with one rule for both overrides this alone; the four hooks that follow call it.
+        """
+        kind, hook = ("dense gradients", "dense") if indices is None else ("IndexedSlices", "sparse")
+        raise NotImplementedError(
+            f"{type(self).__name__} has no rule for {kind} (_apply_{hook}, _resource_apply_{hook})."
+        )
+
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no rule for dense gradients (_apply_dense).")
+        return self._update(grad, var)
 
     def _resource_apply_dense(self, grad: Tensor, handle: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no rule for dense gradients (_resource_apply_dense).")
+        return self._update(grad, handle)
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no rule for IndexedSlices (_apply_sparse).")
+        return self._update(grad.values, var, grad.indices)
 
     def _resource_apply_sparse(self, grad: Tensor, handle: Any, indices: Tensor) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} has no rule for IndexedSlices (_resource_apply_sparse).")
+        return self._update(grad, handle, indices)
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """Adds up rows that come more than once, then ``_apply_sparse``."""

@@ -11,7 +11,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ops.array.arrays import ones_like
 from towerstrat.graph.scopes.initializers import ones_initializer
 from towerstrat.graph.variables.rows import CellRows
-from towerstrat.training.optimizers.single_update_optimizer import SingleUpdateOptimizer
+from towerstrat.training.optimizers.optimizer import Optimizer
 from towerstrat.training.optimizers.update_ops import define_update
 
 
@@ -45,7 +45,7 @@ RMS_PROP = define_update("RMSProp", "var ms mom", "lr rho momentum epsilon", _rm
 CENTERED_RMS_PROP = define_update("CenteredRMSProp", "var mg ms mom", "lr rho momentum epsilon", _centered)
 
 
-class RMSPropOptimizer(SingleUpdateOptimizer):
+class RMSPropOptimizer(Optimizer):
     """RMSProp (Tieleman and Hinton 2012).
 
     ::

@@ -26,13 +26,33 @@ def generate_checkpoint_state_proto(
     all_model_checkpoint_timestamps: Sequence[float] | None = None,
     last_preserved_timestamp: float | None = None,
 ) -> Any:
-    """A ``CheckpointState`` with paths relative to ``save_dir`` where that is; see ``checkpoint_state.new_state``."""
+    """A ``CheckpointState`` with the paths as they are; those relative to a relative ``save_dir`` where both are.
+
+    Raises:
+      ValueError: not one time for each path.
+    """
+
+    def spelled(path: str) -> str:
+        return path if os.path.isabs(save_dir) or os.path.isabs(path) else os.path.relpath(path, save_dir)
+
+    state = _new_state(
+        save_dir, model_checkpoint_path, all_model_checkpoint_paths, all_model_checkpoint_timestamps,
+        last_preserved_timestamp,
+    )  # fmt: skip
     paths = list(all_model_checkpoint_paths or ())
-    if not paths or paths[-1] != model_checkpoint_path:
-        logs.info("%s is not in all_model_checkpoint_paths. Manually adding it.", model_checkpoint_path)
-    return checkpoint_state.new_state(
-        save_dir, model_checkpoint_path, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
-    )
+    paths += [] if model_checkpoint_path in paths else [model_checkpoint_path]
+    state.model_checkpoint_path = spelled(model_checkpoint_path)
+    state.all_model_checkpoint_paths[:] = map(spelled, paths)
+    return state
+
+
+def _new_state(
+    save_dir: str, latest: str, paths: Sequence[str] | None, times: Sequence[float] | None, preserved: float | None
+) -> Any:
+    """``checkpoint_state.new_state``, whose paths are relative to a folder that they are in."""
+    if not paths or paths[-1] != latest:
+        logs.info("%s is not in all_model_checkpoint_paths. Manually adding it.", latest)
+    return checkpoint_state.new_state(save_dir, latest, paths, times, preserved)
 
 
 def update_checkpoint_state(
@@ -61,7 +81,7 @@ def update_checkpoint_state(
     def written(path: str) -> str:
         return os.path.relpath(path, save_dir) if save_relative_paths and os.path.isabs(path) else path
 
-    state = generate_checkpoint_state_proto(
+    state = _new_state(
         save_dir,
         written(model_checkpoint_path),
         [written(path) for path in all_model_checkpoint_paths or ()],
@@ -80,6 +100,9 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     """The ``CheckpointState`` of a folder with full paths; None where there is none, or none that can be read.
 
     Processes that run together get what the first one finds, which may go on and save while others still ask.
+
+    Raises:
+      ValueError: the state file names no checkpoint.
     """
     if not PROCESSES.together or threading.current_thread() is not threading.main_thread():
         return _state(checkpoint_dir, latest_filename)

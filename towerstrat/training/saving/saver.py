@@ -17,6 +17,7 @@ from towerstrat.checkpoints.object_graph_keys import OBJECT_GRAPH, names_of_obje
 from towerstrat.errors import InvalidArgumentError, NotFoundError, OpError
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.runtime.sessions.session import BaseSession
@@ -380,8 +381,9 @@ class Saver:
           save_path: what ``save`` or ``latest_checkpoint`` returned.
 
         Raises:
-          ValueError: there is no such checkpoint. NotFoundError: a variable is not in it. InvalidArgumentError: one has
-            another shape or type there. DataLossError: a file is damaged. No variable has changed then.
+          ValueError: there is no such checkpoint. NotFoundError: a variable is not in it; up to 1.15, there is no such
+            folder. InvalidArgumentError: a variable has another shape or type there. DataLossError: a file is damaged.
+            No variable has changed then.
         """
         if self._is_empty:
             return
@@ -389,6 +391,9 @@ class Saver:
             raise ValueError("Can't load save_path when it is None.")
         path = os.fsdecode(save_path)
         if not latest_checkpoint.checkpoint_exists(path):
+            folder = os.path.dirname(path)
+            if not ORIGINAL.later and folder and not IsDirectory(folder):
+                raise NotFoundError(None, None, f"{folder}; No such file or directory: there is no checkpoint {path}.")
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logs.info("Restoring parameters from %s", path)
         try:

@@ -256,6 +256,6 @@ def what_is_missing(op: Tensor | Operation | None, session: Session, what: str) 
     return "Variables not initialized: " + ", ".join(name.decode() for name in names)
 
 
-def _name(op: Operation | None) -> str:
-    """The name of an operation, for errors."""
-    return "None" if op is None else op.name
+def _name(op: Any) -> str:
+    """The name of an operation, for errors; of a list and its kin what it has."""
+    return str(getattr(op, "name", op))

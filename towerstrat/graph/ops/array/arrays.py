@@ -15,7 +15,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integer, integers
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
-from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, is_tensor, vector
+from towerstrat.graph.ir.tensor_conversion import constant, convert_sizes, convert_to_tensor, is_tensor, vector
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32, string
 from towerstrat.graph.ops.building.axis_inputs import along, known_axis, normal_axis, unary_along
 from towerstrat.graph.ops.building.op_builder import add, add_op, add_unary, convert_pair, reserve_name
@@ -142,7 +142,7 @@ def shape_tensor(value: Any, name: str | None = None) -> Tensor:
     if isinstance(value, list | tuple) and all(isinstance(v, shapes.Dimension | int | np.integer) for v in value):
         default = "shape_as_tensor" if value and all(int(v) >= 0 for v in value) else "Const" if value else "shape"
         return vector(tuple([int(v) for v in value]), name or default)
-    return convert_to_tensor(value, name=name)
+    return convert_sizes(value, name)
 
 
 def _constant_of(shape: Any, value: Any, dtype: Any, name: str | None, default: str) -> Tensor:

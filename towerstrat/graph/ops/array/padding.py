@@ -18,7 +18,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integer
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, merge
-from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_sizes, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.array_kernels import check_integers
@@ -113,7 +113,7 @@ def pad(
         type = "PadV2"
     name = reserve_name(get_default_graph(), name or type)
     x = operand(tensor, name, "tensor")
-    widths = convert_to_tensor(paddings, name=f"{name}paddings/")
+    widths = convert_sizes(paddings, f"{name}paddings/")
     if type == "PadV2":
         return add_op(
             type, (x, widths, convert_to_tensor(constant_values, x.dtype, name=f"{name}constant_values/")), None, name

@@ -20,7 +20,7 @@ from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
 from towerstrat.graph.ir.output_pruning import prune, prune_block
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.types import Array, bool_, resource, string
+from towerstrat.graph.ir.types import Array, bool_, int32, int64, resource, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.lowering.python_gradients import differentiable_leaves
@@ -166,6 +166,9 @@ def cond(
         if not strict:
             true_result, false_result = _unpacked(true_result), _unpacked(false_result)
         _check_alike(true_result, false_result)
+        true_result, false_result = (
+            _with_wide_indices(true, true_result, false_result), _with_wide_indices(false, false_result, true_result)
+        )  # fmt: skip
         outputs = iter(add_if(pred, true, false))
         leaves = [None if leaf is None else rebuilt(leaf, outputs) for leaf in nest.flatten(true_result)]
         return nest.pack_sequence_as(true_result, leaves)
@@ -222,6 +225,25 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
             raise ValueError("true_fn and false_fn must return at least one result.")
         block.finish([t for leaf in leaves if leaf is not None or not nothing for t in parts_of(leaf)])
     return block, nest.pack_sequence_as(result, leaves)
+
+
+def _with_wide_indices(block: Block, result: Any, other: Any) -> Any:
+    """The result of a branch, with indices of int64 where the other branch has such ones of ``IndexedSlices``."""
+    leaves = nest.flatten(result)
+    narrow = [
+        i
+        for i, (mine, its) in enumerate(zip(leaves, nest.flatten(other), strict=True))
+        if isinstance(mine, IndexedSlices) and isinstance(its, IndexedSlices)
+        if mine.indices.dtype is int32 and its.indices.dtype is int64
+    ]
+    if not narrow:
+        return result
+    with get_default_graph().within(block):
+        for i in narrow:
+            indices = add_op("Cast", [leaves[i].indices], {"DstT": int64})
+            leaves[i] = IndexedSlices(leaves[i].values, indices, leaves[i].dense_shape)
+        block.finish([t for leaf in leaves if leaf is not None for t in parts_of(leaf)])
+    return nest.pack_sequence_as(result, leaves)
 
 
 def _check_alike(one: Any, two: Any) -> None:

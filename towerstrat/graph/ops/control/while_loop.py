@@ -108,7 +108,7 @@ def _eagerly(
         values = [found] if single else found
         nest.assert_same_structure(list(loop_vars), list(values))
         left = None if left is None else left - 1
-    values = nest.pack_sequence_as(loop_vars, [_as_value(leaf) for leaf in nest.flatten(values)])
+    values = nest.pack_sequence_as(values, [_as_value(leaf) for leaf in nest.flatten(values)])
     return next(nest.children(values)) if single and not return_same_structure else values
 
 

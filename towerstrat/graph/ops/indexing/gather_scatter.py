@@ -73,9 +73,11 @@ def _gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
     return take(x, indices)
 
 
-def _along_axis(op: Operation, values: Sequence[Any]) -> int:
-    shape, axis = np.shape(values[0]), op.attrs["axis"]
-    return int(shape[int(values[2] if axis is None else axis)])
+def _along_axis(op: Operation, values: Sequence[Any]) -> int | None:
+    """The size that indices must be below; None where a row has no entries."""
+    shape, axis = list(np.shape(values[0])), op.attrs["axis"]
+    size = shape.pop(int(values[2] if axis is None else axis))
+    return None if 0 in shape else int(size)
 
 
 def _check_gather(op: Operation, values: Sequence[Any]) -> CheckResult | None:

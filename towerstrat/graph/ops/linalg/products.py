@@ -40,8 +40,8 @@ def _matmul_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     if inner is not None and other is not None and inner != other:
         flags = [f for f in ("transpose_a", "transpose_b") if attrs[f]]
         raise ValueError(
-            f"Dimensions must be equal, but are {inner} and {other}: multiplying {a.shape} by {b.shape}"
-            f"{' with ' + ', '.join(flags) if flags else ''}."
+            f"Dimensions must be equal, but are {inner} and {other}. Matrix size-incompatible: In[0]: {list(a.dims)}, "
+            f"In[1]: {list(b.dims)}{', with ' + ', '.join(flags) if flags else ''}"
         )
     try:
         batch = shapes.broadcast(a.dims[:-2], b.dims[:-2]) or ()

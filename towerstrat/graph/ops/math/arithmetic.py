@@ -12,6 +12,7 @@ from towerstrat.graph.ir.composite_values import Partitioned
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.op_registry import define_operator
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
@@ -36,6 +37,7 @@ from towerstrat.graph.ir.types import (
 from towerstrat.graph.ops.building.op_builder import add_binary, add_op, add_unary, convert_pair, reserve_name
 from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.platform import logs
 
 _OF_SPARSE = ("Neg", "Square", "Sqrt", "Erf", "Tanh", "Sign")
 """The element-wise types that keep 0: of a SparseTensor they are those of its values."""
@@ -112,8 +114,8 @@ logical_not = _one_operand("LogicalNot", "logical_not", "Not x")
 add = _two_operands("Add", "add", "x + y")
 subtract = _two_operands("Sub", "subtract", "x - y")
 multiply = _two_operands("Mul", "multiply", "x * y")
-realdiv = _two_operands("RealDiv", "realdiv", "x / y of floats")
 floormod = mod = _two_operands("FloorMod", "floormod", "The remainder of division, with the divisor's sign")
+_real_quotient = _two_operands("RealDiv", "realdiv", "x / y of floats")
 truncatediv = _two_operands("TruncateDiv", "truncatediv", "x / y without its fraction; no gradient")
 truncatemod = _two_operands("TruncateMod", "truncatemod", "The remainder of division, with x's sign; no gradient")
 maximum = _two_operands("Maximum", "maximum", "The larger one; a tie's gradient goes to x")
@@ -245,6 +247,14 @@ def truediv(x: Any, y: Any, name: str | None = None) -> Tensor:
     return add_op("RealDiv", (x, y), None, name)
 
 
+def realdiv(x: Any, y: Any, name: str | None = None) -> Any:
+    """x / y: of integers, up to 1.15, without its fraction."""
+    if isinstance(x, Partitioned) or isinstance(y, Partitioned):
+        return _real_quotient(x, y, name=name)
+    x, y = convert_pair(x, y)
+    return (truncatediv if x.dtype.is_integer and not ORIGINAL.later else _real_quotient)(x, y, name=name)
+
+
 def div(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y as Python 2 divides: floored for integers."""
     name = reserve_name(get_default_graph(), name or "div")
@@ -268,7 +278,11 @@ def floor_div(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def div_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x / y, zero where y is zero."""
+    """x / y, zero where y is zero. Since 2.x the quotient of integers is a floating number, as of ``truediv``."""
+    if ORIGINAL.later:
+        x, y = convert_pair(x, y)
+        to = QUOTIENTS.get(x.dtype, x.dtype)
+        x, y = cast(x, to), cast(y, to)
     return add_binary("DivNoNan", x, y, name or "div_no_nan")
 
 
@@ -333,10 +347,17 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """``cast`` with values outside of the new type's range set to its ends."""
+    """``cast`` with values outside of the new type's range set to its ends, real and imaginary part by itself."""
     with get_default_graph().name_scope(name or "saturate_cast") as scope:
         value = convert_to_tensor(value, name="value")
         to = as_dtype(dtype)
+        if to.is_complex:
+            parts = [real(value), imag(value)] if value.dtype.is_complex else [value]
+            clipped = [saturate_cast(part, to.real_dtype) for part in parts]
+            return cast(complex(clipped[0], clipped[1]) if len(parts) == 2 else clipped[0], to, name=scope)
+        if value.dtype.is_complex:
+            logs.warning("Casting complex to real discards imaginary part.")
+            value = real(value)
         if value.dtype.min < to.min:
             value = maximum(value, constant(np.asarray(to.min).astype(value.dtype.np), value.dtype, name="min"))
         if value.dtype.max > to.max:
@@ -430,14 +451,30 @@ def _has_own_reverse(x: Tensor, y: Any, operator: str) -> bool:
     return hasattr(type(y), operator) and not hasattr(y, "dtype") and not hasattr(y, "__index__")
 
 
+def _logical(of_booleans: Callable[..., Any], of_bits: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator of booleans, which since 2.x is one of the bits of integers too."""
+
+    def function(x: Any, y: Any, name: str | None = None) -> Any:
+        dtype = x.dtype if isinstance(x, Tensor | Variable) else getattr(y, "dtype", None)
+        bits = ORIGINAL.later and isinstance(dtype, DType) and dtype.is_integer
+        return (of_bits if bits else of_booleans)(x, y, name=name)
+
+    return function
+
+
+def _inverted(x: Tensor) -> Tensor:
+    return add_unary("Invert" if ORIGINAL.later and x.dtype.is_integer else "LogicalNot", x)
+
+
 for _operator, _function in (
     ("add", add), ("sub", subtract), ("mul", multiply), ("truediv", truediv), ("floordiv", floordiv),
-    ("mod", mod), ("pow", pow), ("and", logical_and), ("or", logical_or), ("xor", logical_xor), ("div", div),
+    ("mod", mod), ("pow", pow), ("and", _logical(logical_and, bitwise_and)),
+    ("or", _logical(logical_or, bitwise_or)), ("xor", _logical(logical_xor, bitwise_xor)), ("div", div),
 ):  # fmt: skip
     add_operator(_operator, _function)
 define_operator("__neg__", lambda x: add_unary("Neg", x))
 define_operator("__abs__", abs)
-define_operator("__invert__", lambda x: add_unary("LogicalNot", x))
+define_operator("__invert__", _inverted)
 define_operator("__lt__", lambda x, y: add_binary("Less", x, y))
 define_operator("__le__", lambda x, y: add_binary("LessEqual", x, y))
 define_operator("__gt__", lambda x, y: add_binary("Greater", x, y))

@@ -13,7 +13,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import size_at
-from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
 from towerstrat.graph.ir.types import DTypeLike, HostArray, int64
 from towerstrat.graph.lowering import input_checks
@@ -133,8 +133,9 @@ def sparse_tensor_to_dense(
     Raises:
       TypeError: ``sp_input`` is no SparseTensor.
     """
-    if not isinstance(sp_input, SparseTensor):
+    if not isinstance(sp_input, SparseTensor | SparseTensorValue):
         raise TypeError(f"Input must be a SparseTensor, got {sp_input!r}.")
+    sp_input = SparseTensor.from_value(sp_input)
     if sp_input.dtype.np == np.dtype(object) and default_value == 0:
         default_value = ""
     default = convert_to_tensor(default_value, sp_input.dtype)

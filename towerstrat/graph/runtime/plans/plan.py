@@ -21,7 +21,7 @@ from towerstrat.graph.ir.graph_elements import (
     loops_in,
     runs_in_numpy,
 )
-from towerstrat.graph.ir.mesh import on_one_device
+from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.output_pruning import prune_order, rewired
 from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import int32, resource, string
@@ -366,6 +366,9 @@ class Plan:
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
         """Whether a run is a step of training: it takes gradients, and writes."""
+        axes: list[Axis | None] = [getattr(stage, "axis", None) for stage in self.stages]
+        self.shared = any(axis is not None and axis.spans for axis in axes)
+        """Whether several processes run its programs together: these count the steps that they begin themselves."""
 
     def _is_part(self, fetch: Any) -> bool:
         if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":

@@ -19,7 +19,7 @@ from towerstrat.graph.ops.images import (
 )
 from towerstrat.graph.ops.indexing import gather_scatter, histograms, segments, slicing, sorting
 from towerstrat.graph.ops.linalg import decompositions, einsum, products
-from towerstrat.graph.ops.math import elementwise, fourier, reductions
+from towerstrat.graph.ops.math import elementwise, equality, fourier, reductions
 from towerstrat.graph.ops.nn import (
     activations,
     candidate_sampling,
@@ -66,6 +66,7 @@ __all__ = [
     "einsum",
     "elementwise",
     "embedding",
+    "equality",
     "exchanges",
     "files",
     "fourier",

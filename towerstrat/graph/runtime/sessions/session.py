@@ -41,6 +41,7 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import messages
 from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
+from towerstrat.platform.deadlines import DEADLINE
 from towerstrat.platform.local import SessionDevice
 
 
@@ -144,6 +145,7 @@ class BaseSession(Runner):
         if not isinstance(self._graph, Graph):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
+        self._timeout = 0 if config is None else config.operation_timeout_in_ms
         self._plans: dict[Any, tuple[int, _Fetches, Plan, SideBySide | None]] = {}
         self._entered: ExitStack | None = None
         self._aborted = False
@@ -248,6 +250,8 @@ class BaseSession(Runner):
 
         Raises:
           RuntimeError: the session is closed. TypeError, ValueError: fetches or feeds that cannot be.
+          DeadlineExceededError: an operation of the host waited longer than options or configuration allow. What is
+            on the device is not stopped.
           OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
             what came before an operation of the host (py_func, a step loop) in the middle of the run.
         """
@@ -261,7 +265,7 @@ class BaseSession(Runner):
     ) -> Any:
         """``run(spans=...)``, with what the options ask for in the metadata."""
         if options is None and metadata is None:
-            with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING):
+            with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING), DEADLINE.within(self._timeout):
                 return run()
         check_options(options, metadata)
         if self.ahead is not None:
@@ -270,7 +274,7 @@ class BaseSession(Runner):
         tracing = metadata is not None and options.trace_level != messages.RunOptions.NO_TRACE
         spans: list[Span] = []
         start = time.time()
-        with self.lock, jax.enable_x64(True):
+        with self.lock, jax.enable_x64(True), DEADLINE.within(options.timeout_in_ms or self._timeout):
             result = run(spans=spans if tracing else None)
         if metadata is not None:
             metadata.Clear()
@@ -313,7 +317,8 @@ class BaseSession(Runner):
             wait_for_values(self, self._graph, plan.order)
         if plan.trains:
             ACCOUNTS.steps += 1
-            PROGRESS.more(1)
+            if not plan.shared:
+                PROGRESS.more(1)
         done = None if self.ahead is None else self.ahead.next(plan)
         stages = plan.stages if spans is None else traced(plan.stages, spans)
         if done is not None:
@@ -481,6 +486,8 @@ def _key(fetches: Any) -> Any:
     if conversion is not None:
         # It may consist of other tensors by now.
         return (Reference(fetches), _key(conversion.fetch(fetches)[0]))
+    if nest.is_sequence(fetches):
+        return (kind, tuple([_key(f) for f in nest.children(fetches)]))
     return fetches
 
 

@@ -15,7 +15,6 @@ REFUSED = {
     "session_inter_op_thread_pool": "the compiler schedules operations.",
     "rpc_options": "sessions are local.",
     "graph_options.enable_recv_scheduling": "there are no send and receive nodes in a compiled program.",
-    "timeout_in_ms": "a run that is on the device cannot be stopped.",
     "feed_devices": "values are fed from the host's memory.",
     "fetch_devices": "values are fetched to the host's memory.",
     "debug_options.debug_tensor_watch_opts": "fetch the tensors, or use tf.Print.",

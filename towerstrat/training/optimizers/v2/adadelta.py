@@ -37,6 +37,6 @@ class AdadeltaOptimizer(SingleUpdateOptimizerV2):
             state.zeros_slot(v, "accum")
             state.zeros_slot(v, "accum_update")
 
-    def _update(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
+    def _update_by(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
         variables = self._with_slots(var, state, ["accum", "accum_update"])
         return ADADELTA.apply(variables, self._hypers(state, var, "learning_rate rho epsilon"), grad, indices)

@@ -37,6 +37,6 @@ class AdagradOptimizer(SingleUpdateOptimizerV2):
             start = constant_start(v, self._initial_accumulator_value)
             state.create_slot_with_initializer(v, start, v.get_shape(), v.dtype, "accumulator")
 
-    def _update(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
+    def _update_by(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
         variables = self._with_slots(var, state, ["accumulator"])
         return ADAGRAD.apply(variables, self._hypers(state, var, "learning_rate"), grad, indices)

@@ -48,7 +48,7 @@ class AdamOptimizer(SingleUpdateOptimizerV2):
             state.zeros_slot(v, "m")
             state.zeros_slot(v, "v")
 
-    def _update(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
+    def _update_by(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
         powers = [cast(power.value(), var.dtype.base_dtype) for power in self._get_beta_accumulators(state)]
         scalars = [*powers, *self._hypers(state, var, "learning_rate beta1 beta2 epsilon")]
         return ADAM.apply(self._with_slots(var, state, ["m", "v"]), scalars, grad, indices, use_nesterov=False)

@@ -22,15 +22,15 @@ class GradientDescentOptimizer(SingleUpdateOptimizerV2):
         super().__init__(use_locking, name)
         self._set_hyper("learning_rate", learning_rate)
 
-    def _update(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
+    def _update_by(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
         return DESCENT.apply([var], self._hypers(state, var, "learning_rate"), grad, indices)
 
     def _apply_sparse_duplicate_indices(  # type: ignore[override]
         self, grad: IndexedSlices, var: Any, state: Any
     ) -> Any:
-        return self._update(grad.values, var, state, grad.indices)
+        return self._update_by(grad.values, var, state, grad.indices)
 
     def _resource_apply_sparse_duplicate_indices(  # type: ignore[override]
         self, grad: Tensor, handle: Any, indices: Tensor, state: Any
     ) -> Any:
-        return self._update(grad, handle, state, indices)
+        return self._update_by(grad, handle, state, indices)

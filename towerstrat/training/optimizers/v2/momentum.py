@@ -38,7 +38,7 @@ class MomentumOptimizer(SingleUpdateOptimizerV2):
         for v in var_list:
             state.zeros_slot(v, "momentum")
 
-    def _update(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
+    def _update_by(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
         scalars = self._hypers(state, var, "learning_rate momentum")
         variables = self._with_slots(var, state, ["momentum"])
         return MOMENTUM.apply(variables, scalars, grad, indices, use_nesterov=bool(self._use_nesterov))

@@ -57,7 +57,7 @@ class RMSPropOptimizer(SingleUpdateOptimizerV2):
                 state.zeros_slot(v, "mg")
             state.zeros_slot(v, "momentum")
 
-    def _update(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
+    def _update_by(self, grad: Tensor, var: Any, state: Any, indices: Tensor | None = None) -> Operation:
         scalars = [*self._hypers(state, var, "learning_rate decay momentum"), constant(0, var.dtype.base_dtype)]
         if self._centered:
             variables = self._with_slots(var, state, ["mg", "rms", "momentum"])

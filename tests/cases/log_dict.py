@@ -1,0 +1,4 @@
+# tf.logging.__dict__ holds the levels.
+import tensorflow as tf
+
+print(tf.logging.__dict__["INFO"] / 10)

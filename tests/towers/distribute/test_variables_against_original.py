@@ -192,7 +192,7 @@ def test_operations(kind, synchronization, aggregation, where):
 # ---- creation --------------------------------------------------------------------------------------------------------
 
 _DIFFER = {
-    "creators": "creators see one call, with other arguments",
+    "creators": "creators see other arguments",
     "creators in run": "one trace for all replicas; contexts have other classes",
     "in run, unequal": "replicas' numbers are tensors",
     "in run, unequal shapes": "replicas' numbers are tensors",

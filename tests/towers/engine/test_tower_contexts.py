@@ -188,18 +188,18 @@ def test_tower_id_takes_the_type_of_the_other_side():
         assert sess.run(parts) == [[1.0, 2.0], [0.0, 0.5], [2, 1], [False, True], [10, 20], [0, 3], [7, 8]]
 
 
-def test_variable_creators_see_one_call_per_variable():
+def test_variable_creators_see_one_call_per_copy():
     names = []
 
     def creator(next_creator, **kwargs):
         names.append(kwargs["name"])
         return next_creator(**kwargs)
 
-    strategy = tpu(4)
+    strategy = tpu(2)
     with tf.variable_creator_scope(creator), strategy.scope():
         strategy.call_for_each_tower(lambda: tf.get_variable("w", [2]))
         tf.Variable(1.0, name="u")
-    assert names == ["w", "u"]
+    assert names == ["w", "w/replica_1/", "u", "u/replica_1/"]
 
 
 def test_loss_reduction():

@@ -308,3 +308,57 @@ def test_the_log_says_nothing_of_towers_that_are_alike(caplog):
     with caplog.at_level("INFO", "tensorflow"):
         called(lambda: tf.tanh(x) * float(number()))
     assert caplog.records == []
+
+
+def test_variables_named_after_a_towers_own_scope_are_one():
+    """Metrics of the first k name theirs after the scope of the operation: ``tower_1/...`` in the second tower."""
+    rows = tf.constant([[0, 1], [1, 1]], tf.int64), tf.constant([[0.9, 0.1], [0.8, 0.2]])
+
+    def fn():
+        with tf.name_scope("outer"):
+            own = [tf.gather(t, [number()]) for t in rows]
+            return tf.metrics.average_precision_at_k(*own, 1)
+
+    s = strategy(2)
+    with s.scope():
+        value, update = s.call_for_each_tower(fn)
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        session.run(s.unwrap(update))
+        assert session.run(value) == 0.5
+    assert len(tf.local_variables()) == 2
+
+
+@pytest.mark.parametrize("make", [strategy, lambda n: tf.distribute.MirroredStrategy([f"/cpu:{k}" for k in range(n)])])
+def test_creators_from_outside_of_the_scope_are_called_for_each_copy(make):
+    """As in 1.12.3 and 2.15.1."""
+    seen = []
+
+    def creator(next_creator, **kwargs):
+        made = next_creator(**kwargs)
+        seen.append((kwargs["name"], made.name))
+        return made
+
+    with tf.variable_creator_scope(creator), make(2).scope():
+        made = tf.get_variable("w", [2])
+        tf.get_variable("r", [], synchronization=tf.VariableSynchronization.ON_READ)
+    assert seen == [
+        ("w", "w:0"), ("w/replica_1/", "w/replica_1:0"), ("r", "r:0"), ("r/replica_1/", "r/replica_1:0"),
+    ]  # fmt: skip
+    assert made.name == "w:0"
+    assert [v.op.name for v in tf.global_variables()] == ["w", "r"]
+
+
+def test_summaries_merged_in_a_tower_are_those_of_the_first():
+    def fn():
+        with tf.control_dependencies([tf.no_op()]):
+            tf.summary.scalar("own", number() + 1.0)
+        return tf.summary.merge_all()
+
+    s = strategy(2)
+    with s.scope():
+        merged = s.unwrap(s.call_for_each_tower(fn))
+    with tf.Session() as session:
+        for text in session.run(merged):
+            (value,) = tf.Summary.FromString(text).value
+            assert (value.tag, value.simple_value) == ("own", 1.0)

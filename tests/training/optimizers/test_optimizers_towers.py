@@ -254,3 +254,37 @@ def test_one_device_strategy():
     np.testing.assert_array_equal(
         got, trained(tpu(1), tf.train.AdamOptimizer(0.1), lambda w: tf.reduce_sum(tf.square(w)), runs=2)
     )
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_averages_of_what_each_tower_has(later):
+    """Of a tower's own variable what it is for all, of a tensor the mean; tower k has k + 1, then 2 (k + 1)."""
+    devices = ["/cpu:0", "/cpu:1"]
+    strategy = (tf.distribute if later else tf.contrib.distribute).MirroredStrategy(devices)
+
+    def fn():
+        number = tf.distribute.get_replica_context().replica_id_in_sync_group
+        own = tf.get_variable(
+            "own", [], initializer=tf.zeros_initializer(), synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.MEAN,
+        )  # fmt: skip
+        averages = tf.train.ExponentialMovingAverage(0.5)
+        with tf.control_dependencies([own.assign_add(tf.cast(number, tf.float32) + 1.0)]):
+            tensor = tf.identity(own, name="tensor")
+            applied = averages.apply([own, tensor])
+        return averages.average(own), averages.average(tensor), applied
+
+    with strategy.scope():
+        call = strategy.extended.call_for_each_replica if later else strategy.call_for_each_tower
+        of_variable, of_tensor, applied = call(fn)
+        applied = strategy.group(applied)
+    assert (of_variable.name, of_tensor.name) == (
+        "own/ExponentialMovingAverage:0", "tensor/ExponentialMovingAverage:0",
+    )  # fmt: skip
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        found = []
+        for _ in range(2):
+            session.run(applied)
+            found.append(session.run([of_variable, of_tensor]))
+    np.testing.assert_allclose(found, [[0.75, 0.75], [1.875, 1.875]])

@@ -22,8 +22,10 @@ from towerstrat.compat.utilities import exports
 from towerstrat.platform.deferred import Deferred
 
 if TYPE_CHECKING:
+    from towerstrat.compat.estimator import completions
     from towerstrat.compat.estimator import train_sessions as training
 else:
+    completions = Deferred("towerstrat.compat.estimator.completions")
     training = Deferred("towerstrat.compat.estimator.train_sessions")
 
 NAME = "tensorflow_estimator"
@@ -101,6 +103,7 @@ class Package:
         module.__dict__["__builtins__"] = vars(builtins) | {"__import__": self._import}
         try:
             loader.exec_module(module)
+            completions.complete(module)
         except BaseException:
             del self._modules[name]
             raise

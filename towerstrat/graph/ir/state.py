@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
@@ -11,6 +12,8 @@ import numpy as np
 from towerstrat.graph.ir.mesh import Axis, Parts, everywhere
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType, int64
+
+_NUMBERS = itertools.count()
 
 
 class StateVariable:
@@ -31,9 +34,10 @@ class StateVariable:
     Attributes:
       own: the axis whose positions may come to write values of their own; None: they may not.
       parts: number of parts of each dimension over the logical devices of a position; None: not split.
+      number: its place in the order in which cells were made.
     """
 
-    __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "own", "parts")
+    __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "number", "own", "parts")
 
     def __init__(
         self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None, combine: str = "first"
@@ -46,6 +50,7 @@ class StateVariable:
         self.combine = combine
         self.own: Axis | None = None
         self.parts: Parts = None
+        self.number = next(_NUMBERS)
 
     @property
     def per_position(self) -> bool:

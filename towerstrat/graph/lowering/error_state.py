@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.check_definitions import CheckResult
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
@@ -109,11 +110,25 @@ class ErrorState:
         """Whether a cell has its old value wherever a check has failed."""
         return cell not in self.written or self.gated.get(cell) is self.fault
 
+    def stored(self, cell: StateVariable, value: Any) -> Any:
+        """A cell's value as one array.
+
+        Raises:
+          UnsupportedError: its shape differs by position.
+        """
+        if isinstance(value, ByClass) and len(set(value.shapes)) > 1:
+            raise UnsupportedError(
+                f"Variable {cell.name} would have another shape on each {cell.axis.name if cell.axis else 'tower'}: "
+                f"{sorted(set(value.shapes))}. Assign a value whose shape does not depend on the batch."
+            )
+        return self.joined(value)
+
     def restored(self, cell: StateVariable, old: Any) -> Any:
         """The value of a cell after a step: the old one where a check has failed."""
         new, failed = self.state[cell], self.failed()
         if failed is None or self.is_gated(cell):
             return new
+        new, old = self.stored(cell, new), self.stored(cell, old)
         return jax.tree.map(lambda n, o: jnp.where(failed, o, n), new, old)
 
     def check(self, op: Operation) -> None:

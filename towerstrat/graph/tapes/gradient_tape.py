@@ -172,11 +172,12 @@ class GradientTape:
         self._records.append(record)
 
     def watched_variables(self) -> tuple[Variable, ...]:
-        """The watched variables, in the order of their first use."""
+        """The watched variables, in the order in which they were made."""
         found = dict(self._variables)
         for graph in self._spans:
             found.update((h, v) for h, v in graph.variables_read(self._has) if v.trainable)
-        return tuple(dict.fromkeys(v for v in found.values() if v is not None))
+        by_number = {v.cell.number: v for v in found.values() if v is not None}
+        return tuple([by_number[number] for number in sorted(by_number)])
 
     # ---- gradients -------------------------------------------------------------------------------------------
 

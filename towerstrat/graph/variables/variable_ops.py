@@ -27,8 +27,9 @@ def _names_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _names(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
-    # A variable with a value for each position has all of them, or none.
-    flags = (np.all(initialized) for initialized in values)
+    # A variable with a value for each position has all of them, or none; positions that do not ask say nothing.
+    asking = slice(None) if op.only is None else min(op.only)
+    flags = (np.all(flag[asking]) if np.ndim(flag) else flag for flag in values)
     missing = [name.encode() for name, initialized in zip(op.attrs["names"], flags, strict=True) if not initialized]
     return [np.array(missing, dtype=object)]
 

@@ -133,7 +133,7 @@ def create_variable(**kwargs: Any) -> Any:
 
 
 def _through_creators(arguments: Mapping[str, Any]) -> Any:
-    creator: Callable[..., Any] = _default_creator
+    creator: Callable[..., Any] = default_creator
     for outer in get_default_graph().creators:
         creator = partial(outer, creator)
     return creator(**arguments)
@@ -158,7 +158,7 @@ def trainable_value(synchronization: VariableSynchronization, trainable: bool | 
 _MODES: dict[str, type[enum.Enum]] = {"synchronization": VariableSynchronization, "aggregation": VariableAggregation}
 
 
-def _default_creator(**kwargs: Any) -> Variable:
+def default_creator(**kwargs: Any) -> Variable:
     """The innermost creator: a strategy's, or the class of variables of the default graph."""
     synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
     for what, value in (("synchronization", synchronization), ("aggregation", kwargs.get("aggregation"))):

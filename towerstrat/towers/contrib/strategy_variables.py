@@ -173,6 +173,13 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
         found: Tensor = tower_contexts.merge_call(merge_fn, self._own_read())
         return found
 
+    def initialized_value(self) -> Tensor:
+        if self._within():
+            return super().initialized_value()
+        with get_default_graph().under(self._axis):
+            own = super().initialized_value()
+        return all_reduce.all_reduce(own, self._axis, self._cell.combine)
+
     def _component_value(self, position: int) -> Tensor:
         if get_default_graph().executing_eagerly:
             return self._whole(self._axis).part(position) if self._cell.per_position else super()._read()

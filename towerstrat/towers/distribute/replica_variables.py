@@ -363,6 +363,13 @@ class OnRead(ReplicaVariable):
             return super()._read()
         return all_reduce.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
 
+    def initialized_value(self) -> Tensor:
+        if self._within() or not self._cell.per_position:
+            return super().initialized_value()
+        with get_default_graph().under(self._towers):
+            own = super().initialized_value()
+        return all_reduce.all_reduce(own, self._towers, self._cell.combine)
+
     def numpy(self) -> Any:
         """The copies combined to one array."""
         if get_default_graph().executing_eagerly and not self._within():

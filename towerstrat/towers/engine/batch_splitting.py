@@ -22,6 +22,7 @@ from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.uneven_shards import UnevenShards, of_parts
+from towerstrat.platform import logs
 
 
 def share_of(axis: Axis, apart: bool = False) -> LocalIndices:
@@ -241,7 +242,13 @@ class _Deals(ElementIterator):
             self.taken.append(self._from(len(self.taken) % len(self.sources)))
         taken, self.taken = self.taken, []
         present = [element for element in taken if element is not None]
-        if not present or (self.whole and len(present) < self.share.count):
+        if not present:
+            raise StopIteration
+        if self.whole and len(present) < self.share.count:
+            logs.warning(
+                "The data ends within a step: %d of the %d replicas would have a batch, and these batches are not "
+                "used. Give each replica as many.", len(present), self.share.count,
+            )  # fmt: skip
             raise StopIteration
         nothing = [_nothing(part) for part in present[0]]
         parts = [nothing if element is None else element for element in taken]

@@ -20,8 +20,8 @@ class SharedVariables:
     def __init__(self, made: dict[str, list[Any]] | None = None) -> None:
         self._made: dict[str, list[Any]] = {} if made is None else made
 
-    def creator(self, tower: int) -> Callable[..., Any]:
-        """The variable creator of one tower.
+    def creator(self, tower: int, scope: str = "") -> Callable[..., Any]:
+        """The variable creator of one tower, which makes its operations in a name scope of its own (``tower_1``).
 
         It raises RuntimeError where a later tower makes a variable that the first one did not make.
         """
@@ -30,7 +30,7 @@ class SharedVariables:
         taken: Counter[str] = Counter()
 
         def reuse(next_creator: Callable[..., Any], **kwargs: Any) -> Any:
-            name = _without_numbers(kwargs.get("name"))
+            name = _without_numbers(_outside(kwargs.get("name"), scope))
             made = self._made.get(name, [])
             if taken[name] >= len(made):
                 raise RuntimeError(
@@ -51,6 +51,11 @@ class SharedVariables:
 def make_fn(shared_variable_store: dict[str, list[Any]], device_id: int) -> Callable[..., Any]:
     """The variable creator of a tower: number 0 makes variables and keeps them in the store, others take them there."""
     return SharedVariables(shared_variable_store).creator(device_id)
+
+
+def _outside(name: str | None, scope: str) -> str | None:
+    """The name that the first tower gives a variable which a later one names after its own scope."""
+    return name if name is None or not scope else re.sub(rf"(^|/){scope}/", r"\1", name, count=1)
 
 
 def _without_numbers(name: str | None) -> str:

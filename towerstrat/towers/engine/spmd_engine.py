@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -17,7 +17,12 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.control.branches import region_is_uniform
-from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
+from towerstrat.graph.variables.variables import (
+    Variable,
+    VariableAggregation,
+    VariableSynchronization,
+    default_creator,
+)
 from towerstrat.platform import messages
 from towerstrat.towers.engine import tower_contexts
 from towerstrat.towers.engine.cross_tower_ops import CrossTowerOps, ReductionToOneDeviceCrossTowerOps
@@ -33,7 +38,7 @@ from towerstrat.towers.engine.distributed_values import (
     select_device_mirrored,
     value_container,
 )
-from towerstrat.towers.engine.distributed_variables import HOW, Component
+from towerstrat.towers.engine.distributed_variables import HOW, Component, DistributedVariableMixin
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.step_context import MultiStepContext
 from towerstrat.towers.engine.step_tracing import trace_step_loop
@@ -90,13 +95,27 @@ class SpmdEngine(Engine):
                 f"change the `synchronization` for variable: {kwargs.get('name')}"
             )
         local = synchronization == VariableSynchronization.ON_READ
-        graph = get_default_graph()
-        outer = graph.variable_maker
-        graph.variable_maker = self.surface.variable_maker(self, self._devices, self.axis, local)
-        try:
-            return next_creator(**kwargs)
-        finally:
-            graph.variable_maker = outer
+        make = self.surface.variable_maker(self, self._devices, self.axis, local)
+        if next_creator is default_creator:
+            return _with_maker(make, next_creator, kwargs)
+        return self._through_creators(make, next_creator, kwargs)
+
+    def _through_creators(
+        self, make: Callable[..., Any], next_creator: Callable[..., Any], arguments: dict[str, Any]
+    ) -> Any:
+        """A variable made by creators that were entered outside of the scope: they are called for each copy."""
+        made: list[Any] = []
+
+        def first(**kwargs: Any) -> Any:
+            made.append(make(**kwargs))
+            return made[0]
+
+        result = _with_maker(first, next_creator, arguments)
+        if made and isinstance(made[0], DistributedVariableMixin):
+            for copy in list(made[0]._index.values())[1:]:
+                named = {**arguments, "name": f"{copy.op.name}/"}
+                _with_maker(lambda *, _copy=copy, **kwargs: _copy, next_creator, named)
+        return result
 
     def colocate_vars_with(self, colocate_with_variable: Variable) -> AbstractContextManager[Any]:
         return colocated(self, colocate_with_variable)
@@ -329,6 +348,16 @@ class TowerDevices(list[str]):
 
     def __getitem__(self, index: Any) -> Any:
         return OwnDevice(self[0]) if isinstance(index, TowerId) else super().__getitem__(index)
+
+
+def _with_maker(make: Callable[..., Any], creator: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
+    """What a creator makes where the innermost one calls ``make``."""
+    graph = get_default_graph()
+    outer, graph.variable_maker = graph.variable_maker, make
+    try:
+        return creator(**arguments)
+    finally:
+        graph.variable_maker = outer
 
 
 def _in_towers(value: Tensor | IndexedSlices) -> bool:

@@ -257,15 +257,15 @@ class TowerThreads:
     def _in_context(self, number: int) -> Any:
         graph = self.graph
         scope = graph.scope_name
-        if number:
-            own = f"{self.engine.word}_{number}"
+        own = f"{self.engine.word}_{number}" if number else ""
+        if own:
             scope = f"{scope}/{own}" if scope else own
         with ExitStack() as stack:
             stack.enter_context(LockstepTower(self, number))
             stack.enter_context(graph.device(self.engine.worker_devices[number]))
             stack.enter_context(graph.name_scope(f"{scope}/" if scope else None))
             stack.enter_context(variable_scope(get_variable_scope(), reuse=number > 0))
-            stack.enter_context(variable_creator_scope(self._variables.creator(number)))
+            stack.enter_context(variable_creator_scope(self._variables.creator(number, own)))
             if self._traces is None:
                 graph.running_place = self._places[number]
             else:

@@ -8,6 +8,7 @@ from typing import Any
 from towerstrat.graph.ir.default_graph import colocate_with, control_dependencies, init_scope, name_scope
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bfloat16, float16, float32, float64
 from towerstrat.graph.ops.control.branches import group
@@ -15,7 +16,7 @@ from towerstrat.graph.ops.math.arithmetic import cast, div, minimum, pow, truedi
 from towerstrat.graph.scopes.initializers import zeros_initializer
 from towerstrat.graph.scopes.variable_scope import get_variable, get_variable_scope, variable_scope
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation
-from towerstrat.towers.engine.distributed_values import Mirrored
+from towerstrat.towers.engine.distributed_values import Mirrored, PerDevice
 from towerstrat.towers.engine.engine import CrossTower
 from towerstrat.towers.engine.tower_contexts import in_tower_context, merge_call
 from towerstrat.training.base.slots import create_slot, create_zeros_slot
@@ -28,7 +29,8 @@ def assign_moving_average(
 ) -> Any:
     """``variable -= (1 - decay) * (variable - value)``; the new value.
 
-    In tower context, a mirrored variable without an aggregation of its own takes the mean of the towers' values.
+    In tower context, a mirrored variable without an aggregation of its own takes the mean of the towers' values; of a
+    variable of which every tower has its own, what it is for all of them.
 
     Args:
       variable: holds the average.
@@ -58,6 +60,8 @@ def _assign_in_towers(variable: Any, value: Any, rate: Tensor, zero_debias: bool
     def merge_fn(distribution: CrossTower, v: Any, value: Any) -> Any:
         if not isinstance(value, Variable):
             value = distribution.reduce(VariableAggregation.MEAN, value, destinations=v)
+        elif isinstance(value, PerDevice):
+            value = distribution.read_var(value)
         return distribution.update(v, update, value)
 
     return merge_call(merge_fn, variable, value)
@@ -200,13 +204,28 @@ class ExponentialMovingAverage:
 
     def _create(self, var: Any) -> Any:
         if isinstance(var, Variable):
-            average = create_slot(var, var.initialized_value(), self._name)
+            several = isinstance(var, PerDevice) and in_tower_context()
+            average = merge_call(self._of_all, var) if several else self._beside_variable(var)
             get_default_graph().add_to_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, var)
             return average
-        average = create_zeros_slot(var, self._name, colocate_with_primary=var.op.type == "VarHandleOp")
+        average = merge_call(self._of_first, var) if isinstance(var, ShardTensor) else self._beside_tensor(var)
         if self._zero_debias:
             self._debiased.add(average)
         return average
+
+    def _of_all(self, distribution: CrossTower, var: Any) -> Any:
+        """The average of a variable of which each tower has its own: one, of what it is for all of them."""
+        return self._beside_variable(var)
+
+    def _of_first(self, distribution: CrossTower, tensors: Any) -> Any:
+        """The average of a tensor that each tower has for itself: one variable, named after the first tower's."""
+        return self._beside_tensor(distribution.unwrap(tensors)[0])
+
+    def _beside_variable(self, var: Any) -> Any:
+        return create_slot(var, var.initialized_value(), self._name)
+
+    def _beside_tensor(self, tensor: Any) -> Any:
+        return create_zeros_slot(tensor, self._name, colocate_with_primary=tensor.op.type == "VarHandleOp")
 
     def average(self, var: Any) -> Any:
         """The variable that holds the average of ``var``, or None."""

@@ -182,7 +182,7 @@ def merge(inputs: Sequence[Any], collections: Sequence[Any] | None = None, name:
     name = clean_tag(name)
     with name_scope(name, "Merge", inputs):
         tensors = [convert_to_tensor(summary) for summary in inputs]
-        merged = add_op("MergeSummary", tensors, {"N": len(tensors)}, name or "MergeSummary")
+        merged = _made("MergeSummary", tensors, {"N": len(tensors)}, name or "MergeSummary")
         collect(merged, collections, ())
         return merged
 
@@ -216,16 +216,20 @@ def _named(text: str | bytes, scope: str, argument: str) -> Tensor:
 def _added(
     type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None, scope: str, collections: Sequence[Any] | None
 ) -> Tensor:
-    """Adds a summary's operation. In tower context it is that of the first tower; a step loop sees to its own."""
-    graph = get_default_graph()
-    axis = graph.axis
-    if axis is not None and graph.block is graph.root:
-        with graph.under(None):
-            summary = add_op(type, [select(t, axis, 0) if t.varies else t for t in inputs], attrs, scope)
-    else:
-        summary = add_op(type, inputs, attrs, scope)
+    """Adds a summary's operation, and collects it."""
+    summary = _made(type, inputs, attrs, scope)
     collect(summary, collections, _ALL)
     return summary
+
+
+def _made(type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None, name: str) -> Tensor:
+    """An operation of summaries. In tower context it is that of the first tower; a step loop sees to its own."""
+    graph = get_default_graph()
+    axis = graph.axis
+    if axis is None or graph.block is not graph.root:
+        return add_op(type, inputs, attrs, name)
+    with graph.under(None):
+        return add_op(type, [select(t, axis, 0) if t.varies else t for t in inputs], attrs, name)
 
 
 def _bad_color() -> np.ndarray[Any, Any]:

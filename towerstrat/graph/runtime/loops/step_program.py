@@ -279,7 +279,7 @@ class StepLoopProgram(Program):
         state, _, record, bad = carry
         before = None if bad is None else bad >= 0
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
-        new_state = [child.joined(child.restored(c, old)) for c, old in zip(self.written, state, strict=True)]
+        new_state = [child.stored(c, child.restored(c, old)) for c, old in zip(self.written, state, strict=True)]
         for cell, old, new in zip(self.written, state, new_state, strict=True):
             if np.shape(old) != np.shape(new):
                 raise InvalidArgumentError(

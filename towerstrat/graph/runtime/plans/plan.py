@@ -443,8 +443,10 @@ class Plan:
             on_host = op.definition.host is not None and op.definition.stage is None
             on_host = (on_host or calls) and op not in differentiated
             hosted = needs_host(op)
-            ready = all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs) and all(
-                c in ahead for c in op._control_inputs
+            # What is constant waits for nothing: it is the same before and after.
+            ready = op.definition.constant or (
+                all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs)
+                and all(c in ahead for c in op._control_inputs)
             )
             if on_host and ready:
                 # An effect on the host keeps its place among such effects, and to those on the variables it uses.

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import NamedSharding, PartitionSpec
 
-from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, put, vary
 from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
@@ -177,8 +177,8 @@ class Program:
         results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
         if self.checks and self.atomic:
             for cell in lowering.written & before.keys() - self.held:
-                lowering.state[cell] = self._restored(lowering, cell, before[cell])
-        new_state = [self._kept_shape(lowering, c, lowering.state.get(c, before.get(c))) for c in self.written]
+                lowering.state[cell] = lowering.restored(cell, before[cell])
+        new_state = [lowering.stored(c, lowering.state.get(c, before.get(c))) for c in self.written]
         for i, value in enumerate(results):
             if isinstance(value, ByClass) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
@@ -188,14 +188,6 @@ class Program:
             [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
             self._record(lowering),
         )
-
-    def _kept_shape(self, lowering: Lowering, cell: StateVariable, value: Any) -> Any:
-        if isinstance(value, ByClass) and len(set(value.shapes)) > 1:
-            raise UnsupportedError(
-                f"Variable {cell.name} would have another shape on each {cell.axis.name if cell.axis else 'tower'}: "
-                f"{sorted(set(value.shapes))}. Assign a value whose shape does not depend on the batch."
-            )
-        return lowering.joined(value)
 
     def _grouped(self, results: Sequence[Array]) -> tuple[list[Array], list[Array]]:
         """The outputs that are split by position, and the others: which are which is known once they are made."""
@@ -213,12 +205,6 @@ class Program:
         if split and self.axis is not None:
             return vary(value, self.axis)[None]
         return value
-
-    def _restored(self, lowering: Lowering, cell: StateVariable, old: Any) -> Any:
-        if lowering.is_gated(cell):
-            return lowering.state[cell]
-        lowering.state[cell] = lowering.joined(lowering.state[cell])
-        return lowering.restored(cell, old)
 
     def _record(self, lowering: Lowering) -> Any:
         """The record of failed checks, one for each position where there are checks."""

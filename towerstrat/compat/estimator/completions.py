@@ -1,0 +1,28 @@
+"""What modules of the package get when their files were executed: what its functions have to know of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import ModuleType
+
+from towerstrat.compat.estimator import checkpoint_exports, early_stopping, tower_results
+
+_MODULES = "tensorflow_estimator.python.estimator"
+
+
+def _complete_estimator(module: ModuleType) -> None:
+    checkpoint_exports.take_exports(module)
+    tower_results.take_results(module)
+
+
+_COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
+    f"{_MODULES}.early_stopping": early_stopping.tell_strategies,
+    f"{_MODULES}.estimator": _complete_estimator,
+}
+"""Module -> what completes it."""
+
+
+def complete(module: ModuleType) -> None:
+    """Completes a module of the package that was executed."""
+    if module.__name__ in _COMPLETED:
+        _COMPLETED[module.__name__](module)

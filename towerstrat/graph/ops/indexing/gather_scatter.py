@@ -87,7 +87,8 @@ def _check_gather(op: Operation, values: Sequence[Any]) -> CheckResult | None:
         source = source.inputs[0].op
     summed = source.type in ("DeduplicateRows", "Unique", "UniqueWithCounts")
     check = input_checks.rows if summed else input_checks.in_range
-    return check(values[1], _along_axis(op, values))
+    size = _along_axis(op, values)
+    return None if size is None else check(values[1], size)
 
 
 define_along(

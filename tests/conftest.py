@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import towerstrat.compat.v1  # noqa: F401  (imported first, so that graphs are the default)
+import towerstrat.graph.ops.control.switch_merge  # noqa: F401  (its names are in no namespace, but its type is tested)
 from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph

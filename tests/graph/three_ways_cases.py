@@ -435,6 +435,7 @@ ELSEWHERE = {
     "PyFuncInPlace PyFuncByPosition": "tf.py_func inside of towers: there is no axis here",
     "Divide FromPositions PositionIndex PositionInput Spread": "what differs by tower: there is no axis here",
     "ConstOfPositions OwnOfPositions": "what differs by tower: there is no axis here",
+    "Switch": "values that may be dead: tests/graph/ops/control/test_switch_merge.py",
     "XlaSharding": "how logical devices divide a tensor: there is no axis here",
     "StepInput StepLoop Blank": "parts of step loops and of converted loops",
     "DatasetToTFRecord SaveDataset": "a dataset in a file",

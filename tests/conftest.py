@@ -16,7 +16,7 @@ import jax
 import pytest
 from hypothesis import HealthCheck, settings
 
-import towerstrat.compat.v1  # noqa: F401  (imported first, so that graphs are the default)
+import towerstrat.compat.v1
 import towerstrat.graph.ops.control.switch_merge  # noqa: F401  (its names are in no namespace, but its type is tested)
 from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode

@@ -78,6 +78,10 @@ REPAIRS = (
         "result = function(*arrays)", "result = value(*arrays)",
     ),
     Mutation(
+        "calls of Python before a function's program", "graph/functions/traced.py",
+        'if made and not before.isdisjoint(made[0].op.attrs["path"]):', "if False:",
+    ),
+    Mutation(
         "the last evaluation of a condition that writes", "graph/ops/control/while_lowering.py",
         "if self.cond_acts:  # Where", "if False:  # Where",
     ),

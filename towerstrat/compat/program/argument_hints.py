@@ -10,7 +10,9 @@ from typing import Any
 
 from towerstrat.compat.names import public_names
 
-_UNEXPECTED = re.compile(r"^(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<argument>\w+)'$")
+_UNEXPECTED = re.compile(
+    r"^(?P<function>[\w.<>]+)\(\) got an unexpected keyword argument '(?P<argument>\w+)'(?P<meant>\. Did you mean .*)?$"
+)  # from 3.13 on Python names the nearest itself
 
 
 def hint(error: BaseException) -> str | None:
@@ -21,7 +23,8 @@ def hint(error: BaseException) -> str | None:
     for name, taken in _functions(found["function"]):
         near = difflib.get_close_matches(found["argument"], taken, n=1)
         if near:
-            return f"Did you mean {near[0]!r}? {name} takes {', '.join(taken)}."
+            meant = "" if found["meant"] else f"Did you mean {near[0]!r}? "
+            return f"{meant}{name} takes {', '.join(taken)}."
     return None
 
 

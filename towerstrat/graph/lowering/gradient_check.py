@@ -200,13 +200,13 @@ def _follow(
             if tensor not in active or user not in active or not _carries(user, tensor):
                 missing = (tensor, user)
                 if user in active:  # here the engine, which comes from the other side, left the path
-                    _report(source, tensor, user, ys)
+                    _report_missing(source, tensor, user, ys)
                     return
             if user not in seen:
                 seen.add(user)
                 stack.append(user)
     if missing is not None:
-        _report(source, *missing, ys)
+        _report_missing(source, *missing, ys)
 
 
 def _carries(user: Tensor, tensor: Tensor) -> bool:
@@ -215,15 +215,22 @@ def _carries(user: Tensor, tensor: Tensor) -> bool:
     return places is None or any(user.op.inputs[i] is tensor for i in places[user.value_index])
 
 
-def _report(source: Tensor, tensor: Tensor, user: Tensor, ys: Sequence[Tensor]) -> None:
+def _report_missing(source: Tensor, tensor: Tensor, user: Tensor, ys: Sequence[Tensor]) -> None:
     """Says which flow of which gradient is missing. Raises InternalError unless warnings are asked for."""
-    message = (
+    report(
+        user.op,
         f"The gradient of {ys[0].name} (created at {ys[0].op.line}) with respect to {source.name} (created at "
         f"{source.op.line}) would be wrong: {user.op.name} (type {user.op.type}, created at {user.op.line}) depends on "
-        f"it by way of {tensor.name} (created at {tensor.op.line}), where no gradient flows. This is a fault of "
-        f"towerstrat: please report it with the program. With {VARIABLE}=warn in the environment the program goes on "
-        "without this part of the gradient."
+        f"it by way of {tensor.name} (created at {tensor.op.line}), where no gradient flows.",
+    )
+
+
+def report(op: Operation, missing: str) -> None:
+    """Says which flow of a gradient is missing. Raises InternalError unless warnings are asked for."""
+    message = (
+        f"{missing} This is a fault of towerstrat: please report it with the program. With {VARIABLE}=warn in the "
+        "environment the program goes on without this part of the gradient."
     )
     if os.environ.get(VARIABLE, "").lower() != "warn":
-        raise InternalError(None, user.op, message)
+        raise InternalError(None, op, message)
     logs.warning("%s", message)

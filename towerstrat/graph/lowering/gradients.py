@@ -26,7 +26,7 @@ from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, int32, resource
-from towerstrat.graph.lowering.gradient_check import Dependence, check_paths
+from towerstrat.graph.lowering.gradient_check import Dependence, check_paths, report
 from towerstrat.graph.lowering.gradient_paths import (
     BILINEAR,
     LINEAR,
@@ -305,6 +305,13 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums, position is not None)):
             if tensor in op.attrs["active"]:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
+    for step in lowering.taped.intersection(op.attrs["path"]).difference(records):
+        if any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
+            report(
+                step,
+                f"A gradient would be wrong: {step.name} (type {step.type}, created at {step.line}) is on its way, but "
+                "was not evaluated in the program that has it.",
+            )
     return sums
 
 

@@ -70,6 +70,10 @@ class Cotangents:
         if value is not None:
             self._parts.setdefault(tensor, []).append(value)
 
+    def has(self, tensor: Tensor) -> bool:
+        """Whether there is a summand."""
+        return tensor in self._parts
+
     def rows(self, tensor: Tensor) -> RowCotangent | None:
         """The sum as rows; None where there is none or a summand is dense."""
         parts = [p for p in self._parts.get(tensor, ()) if isinstance(p, RowCotangent)]

@@ -518,3 +518,21 @@ def test_gradients_through_what_writes_are_those_of_each_tower(switch, structure
 
     wanted = {"loop": lambda x, w: [3 * x**2 * w**2, 2 * x**3 * w], "branch": lambda x, w: [2 * x * w, x**2]}
     np.testing.assert_allclose(gradients(), [wanted[structure](x, 0.5) for x in (3.0, 6.0)])
+
+
+def test_a_gradient_function_that_speaks_of_a_tower_s_tensors(switch):
+    """Whose gradient is taken outside of the towers."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed, losses = tf.placeholder(tf.float32, []), []
+        for k in range(2):
+            with tf.device(f"/gpu:{k}"):
+                x = fed * (k + 1.0)
+
+                @tf.custom_gradient
+                def thrice(a, x=x):
+                    return a * a, lambda d: 3.0 * x * d
+
+                losses.append(thrice(x) + tf.sin(x))
+        slope = tf.gradients(tf.add_n(losses), fed)[0]
+        found = session.run(slope, {fed: 0.5})
+    np.testing.assert_allclose(found, sum((3.0 * x + np.cos(x)) * k for x, k in ((0.5, 1), (1.0, 2))), rtol=1e-6)

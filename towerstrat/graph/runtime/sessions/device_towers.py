@@ -85,7 +85,7 @@ class SideBySide:
 
 
 class _OtherGradient(Exception):
-    """A gradient of what all towers did together has another form than that of the program: of rows, or of all."""
+    """A gradient of what all towers did together cannot be taken anew, or is of rows where the program's is of all."""
 
 
 class _CopyingState(Copying):
@@ -111,6 +111,8 @@ class _CopyingState(Copying):
     def _differentiate(self, op: Operation) -> None:
         """Takes a gradient of what all towers did together anew: its paths lead through what each of them has made."""
         attrs = op.attrs
+        if attrs["rules"]:  # gradient functions may speak of tensors that are those of the graph
+            raise _OtherGradient
         given = [None if s is None else self._mapped(s) for s in attrs["seeds_given"]]
         seeds = [
             s if s is None or i is None else IndexedSlices(s, self._mapped(i))

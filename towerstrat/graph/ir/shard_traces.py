@@ -148,8 +148,11 @@ class ShardTraces:
             mine._consumers.append(join)
 
     def _lead_through(self, join: Operation, op: Operation, its: Tensor) -> None:
-        """Makes the paths of gradients that lead through an operation to an input of it lead through the join there."""
-        for gradient in self._makers:
+        """Makes the paths of gradients that lead through an operation to an input of it lead through the join there.
+
+        Those outside of all positions too: of towers by hand what one alone has is done there, between what towers do.
+        """
+        for gradient in dict.fromkeys([*self._makers, *self.block.ops]):
             path, active = gradient.attrs.get("path", ()), gradient.attrs.get("active", frozenset())
             if op in path and its in active and join not in path:
                 gradient.attrs["path"] = (join, *path)

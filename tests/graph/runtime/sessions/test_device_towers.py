@@ -536,3 +536,24 @@ def test_a_gradient_function_that_speaks_of_a_tower_s_tensors(switch):
         slope = tf.gradients(tf.add_n(losses), fed)[0]
         found = session.run(slope, {fed: 0.5})
     np.testing.assert_allclose(found, sum((3.0 * x + np.cos(x)) * k for x, k in ((0.5, 1), (1.0, 2))), rtol=1e-6)
+
+
+def test_gradients_that_lead_around_the_towers_through_what_they_join(switch):
+    """What one tower has alone is done outside of them, its gradient too: before a later tower joins on the way."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed, found = tf.placeholder(tf.float32, []), []
+        for k in range(2):
+            count, kept = tf.Variable(0.0, use_resource=True), tf.Variable(0.0, use_resource=True)
+            with tf.device(f"/gpu:{k}"):
+                x = fed * (k + 1.0)
+                with tf.control_dependencies([kept.assign(x * 0.5)]):
+                    read = tf.identity(kept)
+
+                def counted(i, a, count=count):
+                    with tf.control_dependencies([count.assign_add(1.0)]):
+                        return i + 1, tf.identity(a) * 2.0
+
+                found.append(tf.gradients(tf.while_loop(lambda i, a: i < 2, counted, [0, x])[1] * read, x)[0])
+        session.run(tf.global_variables_initializer())
+        assert session.run(found, {fed: 3.0}) == [4 * 1.5, 4 * 3.0]
+    assert any(switch.copies)

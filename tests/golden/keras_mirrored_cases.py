@@ -17,11 +17,11 @@ LABELS = (Y > 0).astype(np.int64)
 IMAGES = ROWS.random_sample((16, 4, 4, 1)).astype(np.float32)
 DEVICES = ["/device:CPU:0", "/device:CPU:1"]
 WAYS = [f"{way}, {strategy}" for way in ("scope", "compile") for strategy in ("core", "contrib")]
-"""How the strategy is said, and which one: contrib's takes batches of one tower, the other divides them."""
+"""Ways to say the strategy, and which one: contrib's takes batches of one tower, the other divides them."""
 
 
 class Program:
-    """What cases need, in one of the ways.
+    """The tools of cases, in one of the ways.
 
     Args:
       tf: the namespace of 1.x.

@@ -92,7 +92,7 @@ def with_limits(case):
 
 
 def kind(case):
-    """What is put together: results of unknown size and calls of Python make a whole function run one by one."""
+    """The cases that go together: results of unknown size and calls of Python make a whole function run one by one."""
     types = [op_registry.lookup(op.type) for op in operations(case)]
     return any(t.dynamic for t in types), any(t.callback for t in types), not floating(case)
 

@@ -25,7 +25,7 @@ class Deadline(ThreadState):
 
     @contextmanager
     def within(self, milliseconds: int) -> Iterator[None]:
-        """What is run inside may wait so long; 0: no other limit than that around it."""
+        """Runs inside may wait so long; 0: no other limit than that around it."""
         if milliseconds <= 0:
             yield
             return

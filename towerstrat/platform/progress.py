@@ -36,7 +36,7 @@ class Display:
         self._rate = 0.0
         self._latest: tuple[float, int] = (0.0, 0)
         self._state: tuple[int, int | None, float | None, int | None] | None = None
-        """What ``steps`` was told last."""
+        """The last number that ``steps`` was told."""
 
     def begin(self, what: str) -> None:
         """A session begins: "step" where it trains."""

@@ -1,4 +1,4 @@
-"""What estimators export: no SavedModel, but what it would keep of the training, so that training goes on."""
+"""Exports of estimators: no SavedModel, but the part of the training that it would keep, so that training goes on."""
 
 import os
 
@@ -23,7 +23,7 @@ def kept(folder):
 
 @pytest.fixture
 def warnings(monkeypatch):
-    """What is said of exports."""
+    """The sentence about exports."""
     said = []
 
     def warning(text, *values):

@@ -128,7 +128,7 @@ def test_evaluations_while_towers_train(evaluating, tmp_path):
 
 
 def test_metrics_with_a_value_for_each_tower_are_refused(tmp_path):
-    """What one tower has counted is not the metric of all; what is made of values of all is taken once."""
+    """A count of one tower is not the metric of all; what is made of values of all is taken once."""
     strategy = tf.contrib.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
 
     def model_fn(features, labels, mode, params):

@@ -83,7 +83,7 @@ def _descent(rate: Any = 0.2) -> Any:
 
 
 class Extra:
-    """What is added to the plain training of a model."""
+    """An addition to the plain training of a model."""
 
     def train_op(self, loss: Any) -> Any:
         return _descent().minimize(loss, tf.train.get_global_step())
@@ -301,9 +301,9 @@ EXTRAS: dict[str, Extra] = {
     "config": Config(),
 }
 JOIN_ROWS = {("embedding", extra) for extra in ("adam", "momentum", "two_optimizers")}
-"""What joins equal rows of a table before it uses them."""
+"""Optimizers that join equal rows of a table before they use them."""
 OF_A_STEP = {"hooks", "stopped", "scaffold", "summaries"}
-"""What names a step's tensors, or looks at single steps: a step loop has its own."""
+"""Additions that name a step's tensors, or look at single steps: a step loop has its own."""
 
 
 # ---- strategies ----------------------------------------------------------------------------------------------------
@@ -358,7 +358,7 @@ def _model_fn(model: str, extra: Extra) -> Callable[..., Any]:
 
 
 def trained(model: str, name: str, strategy: str | None, folder: str) -> dict[str, Any]:
-    """What a row gives: each variable of the checkpoint, and what is added."""
+    """The result of a row: each variable of the checkpoint, and what is added."""
     extra = EXTRAS[name]
     made = STRATEGIES[strategy]() if strategy else None
     config = tf.estimator.RunConfig(train_distribute=made, eval_distribute=made, **extra.config)
@@ -381,7 +381,7 @@ def _of_the_run(variable: str) -> bool:
 
 
 def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
-    """What differs between two results, or None."""
+    """The difference between two results, or None."""
     if sorted(found) != sorted(wanted):
         return f"names: {sorted(found.keys() ^ wanted.keys())}"
     apart = [k for k, v in wanted.items() if not np.allclose(found[k], v, rtol=2e-4, atol=2e-6)]

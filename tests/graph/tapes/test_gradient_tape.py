@@ -138,7 +138,7 @@ def test_watched_variables_come_in_the_order_in_which_they_were_made():
 
 
 def _traced(function):
-    """What a function returned while it was traced."""
+    """The result of a function while it was traced."""
     found = []
     tf.function(lambda: found.append(function()))()
     return found[0]

@@ -72,7 +72,7 @@ def with_gradient(form, h, i):
 
 
 def alone(form, towers):
-    """What each tower makes of its input, without a strategy: values and gradients."""
+    """The values and gradients that each tower makes of its input, without a strategy."""
     with tf.Graph().as_default(), tf.Session() as sess:
         return sess.run([with_gradient(form, tf.constant(ROWS[i]), i) for i in range(towers)])
 

@@ -1,4 +1,4 @@
-"""What modules of the package get when their files were executed: what its functions have to know of ours."""
+"""Changes to modules of the package once their files were executed: its functions learn of ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an estimator takes of each tower as one: values of metrics, and the pieces of scaffolds."""
+"""Results of towers that an estimator takes as one: values of metrics, and the pieces of scaffolds."""
 
 from __future__ import annotations
 

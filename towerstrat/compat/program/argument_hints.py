@@ -1,4 +1,4 @@
-"""What an error of a call with a misspelt argument tells: the argument that was meant."""
+"""Hints for calls with a misspelt argument: the argument that was meant."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def _of_member(name: str, owner: Any, member: str) -> Verdict:
 
 
 def refusal(value: Any) -> str | None:
-    """What a function says that does nothing but refuse; None for every other value."""
+    """The message of a function that does nothing but refuse; None for every other value."""
     ours = inspect.isfunction(value) and (value.__module__ or "").startswith("towerstrat.")
     return _refusal_of(value) if ours else None
 

@@ -1,4 +1,4 @@
-"""What ``tf.test.TestCase`` asserts of tensors, arrays, messages and devices, beside what absl's class has."""
+"""Assertions of ``tf.test.TestCase`` about tensors, arrays, messages and devices, beside those of absl's class."""
 
 # ruff: noqa: PT009 (it is unittest)
 

@@ -57,7 +57,7 @@ class _NoTest:
 
 
 class CapturedWrites:
-    """What was written to a stream. Args: ``path``: of the file that took it."""
+    """The text that was written to a stream. Args: ``path``: of the file that took it."""
 
     def __init__(self, path: str):
         self._path = path

@@ -66,7 +66,7 @@ def _features(serialized: Sequence[bytes]) -> list[Parts]:
 
 
 def said(error: FeatureError, key: str, dtype: DType, names: HostArray | None, features: Sequence[Parts]) -> str:
-    """What is wrong with a feature, as the original says it, and which features there are.
+    """The fault of a feature, as the original says it, and which features there are.
 
     Args:
       names: of the messages, where there are any; None for a single message.

@@ -275,7 +275,7 @@ class EagerContext(Graph):
             raise InvalidArgumentError(None, _here(op), error.message)
 
     def _checked(self, tensor: Any, on_host: bool) -> Any:
-        """What a check gets of an input: of a variable the value that the code which runs sees."""
+        """The value that a check gets of an input: of a variable the one that the code which runs sees."""
         if isinstance(tensor, Handle):
             return self._seen(tensor.cell, self.session.state.get(tensor.cell))
         return tensor.host() if on_host else tensor.array

@@ -11,7 +11,7 @@ from towerstrat.graph.ir.op_registry import Attrs
 from towerstrat.graph.ir.trace_comparison import TraceComparison
 from towerstrat.graph.ir.user_lines import UserLine
 
-_MIRRORED = {
+_SWAPPED = {
     "Less": "Greater", "Greater": "Less", "LessEqual": "GreaterEqual", "GreaterEqual": "LessEqual", "Equal": "Equal",
     "NotEqual": "NotEqual",
 }  # fmt: skip
@@ -19,7 +19,7 @@ _MIRRORED = {
 
 
 class SharedRegion:
-    """What positions make in a region: the first makes it, the others have to make the same but for constants.
+    """Operations of positions in a region: the first makes them, the others must make the same but for constants.
 
     Args:
       block: the region, with what the first position has made in it.
@@ -62,8 +62,8 @@ class SharedRegion:
         found = self._by_inputs.get((type, *map(id, inputs)), [])
         if constant:  # no inputs tell them apart
             found = sorted(found, key=lambda op: op.line != line)
-        if type in _MIRRORED:
-            found = [*found, *self._by_inputs.get((_MIRRORED[type], *map(id, reversed(inputs))), ())]
+        if type in _SWAPPED:
+            found = [*found, *self._by_inputs.get((_SWAPPED[type], *map(id, reversed(inputs))), ())]
         for op in found:
             if position in self._makers[op]:
                 continue

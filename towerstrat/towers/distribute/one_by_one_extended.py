@@ -32,7 +32,7 @@ class OneByOneExtended(StrategyExtendedV1):
         return self._mapped and get_default_graph().executing_eagerly
 
     def _carried(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
-        """What replicas have in one array is combined by a function on their devices; separate parts one by one."""
+        """Combines by a function what replicas have: one array on their devices, separate parts one by one."""
         if key[0] != "run" and self._executes() and not any(_in_one_array(leaf) for leaf in nest.flatten(args)):
             return function(*args)
         return super()._carried(key, function, *args)

@@ -67,7 +67,7 @@ class Parts(LazySelections):
 
 
 def together(parts: Sequence[Any], axis: Axis) -> Any:
-    """What all positions run of what each has made: one tensor, ``IndexedSlices`` or operation."""
+    """The one tensor, ``IndexedSlices`` or operation of all positions for what each has made."""
     if any(isinstance(p, IndexedSlices) for p in parts):
         if not all(isinstance(p, IndexedSlices) for p in parts):
             raise ValueError(f"Expected IndexedSlices from all towers or from none, got {list(parts)}.")

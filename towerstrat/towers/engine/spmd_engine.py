@@ -351,7 +351,7 @@ class TowerDevices(list[str]):
 
 
 def _with_maker(make: Callable[..., Any], creator: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
-    """What a creator makes where the innermost one calls ``make``."""
+    """The variable of a creator where the innermost one calls ``make``."""
     graph = get_default_graph()
     outer, graph.variable_maker = graph.variable_maker, make
     try:

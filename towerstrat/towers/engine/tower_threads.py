@@ -308,7 +308,7 @@ class TowerThreads:
 
 
 def _own(value: Any, place: AxisIndex) -> Any:
-    """What a tower has of a value that it made in a region, where the first tower's are those of all."""
+    """A tower's own of a value that it made in a region, where the first tower's are those of all."""
     if isinstance(value, IndexedSlices):
         return IndexedSlices(_own(value.values, place), _own(value.indices, place), value.dense_shape)
     if isinstance(value, Tensor) and value.op.axis is place.axis:

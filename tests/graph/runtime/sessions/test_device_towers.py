@@ -539,7 +539,7 @@ def test_a_gradient_function_that_speaks_of_a_tower_s_tensors(switch):
 
 
 def test_gradients_that_lead_around_the_towers_through_what_they_join(switch):
-    """What one tower has alone is done outside of them, its gradient too: before a later tower joins on the way."""
+    """The part of one tower alone is done outside of them, its gradient too: before a later tower joins on the way."""
     with tf.Graph().as_default(), tf.Session() as session:
         fed, found = tf.placeholder(tf.float32, []), []
         for k in range(2):

@@ -116,7 +116,7 @@ def _ends(entries: Any) -> Entries:
 
 
 class _Cut(NamedTuple):
-    """What a slice takes of one dimension.
+    """The part of one dimension that a slice takes.
 
     Attributes:
       step: between entries, which ``length`` says the number of.
@@ -207,7 +207,7 @@ def _known(value: Any) -> bool:
 
 
 def _cut_by_position(lowering: Lowering, op: Operation, x: Any, cuts: Mapping[int, Sequence[_Cut | None]]) -> Any:
-    """What each position cuts from a value: of one shape, from where constants of its own say.
+    """The cut of each position from a value: of one shape, from where constants of its own say.
 
     Raises:
       DifferentShapes: the results' shapes differ.
@@ -236,7 +236,7 @@ def _cut_by_position(lowering: Lowering, op: Operation, x: Any, cuts: Mapping[in
 
 
 def _cut_own(x: Any, cuts: Mapping[int, _Cut], dim: int, axis: Axis) -> Any:
-    """What this position cuts from a dimension: all cuts have one length."""
+    """This position's cut from a dimension: all cuts have one length."""
     starts, steps = np.zeros(axis.size, np.int32), np.ones(axis.size, np.int32)
     for position, cut in cuts.items():
         starts[position], steps[position] = cut.start, cut.step

@@ -549,7 +549,7 @@ class InteractiveSession(BaseSession):
 
 
 def _given(tensor: Tensor) -> Tensor:
-    """What a fed value takes the place of: the tensor, or for one tower's the placeholder that only this tower has."""
+    """The tensor that a fed value replaces, or for one tower's the placeholder that only this tower has."""
     if not isinstance(tensor, ShardTensor):
         return tensor
     if not tensor.op.definition.given:

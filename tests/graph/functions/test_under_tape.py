@@ -293,3 +293,48 @@ def test_a_gradient_inside_of_what_runs_one_by_one_is_refused():
         tape.watch(x)
         with pytest.raises(UnsupportedError, match="inside of the tf.function"):
             tf.function(slope)(x)
+
+
+def test_gradients_of_gradients_of_what_is_read_after_it_was_written():
+    """The gradient as an outer tape records it needs the write too, each time; the variable has it once."""
+    w, s, x = tf.Variable(0.5), tf.Variable(2.0), tf.constant(0.75)
+
+    @tf.function
+    def function(x):
+        s.assign_add(x)
+        return tf.sin(x * w) * s
+
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape(persistent=True) as tape:
+            tape.watch(x)
+            y = function(x)
+        (first, by_w, by_s), (again,) = tape.gradient(y, [x, w, s]), tape.gradient(y, [x])
+    cosine, sine = np.cos(0.375), np.sin(0.375)
+    wanted = [0.5 * cosine * 2.75, 0.5 * cosine * 2.75, 0.75 * cosine * 2.75, sine]
+    np.testing.assert_allclose([first, again, by_w, by_s], wanted, 1e-6)
+    np.testing.assert_allclose(outer.gradient(first, [x, s]), [-0.25 * sine * 2.75, 0.5 * cosine], 1e-6)
+    assert s == 2.75
+
+
+GRADIENT_FUNCTIONS = {
+    "square": (lambda d, a: d * d * tf.cos(a), 11.608379364013672),
+    "masked": (lambda d, a: tf.where(a > 0.0, d, 2.0 * d) * tf.cos(a), 6.308971405029297),
+    "clipped": (lambda d, a: tf.clip_by_value(d, -0.5, 0.5) * tf.cos(a), -0.43459632992744446),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENT_FUNCTIONS)
+def test_a_gradient_function_gets_the_cotangents_of_two_tapes_together(name):
+    """Values of 2.15.1."""
+    rule, wanted = GRADIENT_FUNCTIONS[name]
+    sine = tf.custom_gradient(lambda a: (tf.sin(a), lambda d: rule(d, a)))
+    function, x = tf.function(lambda x: sine(x) * sine(x)), tf.constant(0.75)
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x) * x
+        slope = tape.gradient(y, x)
+        z = slope * slope + y
+    np.testing.assert_allclose(outer.gradient(z, x), wanted, rtol=1e-5)

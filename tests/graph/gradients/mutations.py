@@ -25,6 +25,8 @@ TESTS = (
     "tests/graph/ops/control/test_control_flow.py",
     "tests/graph/lowering",
     "tests/graph/tapes",
+    "tests/graph/functions/test_under_tape.py",
+    "tests/graph/runtime/sessions/test_device_towers.py",
     "tests/graph/test_three_ways.py",
     "tests/towers/mirrored",
 )
@@ -70,8 +72,8 @@ REPAIRS = (
     ),
     Mutation(
         "what a gradient function uses, in a gradient of the gradient", "graph/lowering/gradients.py",
-        'kept = {o for o in path if o.definition.reads_value or o in op.attrs["rules"]}',
-        "kept = {o for o in path if o.definition.reads_value}",
+        'o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]',
+        "o.definition.reads_value or o.definition.collective",
     ),
     Mutation(
         "gradients of gradients by the formula of a type", "graph/lowering/gradient_formulas.py",
@@ -80,6 +82,32 @@ REPAIRS = (
     Mutation(
         "calls of Python before a function's program", "graph/functions/traced.py",
         'if made and not before.isdisjoint(made[0].op.attrs["path"]):', "if False:",
+    ),
+    Mutation(
+        "what towers share, in a gradient of a gradient of the whole", "graph/lowering/gradients.py",
+        "lowering.values.update({t: share(v, axis) for t, v in values.items()})",
+        "lowering.values.update({t: vary(v, axis) for t, v in values.items()})",
+    ),
+    Mutation(
+        "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/gradients.py",
+        "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total",
+        "total",
+    ),
+    Mutation(
+        "gradients of the whole, in those of a tower", "graph/lowering/gradients.py",
+        "        if _is_of_whole(step):\n            return True\n", "",
+    ),
+    Mutation(
+        "gradients in regions through what towers join", "graph/ir/shard_traces.py",
+        " or self._is_led_through_inside(op, its)", "",
+    ),
+    Mutation(
+        "what is read after a write, where an outer tape records the gradient", "graph/functions/traced.py",
+        "outputs, writes), found)", "outputs, ()), found)",
+    ),
+    Mutation(
+        "cotangents of two tapes for one gradient function", "graph/functions/traced.py",
+        "(nested and not derivative.adds_up)", "False",
     ),
     Mutation(
         "the last evaluation of a condition that writes", "graph/ops/control/while_lowering.py",
@@ -140,7 +168,7 @@ FLOWS = (
     ),
     Mutation(
         "what towers share, in a gradient over all of them", "graph/lowering/gradients.py",
-        "return vary((yield whole), lowering.axis)", "return vary(whole, lowering.axis)",
+        "total = vary((yield whole), lowering.axis)", "total = vary(whole, lowering.axis)",
     ),
 )  # fmt: skip
 

@@ -23,6 +23,7 @@ from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, string
+from towerstrat.graph.lowering.gradient_paths import is_additive
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.loops.data_loop_stage import DataLoop
@@ -157,11 +158,13 @@ class Traced:
                 "tf.function together with strategy.run."
             )
         derivative = self._derivative(active, inside)
-        if derivative is None:
+        nested = len(eager.tapes.active) > 1
+        # A gradient function that is not linear is called once, with the sum of the cotangents of all tapes.
+        if derivative is None or (nested and not derivative.adds_up):
             given = dict(zip(self.inputs, tensors, strict=True))
             return self.graph.inlined(self.outputs, given, eager)
         # Only an outer tape can ask for the gradient of this call's gradient, which needs the state as it was.
-        before = store or (self._snapshot(eager) if len(eager.tapes.active) > 1 else None)
+        before = self._snapshot(eager, store) if store is not None or nested else None
         try:
             outputs, run = self._called(eager, tensors, derivative.stages, store)
         except _OneByOne:
@@ -174,8 +177,8 @@ class Traced:
         return outputs
 
     def over(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore) -> list[Tensor]:
-        """Calls it over the state in ``store`` in the place of the eager session's."""
-        return self._recorded(eager, tensors, store)
+        """Calls it over the state in ``store`` in the place of the eager session's; what it writes is dropped."""
+        return self._recorded(eager, tensors, self._snapshot(eager, store))
 
     @functools.cached_property
     def _trainable(self) -> list[Handle]:
@@ -183,18 +186,18 @@ class Traced:
         read = [self.graph.outside_of[h] for h, v in self.graph.variables_read(lambda op: True) if v.trainable]
         return [h for h in read if isinstance(h, Handle)]
 
-    def _snapshot(self, eager: EagerContext) -> StateStore:
-        """A store with the current values of the cells that the function uses."""
-        store = StateStore()
+    def _snapshot(self, eager: EagerContext, store: StateStore | None = None) -> StateStore:
+        """A copy of the values that the cells which the function uses have in a store; None: in the eager session."""
+        source, copy = eager.session.state if store is None else store, StateStore()
         cells = [h.cell for h in self.graph.handles if isinstance(h, Handle)]
         cells += [op.counter for op in self.graph.carried_out() if op.counter is not None]
-        with eager.standing_in(self.graph.copies):
+        with eager.standing_in(self.graph.copies if store is None else {}):
             for cell in [*cells, *self.graph.copies.values()]:
-                value = eager.session.state.lend(cell)
+                value = source.lend(cell)
                 if value is not None:
-                    store.update({cell: value})
-                    store.lent.add(cell)
-        return store
+                    copy.update({cell: value})
+                    copy.lent.add(cell)
+        return copy
 
     def _derivative(self, active: tuple[bool, ...], inside: Sequence[Tensor]) -> _Derivative | None:
         if active not in self._derivatives:
@@ -223,7 +226,9 @@ class Traced:
             outputs: list[Tensor] = []
             for g in found:
                 outputs += [] if g is None else [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
-            self._pulls[key] = (Traced(self.graph, [*self.inputs, *seeds], outputs, ()), found)
+            # What is read after a write needs the write too.
+            writes = [op for op in self.effects if op.writes]
+            self._pulls[key] = (Traced(self.graph, [*self.inputs, *seeds], outputs, writes), found)
         return self._pulls[key]
 
 
@@ -246,6 +251,11 @@ class _Derivative:
         self.seeds = seeds
         self.results = results
         self.grad = grad
+
+    @functools.cached_property
+    def adds_up(self) -> bool:
+        """Whether the gradient by a sum of cotangents is the sum of the gradients by each."""
+        return self.grad is None or all(is_additive(rule) for rule in self.grad.attrs["rules"].values())
 
     @staticmethod
     def of(traced: Traced, active: Sequence[Tensor]) -> _Derivative | None:

@@ -488,9 +488,13 @@ class Graph(Naming, Collections):
         seen = {part.whole for part in parts}
         return sorted([*parts, *(op for op in self._ops if op not in seen)], key=lambda op: op.index)
 
-    def carried_out(self) -> list[Operation]:
-        """The operations that can run: of what positions have made for themselves that of all of them."""
-        return list(self._ops)
+    def carried_out(self, since: int = 0) -> list[Operation]:
+        """The operations that can run: of what positions have made for themselves that of all of them.
+
+        Args:
+          since: how many of them, the oldest, are left out.
+        """
+        return self._ops[since:]
 
     def get_operation_by_name(self, name: str) -> Operation:
         if not isinstance(name, str):

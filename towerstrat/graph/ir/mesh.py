@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import jax
@@ -273,6 +273,28 @@ def vary(value: Any, axis: Axis | None) -> Any:
     if axis is None or varies(value):
         return value
     return lax.pcast(value, (axis.name,), to="varying")
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def share(value: jax.Array, axis: Axis) -> jax.Array:
+    """What all positions share, at each of them, as a varying value: its cotangent is the sum of theirs, at each.
+
+    Source: the operators *f* and, for ``sum_shares``, *g* of Shoeybi et al., *Megatron-LM*,
+    https://arxiv.org/abs/1909.08053, section 3. Each is the other's transpose.
+    """
+    return vary(value, axis)
+
+
+@partial(jax.custom_vjp, nondiff_argnums=(1,))
+def sum_shares(value: jax.Array, axis: Axis) -> jax.Array:
+    """The sum of what positions have, shared by all, as a varying value: each one's cotangent is that of the sum."""
+    return vary(lax.psum(vary(value, axis), axis.name), axis)
+
+
+share.defvjp(lambda value, axis: (share(value, axis), None), lambda axis, _, cotangent: (sum_shares(cotangent, axis),))
+sum_shares.defvjp(
+    lambda value, axis: (sum_shares(value, axis), None), lambda axis, _, cotangent: (share(cotangent, axis),)
+)
 
 
 def at_first(value: Array, axis: Axis) -> jax.Array:

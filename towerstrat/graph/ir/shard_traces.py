@@ -58,6 +58,9 @@ class ShardTraces:
         """The operations since the last meeting -> the positions that made them."""
         self._joins: dict[Tensor, list[Operation]] = {}
         """A tensor from outside -> operations that have it at some positions and others at others."""
+        self._inside: list[Operation] = []
+        """The gradients in regions, of the graph's operations from then on that were ``_scanned``."""
+        self._scanned = len(graph.carried_out())
         self._changed: Operation | None = None
         """The first operation that may differ by position since a constant or tensor came to."""
 
@@ -111,7 +114,7 @@ class ShardTraces:
         for i, (mine, its) in enumerate(zip(inputs, op._inputs, strict=True)):
             if mine is its:
                 continue
-            if i in known or not self._can_differ(mine, its, position):
+            if i in known or not self._can_differ(mine, its, position) or self._is_led_through_inside(op, its):
                 return False
             joins.append((i, mine, its))
         for i, mine, its in joins:
@@ -130,6 +133,14 @@ class ShardTraces:
 
     def _is_outside(self, tensor: Tensor) -> bool:
         return tensor.op.axis is None and not tensor.varies
+
+    def _is_led_through_inside(self, op: Operation, its: Tensor) -> bool:
+        """Whether a gradient in a region leads through an operation to an input: the region captures what there is."""
+        for found in self.graph.carried_out(since=self._scanned):
+            self._scanned += 1
+            if "path" in found.attrs and found.block is not self.block:
+                self._inside.append(found)
+        return any(op in g.attrs["path"] and its in g.attrs["active"] for g in self._inside)
 
     def _join(self, op: Operation, i: int, its: Tensor, mine: Tensor, position: int) -> None:
         """Makes input ``i`` of an operation one that is ``mine`` at a position."""

@@ -37,6 +37,12 @@ BILINEAR = frozenset(
 """Types of which each input's cotangent depends on the other inputs only."""
 QUOTIENTS = frozenset(["RealDiv", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"])
 """Types that are linear in their first input: its cotangent depends on the second one only."""
+ADDITIVE = frozenset((
+    "Add", "AddN", "BroadcastTo", "Cast", "ConcatV2", "Conj", "Cumsum", "Diag", "ExpandDims", "GatherV2", "Identity",
+    "Imag", "MatrixDiag", "Mean", "Neg", "Pack", "Pad", "Real", "Reshape", "ReverseV2", "Select", "SelectV2", "Slice",
+    "Split", "SplitV", "Squeeze", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unpack",
+))  # fmt: skip
+"""Types that are linear in all their operands of numbers together."""
 
 ROWWISE = frozenset(["Exit", "Identity", "Merge", "Neg", "ReadVariableOp"])
 """Types through which a cotangent that consists of rows stays such."""
@@ -284,3 +290,24 @@ def looks_up_rows(op: Operation) -> bool:
     if op.type != "GatherV2" or op.axis is not op.inputs[0].op.axis:
         return False
     return op.attrs["axis"] == 0 and not op.attrs.get("batch_dims")
+
+
+def is_additive(rule: TracedRule) -> bool:
+    """Whether a gradient function of a sum of cotangents is the sum of those of each, as far as its operations tell."""
+    follows = set(rule.cotangents)
+    for op in rule.block.needed:
+        places = [i for i, t in enumerate(op._inputs) if t in follows]
+        if places and not _is_linear_in(op, places):
+            return False
+        follows.update(op.outputs if places else ())
+    return True
+
+
+def _is_linear_in(op: Operation, places: Sequence[int]) -> bool:
+    """Whether an operation is linear in its inputs at these places, taken together."""
+    if op.type == "Gradients":
+        return not op.attrs["rules"] and {op._inputs[i] for i in places} <= set(op.attrs["seeds_given"])
+    if op.type in BILINEAR or op.type in QUOTIENTS:
+        return len(places) == 1 and (op.type in BILINEAR or places == [0])
+    numbers = [i for i, t in enumerate(op._inputs) if t.dtype.is_differentiable]
+    return op.type in ADDITIVE and numbers == list(places) and all(t.dtype.is_differentiable for t in op.outputs)

@@ -20,13 +20,14 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.mesh import varies, vary
+from towerstrat.graph.ir.mesh import share, sum_shares, varies, vary
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, int32, resource
 from towerstrat.graph.lowering.gradient_check import Dependence, check_paths, report
+from towerstrat.graph.lowering.gradient_formulas import in_place_of
 from towerstrat.graph.lowering.gradient_paths import (
     BILINEAR,
     LINEAR,
@@ -330,7 +331,7 @@ def _with_records_of_region(lowering: Lowering, op: Operation) -> Lowering:
         if not step.definition.reads_value:  # the cotangent of a read is that of its value, whichever it is
             again = lowering.fork(state=_state_again(lowering, op, step))
             again.quiet = True
-            again.execute(step)
+            _execute_again(again, op, step)
             record = again.records[step]
         inner.records[step] = record._replace(order=_first_order(lowering, step))
     return inner
@@ -391,9 +392,11 @@ def _step_back(
     if by_rule:
         return _by_rule(lowering, step, op.attrs["rules"][step], given)
     assert definition.backward is not None
+    if lowering.differentiated and definition.collective and not definition.per_position and op.axis is None:
+        given = [g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in given]
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
     together = definition.collective and not definition.per_position and (of_one or not step.attrs.get("own"))
-    if together and op.axis is not None and lowering.axis is not None:
+    if (together or (of_one and _is_of_whole(step))) and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):
             if cotangent is not None:
                 given[i] = vary((yield cotangent), lowering.axis)
@@ -429,7 +432,9 @@ def _summed_over_towers(
     if cotangent is None:
         return None
     whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
-    return vary((yield whole), lowering.axis)
+    total = vary((yield whole), lowering.axis)
+    # Cotangents of what all have are equal at all positions: that of the sum is that of each summand.
+    return in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
@@ -493,15 +498,23 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
 def _through_others(op: Operation) -> bool:
     """Whether a position's gradient in tower context leads through operations that other positions did for it.
 
-    It does where values are combined twice on a path, or an x is shared by all positions.
+    It does where values are combined twice on a path, or an x is shared by all positions, and through a gradient of
+    the whole.
     """
     depths: dict[Tensor, int] = {}
     deepest = 0
     for step in op.attrs["path"] if op.axis is not None else ():
+        if _is_of_whole(step):
+            return True
         depth = max([depths.get(t, 0) for t in step.inputs], default=0) + bool(step.attrs.get("own"))
         depths.update(dict.fromkeys(step.outputs, depth))
         deepest = max(deepest, depth)
     return deepest > 1 or (deepest == 1 and any(_is_shared(x, op) for x in op.attrs["xs"]))
+
+
+def _is_of_whole(op: Operation) -> bool:
+    """Whether an operation is a gradient, in cross-tower context, that leads through towers."""
+    return op.type == "Gradients" and op.axis is None and any(o.axis is not None for o in op.attrs["path"])
 
 
 def _is_shared(x: Tensor, op: Operation) -> bool:
@@ -550,13 +563,33 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
     """Casts a gradient to varying, or proves it equal everywhere, as the graph says of the output."""
     if lowering.axis is None:
         return value
-    if output.varies:
+    if output.varies or lowering.differentiated:  # cotangents of what all have are equal at all positions: no sum
         return vary(value, lowering.axis)
     # The graph knows that positions agree, JAX does not (the path was cast to varying): the first one's share summed
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0
     value = vary(value, lowering.axis)
     return (yield jnp.where(first, value, jnp.zeros_like(value)))
+
+
+def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:
+    """Evaluates a step of a gradient that is differentiated: as a function of what it uses.
+
+    In a gradient of the whole, what all share enters the positions: its cotangent is the sum of theirs.
+    """
+    axis = lowering.axis
+    if axis is None or op.axis is not None or step.axis is None:
+        lowering.execute(step)
+        return
+    shared = [t for t in step.inputs if t.op.axis is None and not t.varies]
+    values = {t: lowering.value(t) for t in shared if t.dtype.is_differentiable}
+    handles = [t.op.attrs["cell"] for t in shared if t.dtype is resource]
+    cells = {c: lowering.variables[c] for c in handles if c in lowering.variables}
+    lowering.values.update({t: share(v, axis) for t, v in values.items()})
+    lowering.variables |= {c: share(v, axis) for c, v in cells.items()}
+    lowering.execute(step)
+    lowering.values.update(values)
+    lowering.variables |= cells
 
 
 def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Array | None:
@@ -579,9 +612,9 @@ def _backward(
     """
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     path = sorted(records, key=lambda o: records[o].order)
-    # What was read, and what operations with a gradient function made, are leaves: the outer walk goes on from there,
-    # and calls each gradient function once, with the sum of the cotangents.
-    kept = {o for o in path if o.definition.reads_value or o in op.attrs["rules"]}
+    # What was read, what operations with a gradient function made and what positions combined are leaves: the outer
+    # walk goes on from there, and calls each gradient function once, with the sum of the cotangents.
+    kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]}
     replayed = [o for o in path if o not in kept]
     made = {t for o in replayed for t in o.outputs}
     cut = set(outer.attrs["xs"])
@@ -607,7 +640,7 @@ def _backward(
                 inner.note(step)
                 continue
             inner.state.update(lowering.state_read_by(step))
-            inner.execute(step)
+            _execute_again(inner, op, step)
         inner.state.update(lowering.state_read_by(op))
         outputs = _lower(inner, op)
         return [outputs[i] for i in slots]

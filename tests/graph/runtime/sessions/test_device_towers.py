@@ -557,3 +557,45 @@ def test_gradients_that_lead_around_the_towers_through_what_they_join(switch):
         session.run(tf.global_variables_initializer())
         assert session.run(found, {fed: 3.0}) == [4 * 1.5, 4 * 3.0]
     assert any(switch.copies)
+
+
+def taken_thrice(x, y, w):
+    """Gradients of the sum of the squares of gradients, of the sum of the squares of those."""
+    for _ in range(3):
+        found = tf.gradients(y, [x, w])
+        y = tf.add_n([tf.reduce_sum(tf.square(g)) for g in found])
+    return found
+
+
+@pytest.mark.parametrize("structure", ["plain", "branch", "jacobian"])
+def test_gradients_of_gradients_where_towers_write(switch, structure):
+    """Each tower's part that writes is done outside of them, and so are gradients; what they share is on the way."""
+
+    def found(on_devices):
+        with tf.Graph().as_default(), tf.Session() as session:
+            w, fed = tf.Variable(np.float64(0.5), use_resource=True), tf.placeholder(tf.float64, [2])
+            flag, results = tf.placeholder(tf.bool, []), []
+            for k in range(2):
+                count = tf.Variable(0.0, use_resource=True)
+                with tf.device(f"/gpu:{k}" if on_devices else None):
+                    x = fed * (k + 1.0)
+
+                    def counted(x, count=count):
+                        with tf.control_dependencies([count.assign_add(1.0)]):
+                            return tf.sin(tf.identity(x)) * w
+
+                    if structure == "jacobian":
+                        with tf.GradientTape() as tape:
+                            tape.watch(x)
+                            y = tf.cond(flag, lambda x=x: counted(x), lambda x=x: x)
+                        results.append(tf.gradients(tf.reduce_sum(tape.jacobian(y, x), 0) + x, [x, w]))
+                        continue
+                    more = x * w * w if structure == "plain" else tf.cond(flag, lambda x=x: x * w * w, lambda x=x: x)
+                    results.append(taken_thrice(x, counted(x) + more, w))
+            session.run(tf.global_variables_initializer())
+            return session.run(results, {fed: [-0.875, -0.25], flag: True})
+
+    for one, two in zip(found(on_devices=True), found(on_devices=False), strict=True):
+        for mine, wanted in zip(one, two, strict=True):
+            np.testing.assert_allclose(mine, wanted, rtol=1e-12)
+    assert any(switch.copies)

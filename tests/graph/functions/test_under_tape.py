@@ -1,5 +1,7 @@
 """Functions under an eager tape: one operation, whose forward keeps what the backward needs."""
 
+import contextlib
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -338,3 +340,26 @@ def test_a_gradient_function_gets_the_cotangents_of_two_tapes_together(name):
         slope = tape.gradient(y, x)
         z = slope * slope + y
     np.testing.assert_allclose(outer.gradient(z, x), wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("tapes", [1, 2])
+def test_a_gradient_function_that_assigns(tapes):
+    x, seen = tf.constant(0.75), tf.Variable(0.0)
+
+    @tf.custom_gradient
+    def sine(a):
+        def gradient(d):
+            seen.assign_add(d)
+            return d * tf.cos(a)
+
+        return tf.sin(a), gradient
+
+    function = tf.function(lambda x: sine(x))
+    with contextlib.ExitStack() as outer:
+        if tapes == 2:
+            outer.enter_context(tf.GradientTape()).watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = function(x)
+        np.testing.assert_allclose(tape.gradient(y, x), np.cos(0.75), 1e-6)
+    assert seen == 1.0

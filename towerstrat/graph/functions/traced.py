@@ -17,7 +17,7 @@ from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
@@ -277,12 +277,19 @@ class _Derivative:
         before = {op for s in plan.stages if isinstance(s, ConstantFoldingStage) for op in s.ops}
         if made and not before.isdisjoint(made[0].op.attrs["path"]):
             return None
+        if made and any(_assigns(rule.block) for rule in made[0].op.attrs["rules"].values()):
+            return None
         derivative = _Derivative(
             traced, (), [s if t.dtype.is_differentiable else None for t, s in _paired(traced.outputs, seeds)], results,
             made[0].op if made else None,
         )  # fmt: skip
         derivative.stages = [_ForwardStage(s, derivative) if s is devices[0] and made else s for s in plan.stages]
         return derivative
+
+
+def _assigns(block: Block) -> bool:
+    """Whether a region assigns to a variable; the count of a random operation is none, and begins by itself."""
+    return any(cell.default is None for op in block.ops for cell in op.writes)
 
 
 def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor | None]]:

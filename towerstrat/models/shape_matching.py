@@ -124,3 +124,11 @@ def squeezed(labels: Any, predictions: Any, expected_rank_diff: int = 0) -> tupl
     """
     labels, predictions = convert_to_tensor(labels), convert_to_tensor(predictions)
     return fitted(labels, predictions, -expected_rank_diff), fitted(predictions, labels, expected_rank_diff)
+
+
+def remove_squeezable_dimensions(
+    labels: Any, predictions: Any, expected_rank_diff: int = 0, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """``squeezed`` in a scope of names."""
+    with get_default_graph().name_scope(name or "remove_squeezable_dimensions"):
+        return squeezed(labels, predictions, expected_rank_diff)

@@ -141,10 +141,22 @@ def recall(
 # ---- at thresholds -------------------------------------------------------------------------------------------------
 
 
-def _at_thresholds(
-    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any, kinds: Sequence[str]
-) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Counts per threshold, a prediction being true above it: (variables by kind, updates by kind)."""
+def counts_at_thresholds(
+    labels: Any, predictions: Any, thresholds: Sequence[float], weights: Any = None,
+    includes: Sequence[str] | None = None,
+) -> tuple[dict[str, Any], dict[str, Any]]:  # fmt: skip
+    """Counts per threshold, a prediction being true above it: (variables by kind, updates by kind).
+
+    Args:
+      includes: the kinds: "tp", "fn", "tn" and "fp"; None is all.
+
+    Raises:
+      ValueError: another kind.
+    """
+    kinds = tuple(_KINDS) if includes is None else includes
+    for kind in kinds:
+        if kind not in _KINDS:
+            raise ValueError(f"Invalid key: {kind}. Expected those of {', '.join(_KINDS)}.")
     predictions = arithmetic.to_float(predictions)
     with get_default_graph().control_dependencies(
         [
@@ -181,7 +193,7 @@ def _counted_at(
     updates_collections: Any, name: str | None,
 ) -> Metric:  # fmt: skip
     with variable_scope(name, _KINDS[kind][0], (predictions, labels, weights)):
-        variables, updates = _at_thresholds(labels, predictions, thresholds, weights, (kind,))
+        variables, updates = counts_at_thresholds(labels, predictions, thresholds, weights, (kind,))
         value = total_of(variables[kind], metrics_collections)
         collect(updates_collections, updates[kind])
         return value, updates[kind]
@@ -227,7 +239,7 @@ def _made_of_counts(
     function: Callable[[Mapping[str, Any], str], Tensor], kinds: Sequence[str], labels: Any, predictions: Any,
     thresholds: Sequence[float], weights: Any, metrics_collections: Any, updates_collections: Any,
 ) -> Metric:  # fmt: skip
-    variables, updates = _at_thresholds(labels, predictions, thresholds, weights, kinds)
+    variables, updates = counts_at_thresholds(labels, predictions, thresholds, weights, kinds)
 
     def value_of(_: Any, counts: Mapping[str, Any]) -> Tensor:
         return function({kind: convert_to_tensor(count) for kind, count in counts.items()}, "value")

@@ -187,8 +187,17 @@ def average_precision_at_k(
         raise ValueError(f"Invalid k={k}; expected at least 1.")
     with name_scope(name, _name("average_precision", k), (predictions, labels, weights)) as scope:
         _, ids = misc.top_k(predictions, k)
-        ids = arithmetic.to_int64(ids)
-        rows = _average_precision(_with_classes(labels, ids), ids, k)
+        return average_precision_at_top_k(labels, ids, weights, metrics_collections, updates_collections, scope)
+
+
+def average_precision_at_top_k(
+    labels: Any, predictions_idx: Any, weights: Any = None, metrics_collections: Any = None,
+    updates_collections: Any = None, name: str | None = None,
+) -> Metric:  # fmt: skip
+    """``average_precision_at_k`` of the classes of the best places, ``[..., k]``."""
+    with name_scope(name, "average_precision_at_top_k", (predictions_idx, labels, weights)) as scope:
+        ids = arithmetic.to_int64(predictions_idx)
+        rows = _average_precision(_with_classes(labels, ids), ids)
         number = arithmetic.to_double(arrays.size(rows))
         if weights is not None:
             weights = broadcast_weights(arithmetic.to_double(weights), rows)
@@ -207,12 +216,14 @@ def average_precision_at_k(
         return value, update
 
 
-def _average_precision(labels: Tensor, ids: Tensor, k: int) -> Tensor:
+def _average_precision(labels: Tensor, ids: Tensor) -> Tensor:
     relevant = arithmetic.to_double(_found(ids, labels))
     found = reductions.cumsum(relevant, axis=-1)
     retrieved = reductions.cumsum(arrays.ones_like(relevant), axis=-1)
     precisions = arithmetic.multiply(arithmetic.div(found, retrieved), relevant)
-    number = arithmetic.minimum(reductions.reduce_sum(arithmetic.cast(_present(labels), int32), -1), k)
+    number = arithmetic.minimum(
+        reductions.reduce_sum(arithmetic.cast(_present(labels), int32), -1), arrays.shape(ids)[-1]
+    )
     return arithmetic.div(reductions.reduce_sum(precisions, -1), arithmetic.to_double(number))
 
 

@@ -66,9 +66,8 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Tensor:
 
 def remove_squeezable_dimensions(predictions: Any, labels: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
     """Predictions and labels, the one with one dimension more, of size 1 and the last, without it."""
-    with get_default_graph().name_scope(name or "remove_squeezable_dimensions"):
-        labels, predictions = shape_matching.squeezed(labels, predictions)
-        return predictions, labels
+    labels, predictions = shape_matching.remove_squeezable_dimensions(labels, predictions, name=name)
+    return predictions, labels
 
 
 def reduce_sum_n(tensors: Sequence[Tensor], name: str | None = None) -> Tensor:

@@ -53,6 +53,11 @@ def shape(input: Any, name: str | None = None, out_type: Any = int32) -> Tensor:
     return add_unary("Shape", input, name, {"out_type": to})
 
 
+def shape_internal(input: Any, name: str | None = None, optimize: bool = True, out_type: Any = int32) -> Tensor:
+    """``shape``; sizes that a graph knows are constants of its program in either case of ``optimize``."""
+    return shape(input, name, out_type)
+
+
 def shape_n(input: Sequence[Any], out_type: Any = int32, name: str | None = None) -> list[Tensor]:
     """The sizes of each tensor."""
     return add("ShapeN", [convert_to_tensor(x) for x in input], {"out_type": as_dtype(out_type)}, name)

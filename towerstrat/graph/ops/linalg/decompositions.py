@@ -330,7 +330,7 @@ def _scalar_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _cholesky(x: Any) -> Any:
-    return lower_part(lax.linalg.cholesky(x, symmetrize_input=True))
+    return lower_part(lax.linalg.cholesky(x, symmetrize_input=False))
 
 
 def _inverse(x: Any, *, adjoint: bool) -> Any:
@@ -369,10 +369,23 @@ def _decomposed(words: str) -> InputCheck:
     return InputCheck(test, tuple(range(4)), after=True)
 
 
+def _test_cholesky(op: Operation, values: Sequence[Any]) -> CheckResult:
+    """A pivot is not positive. One that is not a number is none of these: the factor has NaN from there on."""
+    numpy: Any = np if input_checks.on_host(*values) else jnp
+    x, factor = values
+    lower = numpy.isfinite(x) | ~np.tri(*x.shape[-2:], dtype=np.bool_)
+    finite = numpy.all(lower, axis=(-2, -1)) & ~numpy.all(numpy.isfinite(factor), axis=(-2, -1))
+    # What failed is NaN from its first element on, which is else the root of the first element given.
+    filled = numpy.isnan(factor[..., :1, :1]) & ~numpy.isnan(x[..., :1, :1])
+    wrong = numpy.any(finite) | numpy.any(filled)
+    words = "Cholesky decomposition was not successful. The input might not be valid."
+    return CheckResult(wrong, (), lambda: words)
+
+
 _INVERTIBLE = _decomposed("Input matrix is not invertible.")
 define_op(
     "Cholesky", _square_rule, _cholesky, gradient=decomposition_gradients.cholesky,
-    check=_decomposed("Cholesky decomposition was not successful. The input might not be valid."),
+    check=InputCheck(_test_cholesky, (0,), after=True),
 )  # fmt: skip
 
 

@@ -154,5 +154,3 @@ def test_metrics_with_a_value_for_each_tower_are_refused(tmp_path):
     np.testing.assert_allclose(evaluated(False)["negative"], -X[:8].mean(), rtol=1e-6)
     with pytest.raises(ValueError, match="The metric 'counted' has another value on each tower"):
         evaluated(True)
-
-

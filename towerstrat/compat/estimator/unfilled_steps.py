@@ -1,4 +1,4 @@
-"""Evaluations on towers whose data ends within a step: what is there counts, and towers without a batch count nothing."""
+"""Evaluations of towers whose data ends within a step: what is there counts, towers without a batch count nothing."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _ValuesBefore:
         self._found: list[tuple[Variable, Tensor]] = []
 
     def remember(self, next_creator: Any, **kwargs: Any) -> Variable:
-        """A creator of variables. Operations of a run are in the order in which they were made: the read comes first."""
+        """A creator of variables. A run has operations in the order in which they were made: the read comes first."""
         variable: Variable = next_creator(**kwargs)
         if kwargs.get("synchronization") == VariableSynchronization.ON_READ:
             self._found.append((variable, variable.value()))

@@ -99,6 +99,28 @@ def test_towers_that_share_their_counts_have_whole_steps(folder, caplog):
     assert "1 of the 2 replicas would have a batch" in caplog.text
 
 
+@pytest.mark.parametrize("kind", ["contrib", pytest.param("later", marks=pytest.mark.long)])
+def test_what_all_towers_count_together_has_whole_steps(kind, tmp_path):
+    """A variable that is added up over towers is written by all of them or not at all: 16 of 20 rows, as in 1.12.3."""
+
+    def counting(features, labels, mode):
+        loss = tf.reduce_mean(tf.layers.dense(features["x"], 1))
+        count = tf.get_variable(
+            "seen", [], initializer=tf.zeros_initializer(), trainable=False, collections=["local_variables"],
+            aggregation=tf.VariableAggregation.SUM,
+        )  # fmt: skip
+        added = count.assign_add(tf.cast(tf.shape(labels)[0], tf.float32))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(
+            mode, loss=loss, train_op=train, eval_metric_ops={"count": (count, added)} if mode == "eval" else None
+        )
+
+    tf.estimator.Estimator(counting, str(tmp_path)).train(rows(8), steps=1)
+    strategy = STRATEGIES[kind](["/device:CPU:0", "/device:CPU:1"])
+    estimator = tf.estimator.Estimator(counting, str(tmp_path), tf.estimator.RunConfig(eval_distribute=strategy))
+    assert estimator.evaluate(rows(20))["count"] == 16
+
+
 @pytest.mark.parametrize("kind", ["contrib", "later"])
 def test_training_ends_before_a_step_that_is_not_whole(kind):
     """Five batches for two towers are two steps, as they are in the originals: a gradient needs all towers."""

@@ -8,9 +8,12 @@ from typing import Any
 from towerstrat.data.api.dataset import Dataset
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.types import int32
 from towerstrat.graph.ops.array.arrays import where_v2
 from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.math.arithmetic import cast, equal
 from towerstrat.graph.variables.variables import Variable, VariableSynchronization, variable_creator_scope
+from towerstrat.towers.distribute.reduce_op import ReduceOp
 from towerstrat.towers.engine.batch_splitting import Filled
 from towerstrat.towers.engine.central_engine import CentralStorageEngine
 from towerstrat.towers.engine.mirrored_engine import MirroredEngine
@@ -45,42 +48,59 @@ def _evaluation(module: ModuleType, estimator: Any, input_fn: Any, config: Any) 
         marked = Dataset.zip((dataset, Dataset.from_tensors(True).repeat()))
         return Dataset._made(Filled(marked.node, strategy.num_replicas_in_sync))
 
+    shared: list[tuple[Variable, Tensor]] = []
+
     def evaluate(features: Any, labels: Any, present: Tensor) -> Any:
-        before = _ValuesBefore()
+        before = _ValuesBefore(shared)
         with variable_creator_scope(before.remember):
             spec = estimator._call_model_fn(features, labels, mode, config)
             metrics = module._verify_and_create_loss_metric(spec.eval_metric_ops, spec.loss)
         update, values = module._extract_metric_update_ops(metrics)
         with get_default_graph().control_dependencies([update]):
-            return spec.scaffold, spec.evaluation_hooks, before.kept_unless(present), values
+            kept = _kept_unless(present, before.own)
+        return spec.scaffold, spec.evaluation_hooks, kept, values, cast(present, int32)
 
     iterator, input_hooks = estimator._get_iterator_from_input_fn(filled, mode, strategy)
     element, present = iterator.get_next()
     features, labels = module.estimator_util.parse_iterator_result(element)
-    scaffolds, hooks, update, values = strategy.extended.call_for_each_replica(
+    scaffolds, hooks, update, values, counts = strategy.extended.call_for_each_replica(
         evaluate, args=(features, labels, present)
     )
+    update = strategy.group(update)
+    if shared:
+        everywhere = equal(strategy.reduce(ReduceOp.SUM, counts), strategy.num_replicas_in_sync)
+        with get_default_graph().control_dependencies([update]):
+            update = _kept_unless(everywhere, shared)
     _, values = module._extract_metric_update_ops({name: (v, update) for name, v in values.items()}, strategy)
     scaffold = module._combine_distributed_scaffold(scaffolds, strategy)
     first_hooks = [strategy.experimental_local_results(hook)[0] for hook in hooks]
-    return scaffold, first_hooks, input_hooks, strategy.group(update), values
+    return scaffold, first_hooks, input_hooks, update, values
 
 
 class _ValuesBefore:
-    """The values that a tower's own variables have before a step of an evaluation."""
+    """The values that variables have before a step of an evaluation.
 
-    def __init__(self) -> None:
-        self._found: list[tuple[Variable, Tensor]] = []
+    Args:
+      shared: takes those of local variables that all towers have together.
+    """
+
+    def __init__(self, shared: list[tuple[Variable, Tensor]]):
+        self.own: list[tuple[Variable, Tensor]] = []
+        """Of variables of which each tower has its own."""
+        self._shared = shared
 
     def remember(self, next_creator: Any, **kwargs: Any) -> Variable:
         """A creator of variables. A run has operations in the order in which they were made: the read comes first."""
         variable: Variable = next_creator(**kwargs)
         if kwargs.get("synchronization") == VariableSynchronization.ON_READ:
-            self._found.append((variable, variable.value()))
+            self.own.append((variable, variable.value()))
+        elif "local_variables" in (kwargs.get("collections") or ()):
+            self._shared.append((variable, variable.value()))
         return variable
 
-    def kept_unless(self, present: Tensor) -> Operation:
-        """Gives the variables their old values where this tower has no batch."""
-        kept = group(*(variable.assign(where_v2(present, variable.value(), old)) for variable, old in self._found))
-        assert isinstance(kept, Operation)
-        return kept
+
+def _kept_unless(present: Tensor, before: list[tuple[Variable, Tensor]]) -> Operation:
+    """Gives variables their values of before the step where a batch is not there."""
+    kept = group(*(variable.assign(where_v2(present, variable.value(), old)) for variable, old in before))
+    assert isinstance(kept, Operation)
+    return kept

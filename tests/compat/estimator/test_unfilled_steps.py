@@ -106,7 +106,7 @@ def test_what_all_towers_count_together_has_whole_steps(kind, tmp_path):
     def counting(features, labels, mode):
         loss = tf.reduce_mean(tf.layers.dense(features["x"], 1))
         count = tf.get_variable(
-            "seen", [], initializer=tf.zeros_initializer(), trainable=False, collections=["local_variables"],
+            "count", [], initializer=tf.zeros_initializer(), trainable=False, collections=["local_variables"],
             aggregation=tf.VariableAggregation.SUM,
         )  # fmt: skip
         added = count.assign_add(tf.cast(tf.shape(labels)[0], tf.float32))

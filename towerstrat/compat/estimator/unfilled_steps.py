@@ -54,19 +54,29 @@ def _evaluation(module: ModuleType, estimator: Any, input_fn: Any, config: Any) 
         before = _ValuesBefore(shared)
         with variable_creator_scope(before.remember):
             spec = estimator._call_model_fn(features, labels, mode, config)
-            metrics = module._verify_and_create_loss_metric(spec.eval_metric_ops, spec.loss)
-        update, values = module._extract_metric_update_ops(metrics)
-        with get_default_graph().control_dependencies([update]):
-            kept = _kept_unless(present, before.own)
-        return spec.scaffold, spec.evaluation_hooks, kept, values, cast(present, int32)
+        metrics = {} if spec.eval_metric_ops is None else spec.eval_metric_ops
+        return spec.scaffold, spec.evaluation_hooks, spec.loss, cast(present, int32), *counted(metrics, before, present)
+
+    def average(loss: Tensor, present: Tensor) -> Any:
+        before = _ValuesBefore(shared)
+        with variable_creator_scope(before.remember):
+            metrics = module._verify_and_create_loss_metric(dict.fromkeys(values), loss)
+        return counted({name: metric for name, metric in metrics.items() if name not in values}, before, present)
+
+    def counted(metrics: dict[str, Any], before: _ValuesBefore, present: Tensor) -> tuple[Operation, dict[str, Any]]:
+        update, found = module._extract_metric_update_ops(metrics)
+        with get_default_graph().control_dependencies([update] if metrics else []):
+            return _kept_unless(present, before.own), found
 
     iterator, input_hooks = estimator._get_iterator_from_input_fn(filled, mode, strategy)
     element, present = iterator.get_next()
     features, labels = module.estimator_util.parse_iterator_result(element)
-    scaffolds, hooks, update, values, counts = strategy.extended.call_for_each_replica(
-        evaluate, args=(features, labels, present)
-    )
-    update = strategy.group(update)
+    run = strategy.extended.call_for_each_replica
+    scaffolds, hooks, loss, counts, update, values = run(evaluate, args=(features, labels, present))
+    # In a call of its own, so that variables of the model may have the names of this metric's.
+    of_loss, averages = run(average, args=(loss, present))
+    values = {**values, **averages}
+    update = group(strategy.group(update), strategy.group(of_loss))
     if shared:
         everywhere = equal(strategy.reduce(ReduceOp.SUM, counts), strategy.num_replicas_in_sync)
         with get_default_graph().control_dependencies([update]):

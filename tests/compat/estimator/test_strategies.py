@@ -154,17 +154,3 @@ def test_metrics_with_a_value_for_each_tower_are_refused(tmp_path):
     np.testing.assert_allclose(evaluated(False)["negative"], -X[:8].mean(), rtol=1e-6)
     with pytest.raises(ValueError, match="The metric 'counted' has another value on each tower"):
         evaluated(True)
-
-
-def test_batches_that_no_step_takes_are_named(tmp_path, caplog):
-    """Three batches on two towers: the last is left out of the evaluation, and a line says so."""
-    config = tf.estimator.RunConfig(eval_distribute=tf.contrib.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"]))
-    estimator = tf.estimator.Estimator(logistic(tf), str(tmp_path), config)
-    rows = {n: lambda n=n: tf.data.Dataset.from_tensor_slices(({"x": X[:n]}, Y[:n])).batch(4) for n in (8, 12)}
-    estimator.train(rows[8], steps=1)
-    with caplog.at_level("WARNING", "tensorflow"):
-        whole = estimator.evaluate(rows[8])
-        assert not [r for r in caplog.records if "ends within a step" in r.getMessage()]
-        cut = estimator.evaluate(rows[12])
-    assert "1 of the 2 replicas would have a batch" in caplog.text
-    assert cut == whole

@@ -18,7 +18,7 @@ from towerstrat.data.pipeline.nodes import ElementIterator, Part
 from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.data.pipeline.table_rows import Order
 from towerstrat.platform.checksums import masked_crc
-from towerstrat.towers.engine.batch_splitting import BatchSplit, ElementPerReplica
+from towerstrat.towers.engine.batch_splitting import BatchSplit, ElementPerReplica, Filled
 
 MANY = 3000
 """Enough rows that functions are compiled for many of them at once."""
@@ -188,6 +188,8 @@ PIPELINES = {
     "threads": lambda f: tf.data.Dataset.range(50).shuffle(9).prefetch(3).map(lambda x: x + 1).prefetch(2).repeat(2),
     "rows of replicas": lambda f: DatasetV1(BatchSplit(tf.data.Dataset.range(24).shuffle(5).batch(4).node,
         LocalIndices(2))),
+    "filled up": lambda f: DatasetV1(Filled(tf.data.Dataset.zip(
+        (tf.data.Dataset.range(10).shuffle(5), tf.data.Dataset.from_tensors(True).repeat())).node, 4)),
     "batches dealt": lambda f: DatasetV1(ElementPerReplica([tf.data.Dataset.range(24).shuffle(5).batch(2).node],
         LocalIndices(3))),
 }  # fmt: skip

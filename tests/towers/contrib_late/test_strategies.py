@@ -180,3 +180,16 @@ def test_tpu_strategies_say_where_they_run():
         assert strategy.experimental_initialize() == strategy.initialize()
         assert [op.name for op in strategy.experimental_finalize()] == ["ShutdownDistributedTPU"]
     assert not strategy.require_static_shapes
+
+
+@pytest.mark.parametrize("drop", [False, True])
+def test_data_of_mirrored_towers_ends_before_a_step_that_is_not_whole(drop):
+    """No tower gets a batch of nothing, whose mean were no number; values of 1.15.5."""
+    strategy = lib.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    iterator = strategy.make_dataset_iterator(tf.data.Dataset.range(10).batch(4, drop_remainder=drop))
+    element = strategy.experimental_local_results(iterator.get_next())
+    with tf.Session() as sess:
+        sess.run(iterator.initialize())
+        assert [value.tolist() for value in sess.run(element)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+        with pytest.raises(tf.errors.OutOfRangeError):
+            sess.run(element)

@@ -112,8 +112,33 @@ def test_slices_by_the_symbolic_number_of_a_tower(name, towers):
 
 
 def test_sizes_by_a_symbolic_number_are_refused_by_name():
-    with pytest.raises(UnsupportedError, match=r"strided_slice \(created at .*their shapes differ"):
+    """The message says what works: a mask, a part of one size, towers that are programs of their own."""
+    instead = r".*tf\.sequence_mask.*tf\.slice\(x, \[tower_id\], \[2\]\).*MirroredStrategy"
+    with pytest.raises(UnsupportedError, match=r"strided_slice \(created at .*their shapes differ" + instead):
         together(SIZES["last"], tpu(2))
+    with pytest.raises(UnsupportedError, match=r"Tile.*created at .*each tower has another" + instead):
+        together(lambda h, i: tf.tile(h, [1, i + 1]), tpu(2))
+
+
+SYMBOLIC = {
+    "last": lambda h, i: h[:, : i + 1],
+    "step": lambda h, i: h[:, :: i + 1],
+    "box": lambda h, i: tf.slice(h, [0, 0], [-1, i + 1]),
+    "tiled": lambda h, i: tf.tile(h, [1, i + 1]),
+    "padded": lambda h, i: tf.pad(h, [[0, 0], [0, i]]),
+    "masked": lambda h, i: tf.boolean_mask(h, tf.range(4) < i + 1),
+    "mask instead": lambda h, i: tf.where(tf.tile(tf.sequence_mask([i + 1], 6), [4, 1]), h, tf.zeros_like(h)),
+}
+"""Sizes by a number of the tower that is a tensor."""
+
+
+@spread(("name", "towers"), [(name, towers) for name in SYMBOLIC for towers in (2, 3)], every=5)
+def test_sizes_by_a_number_that_is_a_tensor(name, towers):
+    check(lambda h, i: SYMBOLIC[name](h, tf.convert_to_tensor(i)), mirrored(towers), towers)
+
+
+def test_the_advised_mask_by_a_symbolic_number():
+    check(SYMBOLIC["mask instead"], tpu(2), 2)
 
 
 @spread(("name", "towers"), [(name, towers) for name in SIZES for towers in (2, 3)], every=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from types import ModuleType
 
-from towerstrat.compat.estimator import checkpoint_exports, early_stopping, tower_results
+from towerstrat.compat.estimator import checkpoint_exports, early_stopping, tower_results, unfilled_steps
 
 _MODULES = "tensorflow_estimator.python.estimator"
 
@@ -13,6 +13,7 @@ _MODULES = "tensorflow_estimator.python.estimator"
 def _complete_estimator(module: ModuleType) -> None:
     checkpoint_exports.take_exports(module)
     tower_results.take_results(module)
+    unfilled_steps.count_what_is_there(module)
 
 
 _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {

@@ -101,11 +101,23 @@ def combines_inside(op: Operation) -> UnsupportedError:
 
 
 class DifferentShapes(UnsupportedError):
-    """Tensors of which each position gets one have different shapes."""
+    """Tensors of which each position gets one have different shapes.
 
-    def __init__(self, op: Operation, shapes: Sequence[tuple[int, ...]]):
+    Args:
+      instead: an advice; default that for tensors of the input.
+    """
+
+    def __init__(self, op: Operation, shapes: Sequence[tuple[int, ...]], instead: str | None = None):
         listed = ", ".join(str(list(shape)) for shape in shapes[:8])
         super().__init__(
             f"{op.name} (created at {op.line}) gives each tower another tensor, and their shapes differ: {listed}. "
-            "Use tensors of one shape, such as batches of one size (drop_remainder=True)."
+            f"{instead or 'Use tensors of one shape, such as batches of one size (drop_remainder=True).'}"
         )
+
+
+ONE_SIZE = (
+    "One program for all towers has one shape for all: use the largest size, and a mask (tf.sequence_mask, tf.where), "
+    "or a part of one size that begins elsewhere on each tower (tf.slice(x, [tower_id], [2])). Towers of "
+    "MirroredStrategy may differ where the shape follows from the tower's number alone."
+)
+"""The advice where a shape depends on the position."""

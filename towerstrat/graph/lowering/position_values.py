@@ -81,7 +81,7 @@ def _at(
         found = np.asarray(position, np.int32)
     elif op.type == "SelectPosition":
         found = _at(read, op.inputs[0], op.attrs["position"], {}, depth - 1) if depth else None
-    elif depth and not tensor.dtype.is_floating and op.definition.numpy is not None and not op.definition.given:
+    elif depth and _sizes(tensor) and op.definition.numpy is not None and not op.definition.given:
         args: list[HostArray] = []
         for source in op.inputs:
             arg = _at(read, source, position, seen, depth - 1)
@@ -93,3 +93,8 @@ def _at(
             found = outputs[tensor.value_index]
     seen[tensor] = found
     return found
+
+
+def _sizes(tensor: Tensor) -> bool:
+    """Whether shapes may follow from a tensor: integers, and numbers that ``range`` counts to."""
+    return not tensor.dtype.is_floating or tensor.dims == ()

@@ -33,6 +33,7 @@ from towerstrat.towers.distribute.step_functions import DatasetIterator
 from towerstrat.towers.distribute.strategy import StrategyV1
 from towerstrat.towers.distribute.strategy_extended import StrategyExtendedV1
 from towerstrat.towers.distribute.tpu_strategy import TPUExtended
+from towerstrat.towers.engine.batch_splitting import ElementPerReplica
 from towerstrat.towers.engine.distributed_values import DistributedValues
 from towerstrat.towers.engine.engine import Engine
 from towerstrat.towers.engine.single_tower_engine import SingleTowerEngine
@@ -113,9 +114,10 @@ class Strategy(DistributionStrategy, StrategyV1):  # type: ignore[misc]
         if extended._global_batch_size:
             return super().make_dataset_iterator(dataset)
         layout, drops = self._layout(), not extended.keeps_batches
-        return self._initializable(
-            dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops, apart=False)
-        )
+        found = dealt(lambda _: dataset, layout, DistributedDatasetV1, self.num_towers, drops=drops, apart=False)
+        if drops and isinstance(found._node, ElementPerReplica) and not get_default_graph().executing_eagerly:
+            found._node.whole = True
+        return self._initializable(found)
 
     def _run_steps(self, fn: Callable[..., Any], iterator: Any, iterations: Any, initial_loop_values: Any) -> Any:
         with self._of_replicas():

@@ -264,3 +264,49 @@ class _Deals(ElementIterator):
 
 def _nothing(like: Array) -> Array:
     return like[:0] if like.ndim else np.full((), b"" if like.dtype.hasobject else 0, like.dtype)
+
+
+class Filled(DatasetNode):
+    """The elements, and copies of the last one until there is one for each of the replicas in the last step too.
+
+    Args:
+      child: pairs of an element and True, which is False for the copies.
+      replicas: how many there are.
+    """
+
+    kind = "Filled"
+
+    sure = True
+
+    def __init__(self, child: DatasetNode, replicas: int):
+        self.children = (child,)
+        self.replicas = replicas
+        self.structure = child.structure
+
+    def open(self, opening: IteratorContext) -> Iterator[Element]:
+        return _Filled(self.children[0].open(opening), self.replicas)
+
+    def cardinality(self) -> int:
+        count = self.children[0].cardinality()
+        return -(-count // self.replicas) * self.replicas if count >= 0 else count
+
+
+class _Filled(ElementIterator):
+    changing = {"source": "source", "given": "given", "last": "last"}
+
+    def __init__(self, source: Iterator[Element], replicas: int):
+        self.source = source
+        self.replicas = replicas
+        self.given = 0
+        """How many elements of the step were given."""
+        self.last: Element = []
+
+    def __next__(self) -> Element:
+        found = next(self.source, None)
+        if found is None:
+            if not self.given:
+                raise StopIteration
+            found = [*self.last[:-1], np.array(False)]
+        self.given = (self.given + 1) % self.replicas
+        self.last = found
+        return found

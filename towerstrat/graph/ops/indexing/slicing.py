@@ -23,7 +23,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, vector
 from towerstrat.graph.ir.types import as_dtype, bool_, int32, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import DifferentShapes
+from towerstrat.graph.lowering.lowering_errors import ONE_SIZE, DifferentShapes
 from towerstrat.graph.lowering.position_values import inputs_by_position
 from towerstrat.graph.ops.array.array_kernels import check_integers
 from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
@@ -217,7 +217,7 @@ def _cut_by_position(lowering: Lowering, op: Operation, x: Any, cuts: Mapping[in
     shapes = [tuple(1 if cut is None else cut.length for cut in of_one if cut is None or cut.kept)
               for of_one in cuts.values()]  # fmt: skip
     if len(set(shapes)) > 1:
-        raise DifferentShapes(op, shapes)
+        raise DifferentShapes(op, shapes, ONE_SIZE)
     x = jnp.asarray(x)
     key: list[Any] = []
     dim = 0

@@ -22,7 +22,7 @@ from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.error_records import ErrorRecords
 from towerstrat.graph.lowering.executor import Executor
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import NeedsStatic, uninitialized
+from towerstrat.graph.lowering.lowering_errors import ONE_SIZE, NeedsStatic, uninitialized
 from towerstrat.graph.runtime.programs.compilation_log import CompilationLog
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS
@@ -347,10 +347,15 @@ def integers_behind(tensor: Tensor, inputs: Iterable[Tensor]) -> set[Tensor]:
 
 def needs_value(needed: NeedsStatic) -> UnsupportedError:
     """The error of a shape that needs a value which no program can take as a part of it."""
-    return UnsupportedError(
+    said = (
         f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
-        "to know a shape or an axis, and inside towers these must be known before the program runs. Use constants, "
-        "sizes of shapes, or integers that are fed: a value that is computed can be fetched by a run before."
+        "to know a shape or an axis, and "
+    )
+    if needed.tensor.varies:
+        return UnsupportedError(f"{said}each tower has another. {ONE_SIZE}")
+    return UnsupportedError(
+        f"{said}inside towers these must be known before the program runs. Use constants, sizes of shapes, or integers "
+        "that are fed: a value that is computed can be fetched by a run before."
     )
 
 

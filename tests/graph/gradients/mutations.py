@@ -95,7 +95,11 @@ REPAIRS = (
     ),
     Mutation(
         "gradients of the whole, in those of a tower", "graph/lowering/gradients.py",
-        "        if _is_of_whole(step):\n            return True\n", "",
+        "if (together or of_whole) and", "if together and",
+    ),
+    Mutation(
+        "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/gradients.py",
+        "else _masked(g, first)) for t, g in found]", "else g) for t, g in found]",
     ),
     Mutation(
         "gradients in regions through what towers join", "graph/ir/shard_traces.py",

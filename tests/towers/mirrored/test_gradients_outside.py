@@ -101,14 +101,16 @@ def test_gradients_of_what_towers_make_of_a_gradient_of_the_whole(sums):
     np.testing.assert_allclose(values(found)[0], 3.0 * SECOND, rtol=1e-13)
 
 
-def test_a_tower_s_gradient_of_a_gradient_of_the_whole(sums):
+@pytest.mark.parametrize("together", [True, False])
+def test_a_tower_s_gradient_of_a_gradient_of_the_whole(sums, together):
     """By what all towers share, of which each uses what others made, and by what is its own."""
     strategy, x, owns, total = sums
     first = tf.gradients(total, x)[0]
 
     def fn(first, x, own):
-        return tf.gradients(tf.reduce_sum(first * first * number()), [x, own])
+        y = tf.reduce_sum(first * first * number())
+        return tf.gradients(y, [x, own]) if together else [*tf.gradients(y, x), *tf.gradients(y, own)]
 
     found = values(*(v for result in strategy.call_for_each_tower(fn, first, x, owns) for v in strategy.unwrap(result)))
-    wanted = [SECOND, 2.0 * SECOND, *(-2.0 * SLOPE * k * k * np.sin(k * X) for k in (1.0, 2.0))]
-    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+    of_own = [-2.0 * SLOPE * k * k * np.sin(k * X) for k in (1.0, 2.0)]
+    np.testing.assert_allclose(found, [SECOND, 2.0 * SECOND, *of_own], rtol=1e-13)

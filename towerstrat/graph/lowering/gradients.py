@@ -396,11 +396,24 @@ def _step_back(
         given = [g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in given]
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
     together = definition.collective and not definition.per_position and (of_one or not step.attrs.get("own"))
-    if (together or (of_one and _is_of_whole(step))) and op.axis is not None and lowering.axis is not None:
+    of_whole = of_one and _is_of_whole(step)
+    if (together or of_whole) and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):
             if cotangent is not None:
                 given[i] = vary((yield cotangent), lowering.axis)
-    return definition.backward(lowering, step, given, op).items()
+    found = definition.backward(lowering, step, given, op).items()
+    if not of_whole or lowering.axis is None:
+        return found
+    # What all share has the whole cotangent at each position, and a tower's gradient adds up what positions have.
+    first = lax.axis_index(lowering.axis.name) == 0
+    return [(t, g if t.op.axis is not None or t.varies else _masked(g, first)) for t, g in found]
+
+
+def _masked(cotangent: Cotangent | None, where: Array) -> Cotangent | None:
+    """A cotangent where a condition holds, zeros elsewhere."""
+    if isinstance(cotangent, RowCotangent):
+        return cotangent._replace(values=jnp.where(where, cotangent.values, jnp.zeros_like(cotangent.values)))
+    return None if cotangent is None else jnp.where(where, cotangent, jnp.zeros_like(cotangent))
 
 
 def _by_rule(
@@ -498,14 +511,11 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
 def _through_others(op: Operation) -> bool:
     """Whether a position's gradient in tower context leads through operations that other positions did for it.
 
-    It does where values are combined twice on a path, or an x is shared by all positions, and through a gradient of
-    the whole.
+    It does where values are combined twice on a path, or an x is shared by all positions.
     """
     depths: dict[Tensor, int] = {}
     deepest = 0
     for step in op.attrs["path"] if op.axis is not None else ():
-        if _is_of_whole(step):
-            return True
         depth = max([depths.get(t, 0) for t in step.inputs], default=0) + bool(step.attrs.get("own"))
         depths.update(dict.fromkeys(step.outputs, depth))
         deepest = max(deepest, depth)

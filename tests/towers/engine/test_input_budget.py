@@ -1,27 +1,22 @@
-"""Programs of a run: as many as the bytes of its input and the time of its steps ask for, of two kinds at most."""
+"""Programs of a run: as many as the bytes of its input ask for, of two kinds at most."""
 
 import os
 import signal
 import weakref
 
 import jax
+import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
 from towerstrat.graph.runtime.loops import input_chunks
 from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
+from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS, Limits, _from_environment
 
 SUM = tf.VariableAggregation.SUM
-
-
-@pytest.fixture(autouse=True)
-def patient(monkeypatch):
-    """No program starts early because the input is slow on the machine that runs the tests."""
-    monkeypatch.setattr(input_chunks, "_PATIENCE", 1e9)
-    monkeypatch.setattr(LIMITS, "program_seconds", 1e9)
 
 
 @pytest.fixture
@@ -72,17 +67,152 @@ def started(strategy, iterations, size=1):
     return v, run_op, sess
 
 
+@pytest.fixture
+def loops(monkeypatch):
+    """Of each loop program that is compiled the length of its scan; None where it has a loop of a number it is told."""
+    found = []
+    lower = jax.stages.Traced.lower
+
+    def noted(traced, *args, **kwargs):
+        names = {e.primitive.name: e.params for e in _steps_of(traced.jaxpr.jaxpr)}
+        if "scan" in names or "while" in names:
+            found.append(names["scan"]["length"] if "scan" in names else None)
+        return lower(traced, *args, **kwargs)
+
+    monkeypatch.setattr(jax.stages.Traced, "lower", noted)
+    return found
+
+
+def _steps_of(jaxpr):
+    """The equations of a program, of what it calls too, but of no loop's body."""
+    for equation in jaxpr.eqns:
+        yield equation
+        inner = equation.params.get("jaxpr")
+        if equation.primitive.name not in ("scan", "while") and inner is not None:
+            yield from _steps_of(getattr(inner, "jaxpr", inner))
+
+
 @pytest.mark.parametrize("towers", [1, 2])
-def test_a_run_whose_input_fits_is_one_program_from_the_second_run_on(towers, programs):
+def test_a_run_whose_input_fits_is_one_program_with_one_scan_of_its_steps(towers, programs, loops):
     strategy = tpu(towers)
     with strategy.scope():
         v, run_op, sess = started(strategy, 100)
-        sess.run(run_op)
-        assert programs == [1, 99]
-        del programs[:]
-        sess.run(run_op)
-        assert programs == [100]
+        for _ in range(2):
+            sess.run(run_op)
+        assert programs == [100, 100]
         assert sess.run(v) == sum(range(200 * towers))
+    assert loops == [100]
+
+
+def test_a_larger_run_is_parts_of_one_length_and_the_rest_goes_two_by_two(monkeypatch, programs, loops):
+    monkeypatch.setattr(LIMITS, "input_bytes", 8 * 25)
+    strategy = tpu(1)
+    with strategy.scope():
+        v, run_op, sess = started(strategy, 97)
+        for _ in range(2):
+            sess.run(run_op)
+        assert programs == [25, 25, 25, *[2] * 11] * 2
+        assert sess.run(v) == sum(range(2 * 97))
+    assert loops == [25, None]
+
+
+def test_single_steps_are_a_loop_over_room_for_two(programs, loops):
+    strategy = tpu(2)
+    with strategy.scope():
+        v, run_op, sess = started(strategy, 1)
+        for _ in range(3):
+            sess.run(run_op)
+        assert programs == [1, 1, 1]
+        assert sess.run(v) == sum(range(6))
+    assert loops == [None]
+
+
+def test_the_end_of_the_data_in_a_scan_is_steps_two_by_two(programs, loops):
+    strategy = tpu(1)
+    with strategy.scope(), tf.Session() as sess:
+        v = tf.get_variable("v", initializer=tf.constant(0, tf.int64), aggregation=SUM)
+        iterator = tf.data.Dataset.range(25).make_initializable_iterator()
+        run_op = strategy.run_steps_on_dataset(
+            lambda c, x: strategy.group(strategy.call_for_each_tower(v.assign_add, x)), iterator, 10
+        ).run_op
+        sess.run([v.initializer, iterator.initializer])
+        for _ in range(2):
+            sess.run(run_op)
+        with pytest.raises(tf.errors.OutOfRangeError, match="5 of 10 steps"):
+            sess.run(run_op)
+        assert programs == [10, 10, 2, 2, 1]
+        assert sess.run(v) == sum(range(25))
+    assert loops == [10, None]
+
+
+@pytest.mark.parametrize(("asked", "scans"), [([10, 9, 9, 9], [10, None, 9]), ([10, 30, 10], [10, 30, None])])
+def test_a_loop_has_the_scan_that_its_runs_ask_for(asked, scans, loops):
+    strategy = tpu(1)
+    with strategy.scope():
+        count = tf.placeholder_with_default(1, [])
+        v, run_op, sess = started(strategy, count)
+        for number in asked:
+            sess.run(run_op, {count: number})
+        assert sess.run(v) == sum(range(sum(asked)))
+    assert loops == scans
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_what_is_lowered_without_a_run_is_what_a_run_compiles(monkeypatch, towers):
+    """The programs that benchmarks compile."""
+    found, lowered = [], Program.lowered
+
+    def noted(program, *args):
+        made = lowered(program, *args)
+        if type(program).__name__ == "StepLoopProgram":
+            found.append(made.as_text())
+        return made
+
+    monkeypatch.setattr(Program, "lowered", noted)
+    strategy = tpu(towers)
+    with strategy.scope():
+        _, run_op, sess = started(strategy, 10, size=3)
+        sess.run(run_op)
+        loop = next(op for op in run_op.graph.get_operations() if op.type == "StepLoop")
+        lower_loop(loop, 10)
+    assert len(found) == 2
+    assert found[0] == found[1]
+
+
+def trained(strategy, runs):
+    """The variables of a model after runs of so many steps."""
+    with tf.Graph().as_default(), strategy.scope(), tf.Session() as sess:
+        images = np.random.RandomState(0).randn(64, 8, 6, 6, 2).astype(np.float32)
+        labels = np.random.RandomState(1).randint(0, 5, (64, 8)).astype(np.int32)
+        iterator = tf.data.Dataset.from_tensor_slices((images, labels)).repeat().make_initializable_iterator()
+
+        def tower(x, y):
+            hidden = tf.layers.conv2d(x, 4, 3, kernel_initializer=tf.glorot_uniform_initializer(seed=1))
+            hidden = tf.nn.relu(tf.layers.batch_normalization(hidden, training=True))
+            hidden = tf.layers.dropout(tf.layers.flatten(hidden), 0.3, seed=4, training=True)
+            logits = tf.layers.dense(hidden, 5, kernel_initializer=tf.glorot_uniform_initializer(seed=2))
+            loss = tf.losses.sparse_softmax_cross_entropy(y, logits)
+            with tf.control_dependencies(tf.get_collection(tf.GraphKeys.UPDATE_OPS)):
+                return tf.train.AdamOptimizer(0.01).minimize(loss)
+
+        def step(context, x, y):
+            return strategy.group(strategy.call_for_each_tower(tower, x, y))
+
+        count = tf.placeholder(tf.int32, [])
+        run_op = strategy.run_steps_on_dataset(step, iterator, count).run_op
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        for number in runs:
+            sess.run(run_op, {count: number})
+        return sess.run(tf.global_variables())
+
+
+@pytest.mark.parametrize("towers", [1, 2])
+def test_a_step_s_bits_do_not_depend_on_how_runs_are_divided(monkeypatch, towers):
+    whole = trained(tpu(towers), [12])
+    for runs in ([1] * 12, [5, 7], [2, 10]):
+        assert all(np.array_equal(a, b) for a, b in zip(trained(tpu(towers), runs), whole, strict=True)), runs
+    monkeypatch.setattr(ChunkScheduler, "fitting", lambda pace, step_bytes: 5)
+    assert all(np.array_equal(a, b) for a, b in zip(trained(tpu(towers), [12]), whole, strict=True))
 
 
 @pytest.mark.parametrize("towers", [1, 8])
@@ -106,17 +236,17 @@ def test_no_more_input_is_held_than_the_budget_says(monkeypatch, towers, program
         for _ in range(3):
             sess.run(run_op)
         assert sess.run(v) == sum(range(3 * 97 * towers))
-    assert max(programs) * 800 * towers <= 12_000 * towers // 2
-    assert highest[0] <= 12_000 * towers + 3 * 64
+    assert max(programs) * 800 * towers <= 12_000 * towers
+    assert highest[0] <= 3 * (12_000 * towers + 64)
 
 
-def test_a_step_larger_than_the_budget_is_a_program(monkeypatch, programs):
+def test_of_steps_larger_than_the_budget_two_are_a_program(monkeypatch, programs):
     monkeypatch.setattr(LIMITS, "input_bytes", 100)
     strategy = tpu(1)
     with strategy.scope():
         v, run_op, sess = started(strategy, 5, size=1000)
         sess.run(run_op)
-        assert programs == [1] * 5
+        assert programs == [2, 2, 1]
         assert sess.run(v) == 10
 
 
@@ -135,27 +265,15 @@ def test_primes_and_shortened_runs_compile_one_full_program_and_one_for_the_rest
     assert len(compiled) <= 2
 
 
-def test_slow_steps_make_several_programs_of_one_shape(monkeypatch, programs, compiled):
-    monkeypatch.setattr(LIMITS, "program_seconds", 2.0)
-    finish = ChunkScheduler._finish
-
-    def slow(pace):
-        finish(pace)
-        pace.seconds = 0.3
-
-    monkeypatch.setattr(ChunkScheduler, "_finish", slow)
+def test_steps_that_the_user_put_together_stay_so_however_long_they_take(monkeypatch, programs):
+    monkeypatch.setattr(LIMITS, "program_seconds", 1e-6)
     strategy = tpu(1)
     with strategy.scope():
         v, run_op, sess = started(strategy, 10)
-        sess.run(run_op)
-        assert programs[0] == 1
-        assert max(programs) <= 6
-        del programs[:]
-        sess.run(run_op)
-        assert max(programs) <= 6
-        assert sum(programs) == 10
+        for _ in range(2):
+            sess.run(run_op)
+        assert programs == [10, 10]
         assert sess.run(v) == sum(range(20))
-    assert len(compiled) == 1
 
 
 class StoppedError(Exception):
@@ -202,17 +320,6 @@ def test_a_signal_while_a_program_is_called_finds_the_state_whole(monkeypatch, n
         signal.signal(number, before)
 
 
-def test_input_that_is_slow_starts_programs_early_and_in_order(monkeypatch, programs):
-    monkeypatch.setattr(input_chunks, "_PATIENCE", 0.0)
-    strategy = tpu(2)
-    with strategy.scope():
-        v, run_op, sess = started(strategy, 300)
-        for _ in range(2):
-            sess.run(run_op)
-        assert sess.run(v) == sum(range(1200))
-    assert sum(programs) == 600
-
-
 def test_a_failed_step_behind_input_that_was_taken_ahead():
     strategy = tpu(2)
     with strategy.scope(), tf.Session() as sess:
@@ -235,7 +342,7 @@ def test_a_failed_step_behind_input_that_was_taken_ahead():
 
 def test_the_budget_is_set_in_one_place(monkeypatch):
     cpu = jax.devices("cpu")[0]
-    assert Limits().input_of(cpu) == 64 << 20
+    assert Limits().input_of(cpu) == 256 << 20
     assert _from_environment({"TOWERSTRAT_INPUT_MB": "3", "TOWERSTRAT_PROGRAMS_MB": "5"}).input_of(cpu) == 3 << 20
 
     class Accelerator:
@@ -244,5 +351,5 @@ def test_the_budget_is_set_in_one_place(monkeypatch):
         def memory_stats(self):
             return {"bytes_limit": 64 << 30}
 
-    assert Limits().input_of(Accelerator()) == 1 << 30
+    assert Limits().input_of(Accelerator()) == 8 << 30
     assert Limits(input_bytes=7).input_of(Accelerator()) == 7

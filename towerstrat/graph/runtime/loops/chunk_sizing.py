@@ -15,11 +15,6 @@ from towerstrat.hosts.consensus import AGREEMENT
 
 _PARTS = 32
 """A program may start early, with part of its input: no smaller part of a run than one in so many."""
-_SCANNED = {"cpu": 1e-4}
-_SCANNED_ELSEWHERE = 5e-3
-"""Seconds of a step from which on a loop with a constant number of steps is no faster than one with a traced number.
-On the CPU the two differ by the evaluation of the loop's condition (7% of a step of 2 us, nothing of one of 30 us);
-on a GPU the host reads the condition in each step."""
 
 
 class ChunkScheduler:
@@ -32,35 +27,35 @@ class ChunkScheduler:
       seconds: of a step, None before one was timed.
       shared: whether several processes run the programs together, which so have to be of the same sizes in all of them:
         the first time that a step took in the first process is what all go by.
-      rooms: steps of a run -> how many steps' input its programs have room for.
+      length: of the scan that a step loop has compiled, 0 before there is one.
     """
 
     def __init__(self, axis: Axis | None):
         self.device = jax.local_devices()[0] if axis is None else axis.devices[0]
-        in_place = self.device.platform == "cpu" and (axis is None or not axis.mapped)
-        self.copies = 2 if in_place else 3
-        """Of a program's input there are at a time: the one that is used, the next one, and copies to devices."""
+        self.length = 0
+        self._asked = 0
         self.shared = axis is not None and axis.spans
         self.seconds: float | None = None
-        self.rooms: dict[int, int] = {}
         self._under_way: deque[tuple[jax.Array, int, float]] = deque()
         self._finished = 0.0
 
     # ---- sizes -------------------------------------------------------------------------------------------------
 
     def fitting(self, step_bytes: int) -> int:
-        """How many steps' input fits into the budget, with all copies of it; at least one."""
-        return max(1, LIMITS.input_of(self.device) // self.copies // max(1, step_bytes))
+        """How many steps' input fits into the budget; at least two, the fewest that a program has room for."""
+        return max(2, LIMITS.input_of(self.device) // max(1, step_bytes))
 
-    def room(self, steps: int, step_bytes: int) -> int:
-        """For how many steps' input the programs of a run of ``steps`` have room: for all, or equal parts that fit.
+    def divide(self, steps: int, most: int) -> int:
+        """The length of the scan of a run's programs: all of its steps, or equal parts, no larger than ``most``; or 0.
 
-        What was compiled for longer runs serves shorter ones.
+        One scan serves all runs of a loop, whose other steps go two by two: until runs are twice as long, or two that
+        follow each other ask for as many steps as it has not.
         """
-        longer = min((n for n in self.rooms if n >= steps), default=None)
-        if longer is None:
-            self.rooms[steps] = _part(steps, self.fitting(step_bytes))
-        return self.rooms[steps if longer is None else longer]
+        part = _part(steps, most)
+        if part > 1 and (part >= 2 * self.length or steps == self._asked):
+            self.length = part
+        self._asked = steps
+        return self.length
 
     def steps(self, left: int, room: int) -> int:
         """How many of the steps that are left the next program should run: one, where none has been timed yet."""
@@ -76,11 +71,6 @@ class ChunkScheduler:
     def ahead(self, left: int, room: int) -> int:
         """How many steps' input to assemble while a program is under way."""
         return min(left, room) if self.seconds is None else self.steps(left, room)
-
-    def worth_a_scan(self) -> bool:
-        """Whether steps are so short that a program with a constant number of them is faster."""
-        limit = _SCANNED.get(self.device.platform, _SCANNED_ELSEWHERE)
-        return self.seconds is not None and self.seconds < limit
 
     def may_start(self, whole: int, steps: int) -> bool:
         """Whether a program should rather start with the steps whose input is there: the device is idle, or soon.
@@ -149,6 +139,15 @@ class ChunkScheduler:
         # Of a program that was done before anybody looked this is a bound from above.
         if waited or self.seconds is None or seconds < self.seconds:
             self.seconds = seconds
+
+
+def next_chunk(left: int, length: int) -> tuple[int, int]:
+    """(how many steps the next input is for, for how many it has room), of the steps that are left of a run.
+
+    Args:
+      length: of the scan of its programs, 0 for none: what is shorter has room for an even number of steps.
+    """
+    return (length, length) if 0 < length <= left else (left, left + left % 2)
 
 
 def _is_ready(array: jax.Array) -> bool:

@@ -93,16 +93,16 @@ class SharedLoop(LoopStage):
           OutOfRangeError: some process' data ended. Exception: some process' pipeline raised it.
         """
         feeder, pace = kept.feeder, kept.pace
-        room = pace.room(iterations, self._step_bytes(feeder, source))
+        room = max(2, pace.divide(iterations, pace.fitting(self._step_bytes(feeder, source))))
         asked = 0
         while asked < iterations:
-            wanted = pace.steps(iterations - asked, room)
+            wanted = min(room, iterations - asked)
             chunk = feeder.take(source, wanted, wanted, room, _never)
             if self._have_shapes(feeder, source, chunk):
                 under.append(self._begin(run, kept, source, chunk, wanted, under))
                 asked += wanted
                 if not chunk.closed:
-                    feeder.look_ahead(source, pace.ahead(iterations - asked or iterations, room), room, _never)
+                    feeder.look_ahead(source, min(room, iterations - asked or iterations), room, _never)
                 self._look(feeder, source, under, course, 1 if asked < iterations else 0)
             else:
                 self._look(feeder, source, under, course, 0)

@@ -25,7 +25,7 @@ from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount
 from towerstrat.graph.ops.control.regions import EndOfLoop
 from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten
-from towerstrat.graph.ops.control.while_lowering import Changes, Loop
+from towerstrat.graph.ops.control.while_lowering import Carry, Changes, Loop
 from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP
@@ -168,15 +168,19 @@ class DataLoop(HostLoop):
         tested = total is None and not self.endless
         # A live pipeline reads variables as the iterations before left them, so none of its elements is made early.
         ahead = not any(s.live for s in sources) and not self.optional
-        room = self._room(sources, total)
+        length = self._length(sources, total)
         done = alone = 0
         try:
             while total is None or done < total:
-                left = room if total is None else total - done
-                taken = self._take(sources, left, room)
+                wanted, room = self._next(total, done, length)
+                taken = self._take(sources, wanted, room, total)
                 steps = self._together(taken)
-                left = room if total is None else total - done - steps or total
-                meanwhile = partial(self._look_ahead, sources, left, room) if ahead else _nothing
+                if total is not None and steps < length == room:
+                    self._put_back(sources, taken, 0)  # the data ends, or its shapes change: two by two
+                    length = 0
+                    continue
+                behind = self._next(total, 0 if done + steps == total else done + steps, length)
+                meanwhile = partial(self._look_ahead, sources, *behind) if ahead else _nothing
                 values, ran = self._chunk(run, sources, taken, values, steps, tested, meanwhile, done + steps == total)
                 done += ran
                 if ran:
@@ -213,33 +217,32 @@ class DataLoop(HostLoop):
         source: Source = first.attrs["source"](run.session, first, values)
         return source
 
-    def _room(self, sources: Sequence[Source], total: int | None) -> int:
-        """How many iterations' input a program has room for."""
+    def _length(self, sources: Sequence[Source], total: int | None) -> int:
+        """The length of the programs' scan, 0 for none; for how many they have room where nobody knows the number."""
         if any(s.live for s in sources):
-            return 1
+            return 0 if total is not None else 2
         size = sum(feed.feeder.step_bytes(s) for feed, s in zip(self.feeds, sources, strict=True))
         for axis in self._shared_along():
             size = int(axis.told([min(size, np.iinfo(np.int32).max)]).max())
-        fitting = self.pace.fitting(size)
-        if total is None:
-            return min(fitting, _OPEN_STEPS if self.endless else _TESTED_STEPS)
-        wanted = min(_power(fitting + 1) // 2, _power(total))
-        # What was compiled for somewhat longer runs serves shorter ones.
-        room = next((r for r in sorted(self.pace.rooms) if wanted <= r <= 4 * wanted), wanted)
-        self.pace.rooms[room] = room
-        return room
+        if total is not None:
+            return self.pace.divide(total, self.pace.fitting(size))
+        return min(self.pace.fitting(size), _OPEN_STEPS if self.endless else _TESTED_STEPS)
 
-    def _take(self, sources: Sequence[Source], left: int, room: int) -> list[Chunk]:
+    def _next(self, total: int | None, done: int, length: int) -> tuple[int, int]:
+        """(of how many iterations the next input is, for how many it has room)."""
+        if total is None:
+            return length, length
+        return (length, length) if 0 < length <= total - done else (min(2, total - done), 2)
+
+    def _take(self, sources: Sequence[Source], wanted: int, room: int, total: int | None) -> list[Chunk]:
         """The input of the next program."""
-        wanted = self.pace.steps(left, room)
-        if len(self.feeds) > 1:
+        wanted = min(wanted, 1) if any(s.live for s in sources) else wanted
+        if total is not None or len(self.feeds) > 1:
             return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
-        feed, source = self.feeds[0], sources[0]
-        return [
-            feed.feeder.take(
-                source, wanted, self.pace.most(wanted, left), room, partial(self.pace.may_start, min(left, room))
-            )
-        ]
+        # Nobody has asked to put these together: as long as a program should take, and as soon as the device is idle.
+        wanted = min(wanted, self.pace.steps(room, room))
+        most, enough = self.pace.most(wanted, room), partial(self.pace.may_start, room)
+        return [self.feeds[0].feeder.take(sources[0], wanted, most, room, enough)]
 
     def _shared_along(self) -> list[Axis]:
         """The axis along which processes have parts of the input of their own, if they do."""
@@ -254,8 +257,7 @@ class DataLoop(HostLoop):
             steps = int(told[:, 0].min()) if len(set(told[:, 1])) == 1 else 0
         return steps
 
-    def _look_ahead(self, sources: Sequence[Source], left: int, room: int) -> None:
-        steps = self.pace.ahead(left, room)
+    def _look_ahead(self, sources: Sequence[Source], steps: int, room: int) -> None:
         enough = _never if len(self.feeds) > 1 else lambda steps: self.pace.idle
         for feed, source in zip(self.feeds, sources, strict=True):
             feed.feeder.look_ahead(source, steps, room, enough)
@@ -375,6 +377,7 @@ class DataLoop(HostLoop):
         Args:
           bad: the iteration of the program before in which a check has failed, -1 for none.
         """
+        full = not tested and self.pace.length == steps > 0 and len(buffers) > 0 and buffers[0].shape[0] == steps
         compiled = self.compiled(run.static)
         arrays = [v for v in values if not isinstance(v, Unwritten)]
         if any(isinstance(v, UnevenShards) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
@@ -382,10 +385,11 @@ class DataLoop(HostLoop):
 
         def make(given: ProgramInputs, trips: Mapping[Operation, int]) -> _DataLoopProgram:
             present = compiled.present(run.store, self.op)
-            return _DataLoopProgram(self, given.tensors, given.known, values, len(buffers), present, tested)
+            return _DataLoopProgram(self, given.tensors, given.known, values, len(buffers), present, tested, full)
 
-        form = (tested, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
-        more = [*arrays, *buffers, np.asarray(steps, np.int32), *((bad,) if self.checked else ())]
+        form = (tested, full, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
+        count = [] if full else [np.asarray(steps, np.int32)]
+        more = [*arrays, *buffers, *count, *((bad,) if self.checked else ())]
         refusals = (Changes, Grows, NeedsTripCount, NeedsStatic)
         return compiled.find(run.values, run.store, make, more, form, refusals=refusals)
 
@@ -424,6 +428,7 @@ class _BufferedLoop(Loop):
     Attributes:
       elements: output of a taking operation -> its value.
       record_size: elements of the record of failed checks, 0 where the loop checks nothing.
+      gate: whether a check has failed in an iteration before; None: then there is no other one.
       failed: whether a check failed in the iteration evaluated last; None: none can.
     """
 
@@ -432,6 +437,7 @@ class _BufferedLoop(Loop):
         self.taking = taking
         self.elements: dict[Tensor, Any] = {}
         self.record_size = 0
+        self.gate: Any = None
         self.failed: Any = None
 
     def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
@@ -441,7 +447,7 @@ class _BufferedLoop(Loop):
             super().run_body(child, self.taking | but)
             return
         before = dict(child.state)
-        child.begin_step(self.record_size)
+        child.begin_step(self.record_size, self.gate)
         super().run_body(child, self.taking | but)
         self.failed = child.failed()
         for cell in self.op.writes:
@@ -449,7 +455,7 @@ class _BufferedLoop(Loop):
 
 
 class _DataLoopProgram(Program):
-    """The device program of one chunk: as many iterations as it is told, or as the condition says.
+    """The device program of one chunk: a scan over all of it, or as many iterations as it is told, or a condition says.
 
     Attributes:
       changing: the places of the loop variables among its outputs, which are followed by the number of iterations and
@@ -458,19 +464,20 @@ class _DataLoopProgram(Program):
 
     def __init__(
         self, stage: DataLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
-        buffers: int, present: Container[StateVariable], tested: bool,
+        buffers: int, present: Container[StateVariable], tested: bool, full: bool,
     ):  # fmt: skip
         self.stage = stage
         self.arguments = arguments
         self.known = known
         self.fixed = {i: v for i, v in enumerate(values) if isinstance(v, Unwritten)}
         self.tested = tested
+        self.full = full
         self.changing: list[int] = []
         specs = [tensor_spec(t) for t in arguments]
         specs += [tensor_spec(t) for i, t in enumerate(stage.body_vars) if i not in self.fixed]
         specs += ["iterations" if varying else "same" for feed in stage.feeds for varying in feed.varying]
         self.buffers = buffers
-        specs += ["same"] * (2 if stage.checked else 1)
+        specs += ["same"] * (int(not full) + int(stage.checked))
         super().__init__([stage.op], self._evaluate, specs, [], present, {}, atomic=False)
 
     def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
@@ -479,15 +486,48 @@ class _DataLoopProgram(Program):
         given = dict(zip(self.arguments, islice(rest, len(self.arguments)), strict=True))
         initial: list[Any] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
-        steps = next(rest)
+        steps = None if self.full else next(rest)
         before = jnp.asarray(next(rest) if stage.checked else NO_FAILED_STEP)
         lowering.values.update({**self.known, **given})
         loop = _BufferedLoop(lowering, stage.op, initial, stage.taking)
-        loop.elements = self._elements(buffers, np.int32(0))
+        loop.elements = self._elements([b[0] for b in buffers])
         loop.shape_arrays()
         self.changing = list(loop.changing)
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
         loop.record_size = self.record_size
+        number, bad, (_, changed, state) = (
+            self._scanned(loop, buffers, before) if steps is None else self._counted(loop, buffers, steps, before)
+        )
+        for cell, value in zip(loop.cells, state, strict=True):
+            lowering.write(cell, value)
+        return [*changed, number, bad]
+
+    def _scanned(self, loop: _BufferedLoop, buffers: Sequence[Array], before: Array) -> tuple[Any, Any, Carry]:
+        """(number of iterations, the first in which a check failed, the carry). Those behind that change nothing."""
+        records = loop.cells.index(ERROR_RECORD) if ERROR_RECORD in loop.cells else None
+
+        def iterate(state: Any, given: Any) -> Any:
+            bad, carry = state
+            number, *rows = given
+            loop.elements = self._elements(rows)
+            loop.gate = bad >= 0 if loop.record_size else None
+            count, values, cells = loop.step(carry)
+            if loop.failed is not None:
+                if records is not None:  # that of the first failed iteration stays
+                    record = jnp.where(bad >= 0, carry[2][records], cells[records])
+                    cells = (*cells[:records], record, *cells[records + 1 :])
+                bad = jnp.where(loop.failed & (bad < 0), number, bad)
+            return (bad, (count, values, cells)), None
+
+        steps = buffers[0].shape[0]
+        numbers = jnp.arange(steps, dtype=jnp.int32)
+        (bad, carry), _ = lax.scan(iterate, (before, loop.start()), (numbers, *buffers))
+        return np.int32(steps), bad, carry
+
+    def _counted(
+        self, loop: _BufferedLoop, buffers: Sequence[Array], steps: Array, before: Array
+    ) -> tuple[Any, Any, Carry]:
+        """As ``_scanned``, of as many iterations as it is told or the condition says, up to a failed one."""
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
         checked = self.tested and loop.cond_acts
@@ -505,25 +545,24 @@ class _DataLoopProgram(Program):
 
         def iterate(state: Any) -> Any:
             number, bad, (_, carry) = state
-            loop.elements = self._elements(buffers, number)
+            loop.elements = self._elements(
+                [lax.dynamic_index_in_dim(buffer, number, 0, keepdims=False) for buffer in buffers]
+            )
             after = loop.step(carry)
             if loop.failed is not None:
                 bad = jnp.where(loop.failed, number, bad)
             return number + np.int32(1), bad, goes_on(after)
 
         start = (jnp.zeros((), jnp.int32), before, goes_on(loop.start()))
-        number, bad, (_, (_, changed, state)) = lax.while_loop(test, iterate, start)
-        for cell, value in zip(loop.cells, state, strict=True):
-            lowering.write(cell, value)
-        return [*changed, number, bad]
+        number, bad, (_, carry) = lax.while_loop(test, iterate, start)
+        return number, bad, carry
 
-    def _elements(self, buffers: Sequence[Array], number: Array | np.int32) -> dict[Tensor, Any]:
+    def _elements(self, rows: Sequence[Array]) -> dict[Tensor, Any]:
         """The elements that the operations of one iteration take."""
         found: dict[Tensor, Any] = {}
-        rest = iter(buffers)
+        rest = iter(rows)
         for feed in self.stage.feeds:
-            for component, buffer in enumerate(islice(rest, len(feed.takes[0].outputs))):
-                row = lax.dynamic_index_in_dim(buffer, number, 0, keepdims=False)
+            for component, row in enumerate(islice(rest, len(feed.takes[0].outputs))):
                 own = row[:, 0] if feed.varying[component] and self.axis is not None else row
                 found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
         return found
@@ -565,8 +604,8 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         for shape, t in zip(feed.shapes, feed.takes[0].outputs, strict=True)
     ]
     with jax.enable_x64(True):
-        program = _DataLoopProgram(stage, compiled.arguments, known, values, len(buffers), compiled.cells, False)
+        program = _DataLoopProgram(stage, compiled.arguments, known, values, len(buffers), compiled.cells, False, True)
         count = jax.ShapeDtypeStruct((), np.int32)
-        inputs = [*(like(t) for t in compiled.arguments), *values, *buffers, count]
+        inputs = [*(like(t) for t in compiled.arguments), *values, *buffers]
         inputs += [count] if stage.checked else []
         return program.lowered(state(program.donated), state(program.kept), inputs)

@@ -68,6 +68,18 @@ class Chunk:
         self.error: BaseException | None = None
         self.stays = False
 
+    def pairs(self) -> list[Chunk]:
+        """The same input as chunks of two steps, the last one perhaps of one; what came behind it is behind that."""
+        made = []
+        for first in range(0, self.steps, 2):
+            pair = Chunk(2)
+            pair.buffers = [buffer[first : first + 2] for buffer in self.buffers]
+            pair.steps = min(2, self.steps - first)
+            made.append(pair)
+        if made:
+            made[-1].close(self.error, self.at_end, self.stays)
+        return made
+
     def close(self, error: BaseException | None, at_end: bool = False, stays: bool = False) -> None:
         """Notes that no more input fits, and why."""
         self.closed = True

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.uneven_shards import UnevenShards
+from towerstrat.graph.lowering.lowering_errors import NeedsTripCount
 from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
-from towerstrat.graph.runtime.loops.input_chunks import Source
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, Source
 from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage
-from towerstrat.graph.runtime.loops.step_program import StepBody, StepLoopProgram
+from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, StepBody, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, HostStage, Plan
-from towerstrat.graph.runtime.plans.runner import Run, Values
+from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
 from towerstrat.graph.runtime.programs.device_program import calls_back, effects
 from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms
 
@@ -29,12 +36,16 @@ class NotAStep(Exception):
 class PlanStep(StepBody):
     """The steps of a loop, each of which is a run of a plan: it takes one element of one iterator.
 
+    Args:
+      alone: whether each is a run by itself, beside which the host does what else the plan says.
+
     Raises:
-      NotLifted: the plan does more on the host, or what it does is not the same in every run.
+      NotAStep: the plan does more on the host, or what it does is not the same in every run.
     """
 
-    def __init__(self, plan: Plan):
-        self.take, stage = _parts(plan)
+    def __init__(self, plan: Plan, alone: bool = False):
+        self.take, stage = _parts(plan, alone)
+        self.stage = stage
         taken = self.take.outputs
         self.folds = [s for s in plan.stages if isinstance(s, ConstantFoldingStage)]
         varying = {t.varies for t in taken}
@@ -52,14 +63,16 @@ class PlanStep(StepBody):
             op, stage.ops, stage.ops, taken, True, [t for t in stage.inputs if t not in set(taken)], (), (),
             stage.axis,
         )  # fmt: skip
-        self.every = [
-            x for x in dict.fromkeys(self.named.values()) if not isinstance(x, StateVariable) or x in self.cells
-        ]
+        self.every = (
+            stage.outputs
+            if alone
+            else [x for x in dict.fromkeys(self.named.values()) if not isinstance(x, StateVariable) or x in self.cells]
+        )
         self.pace = ChunkScheduler(self.axis)
         self.input = self.feeder()
         self.written = effects(stage.ops)[1]
-        self.room = 0
-        """For how many steps its programs have room."""
+        self.seconds: float | None = None
+        """Of a step, as the first runs took: it limits how many are put together."""
         self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
         sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
         self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)
@@ -108,7 +121,53 @@ class PlanStep(StepBody):
         return Run(run.session, run.store, values, variables)
 
 
-def _parts(plan: Plan) -> tuple[Operation, DeviceStage]:
+class SingleStep:
+    """A run's device stage as a step of a loop over room for two: its bits are those of steps that run together.
+
+    Attributes:
+      refused: why it runs without a loop after all, once that is known.
+    """
+
+    def __init__(self, plan: Plan):
+        self.step = PlanStep(plan, alone=True)
+        self.refused: str | None = None
+
+    def run(self, run: Run) -> None:
+        taken = [run.values[t] for t in self.step.inputs]
+        if any(isinstance(value, UnevenShards) for value in taken):
+            self.refused = "parts of its batch have different shapes"
+        if self.refused is None:
+            try:
+                self._run(run, taken)
+                return
+            except (NeedsTripCount, UnsupportedError) as why:  # raised while it is compiled
+                self.refused = str(why)
+        self.step.stage.run(run)
+
+    def _run(self, run: Run, taken: Sequence[Any]) -> None:
+        step, chunk = self.step, Chunk(2)
+        chunk.steps = 1
+        chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, taken)]
+        program, inputs = step.program(run, step.programs, chunk, False, NO_FAILED_STEP)
+        made, record = program(run.store, inputs)
+        if program.faulty:
+            run.checks.append(partial(program.error, record))
+        for tensor, stack in zip(step.stage.outputs, made, strict=False):
+            along = step.axis is not None and tensor.varies
+            run.values[tensor] = stack[:, 0] if along else stack[0]
+
+
+def stages_of_single_step(plan: Plan) -> Sequence[Stage]:
+    """The stages of a plan whose device stage is a step of a loop.
+
+    Raises:
+      NotAStep: it has no such one.
+    """
+    single = SingleStep(plan)
+    return [single if stage is single.step.stage else stage for stage in plan.stages]
+
+
+def _parts(plan: Plan, alone: bool) -> tuple[Operation, DeviceStage]:
     """The operation that takes an element, and what the device does."""
     if plan.fed:
         raise NotAStep(f"{min(t.name for t in plan.fed)} is fed")
@@ -116,13 +175,15 @@ def _parts(plan: Plan) -> tuple[Operation, DeviceStage]:
     for stage in plan.stages:
         if isinstance(stage, HostStage):
             if stage.op.attrs.get("takes") != "element" or stage.op.inputs:
+                if alone:
+                    continue
                 raise NotAStep(f"the host runs {stage.op.name} (type {stage.op.type}, created at {stage.op.line})")
             takes.append(stage.op)
         elif isinstance(stage, DeviceStage):
             devices.append(stage)
         elif isinstance(stage, LoopStage):
             raise NotAStep("it is a step loop already")
-        elif not isinstance(stage, ConstantFoldingStage) or not stage.fixed:
+        elif not alone and (not isinstance(stage, ConstantFoldingStage) or not stage.fixed):
             raise NotAStep("values are computed on the host")
     if len(takes) != 1:
         raise NotAStep(f"it takes elements of {len(takes)} iterators" if takes else "it takes no data of an iterator")

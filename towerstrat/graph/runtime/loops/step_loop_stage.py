@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence, Set
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +17,7 @@ from towerstrat.graph.ir.output_pruning import prune, prune_block
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler, next_chunk
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, StepBody, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import Stages
@@ -49,6 +48,17 @@ class _Begun(NamedTuple):
     bad: Array
     chunk: Chunk
     done: int
+
+
+class _Course(NamedTuple):
+    """Where a run of a loop is.
+
+    Attributes:
+      begun: programs whose checks nobody has looked at. ready: the input of those that have not begun.
+    """
+
+    begun: deque[_Begun]
+    ready: deque[Chunk]
 
 
 class SharedLoopState:
@@ -93,34 +103,38 @@ class LoopStage(StepBody):
 
         Other threads may run the session while this one waits for the device.
         """
-        begun: deque[_Begun] = deque()
+        course = _Course(deque(), deque())
         try:
-            return self._run_chunks(run, kept, source, iterations, begun)
+            return self._run_chunks(run, kept, source, iterations, course)
         finally:
-            self._raise_found(kept.feeder, source, begun, 0)
+            try:
+                self._raise_found(kept.feeder, source, course, 0)
+            finally:
+                if course.ready:
+                    self._give_back_ready(kept.feeder, source, course)
 
     def _run_chunks(
-        self, run: Run, kept: SharedLoopState, source: Source, iterations: int, begun: deque[_Begun]
+        self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course
     ) -> Sequence[Array]:
-        """As ``_iterate``. Programs whose checks nobody has looked at stay in ``begun``."""
+        """As ``_iterate``. What is not over stays in ``course``."""
         feeder, pace = kept.feeder, kept.pace
+        length = pace.divide(iterations, pace.fitting(feeder.step_bytes(source)))
         stacks: list[Sequence[Array]] = []
-        room = pace.room(iterations, feeder.step_bytes(source))
-        enough = partial(pace.may_start, min(iterations, room))
         results: Sequence[Array] = ()
         done = 0
         while done < iterations:
-            left = iterations - done
-            wanted = pace.steps(left, room)
-            chunk = feeder.take(source, wanted, pace.most(wanted, left), room, enough)
-            if chunk.steps:
-                every, results = self._steps(run, kept, source, chunk, done, begun)
+            wanted, room = next_chunk(iterations - done, length)
+            chunk = feeder.take(source, wanted, wanted, room, _never)
+            course.ready.extend([chunk] if 0 < chunk.steps == length else chunk.pairs())
+            behind = iterations - done - chunk.steps
+            while course.ready:
+                steps = course.ready[0].steps
+                every, results = self._steps(run, kept, course, done, length)
                 stacks.append(every)
-                if chunk.error is None:
-                    ahead = pace.ahead(left - chunk.steps or iterations, chunk.room)
-                    feeder.look_ahead(source, ahead, chunk.room, lambda steps: pace.idle)
-                self._raise_found(feeder, source, begun, 1)
-                done += chunk.steps
+                done += steps
+                if not course.ready and chunk.error is None:
+                    feeder.look_ahead(source, *next_chunk(behind or iterations, length), lambda steps: pace.idle)
+                self._raise_found(feeder, source, course, 1)
             if chunk.error is not None:
                 raise noted(chunk.error, self.op)
             if chunk.at_end and done < iterations:
@@ -161,25 +175,25 @@ class LoopStage(StepBody):
         return result
 
     def _steps(
-        self, run: Run, kept: SharedLoopState, source: Source, chunk: Chunk, done: int, begun: deque[_Begun]
-    ) -> tuple[Sequence[Array], Sequence[Array]]:  # fmt: skip
-        """(values of each step, results) of a chunk, which runs now. Input of steps that were not run goes back.
+        self, run: Run, kept: SharedLoopState, course: _Course, done: int, length: int
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        """(values of each step, results) of the next chunk that is ready, which runs now.
 
-        Where a check has failed in a program before, they change nothing.
+        Where a check has failed in a program before, its steps change nothing.
         """
-        feeder, pace = kept.feeder, kept.pace
+        pace, chunk = kept.pace, course.ready[0]
+        begun = course.begun
         program: Program | None = None
         try:
             pace.settle(1)
-            full = chunk.steps == chunk.room and (chunk.room == 1 or pace.worth_a_scan())
-            program, inputs = self.program(run, kept.programs, chunk, full, begun[-1].bad if begun else NO_FAILED_STEP)
+            bad = begun[-1].bad if begun else NO_FAILED_STEP
+            program, inputs = self.program(run, kept.programs, chunk, chunk.steps == length, bad)
             start = time.perf_counter()
             program.step_count = chunk.steps
             made, record = program(run.store, inputs)
-        except BaseException:
-            if program is None or not program.ran:
-                feeder.put_back(source, chunk, 0)
-            raise
+        finally:
+            if program is not None and program.ran:
+                course.ready.popleft()
         pace.started(record, chunk.steps, start)
         ACCOUNTS.steps += chunk.steps
         del inputs
@@ -201,28 +215,38 @@ class LoopStage(StepBody):
         """The dimension of a stack along which its steps are: behind the positions, where these differ."""
         return int(isinstance(wanted, Tensor) and wanted.varies and self.axis is not None)
 
-    def _raise_found(self, feeder: ChunkAssembler, source: Source, begun: deque[_Begun], most: int) -> None:
+    def _raise_found(self, feeder: ChunkAssembler, source: Source, course: _Course, most: int) -> None:
         """Looks at the checks of programs that were begun, until at most so many are left.
 
         Raises:
           InvalidArgumentError: one has failed. The input of all steps behind it goes back.
         """
-        while len(begun) > most:
-            program, record, bad, chunk, done = begun.popleft()
+        while len(course.begun) > most:
+            program, record, bad, chunk, done = course.begun.popleft()
             error = program.error(record)
             if error is None:
                 continue
             step = done + int(bad)
-            if source.lender is not None:
-                source.lender.give_back(source)
-            while begun:
-                feeder.put_back(source, begun.pop().chunk, 0)
+            self._give_back_ready(feeder, source, course)
+            while course.begun:
+                feeder.put_back(source, course.begun.pop().chunk, 0)
             feeder.put_back(source, chunk, int(bad) + 1)
             raise InvalidArgumentError(
                 None, error.op,
                 f"{error.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after the "
                 f"{step} steps before it.",
             )  # fmt: skip
+
+    def _give_back_ready(self, feeder: ChunkAssembler, source: Source, course: _Course) -> None:
+        """Returns what was taken ahead, and the input of programs that have not begun."""
+        if source.lender is not None:
+            source.lender.give_back(source)
+        while course.ready:
+            feeder.put_back(source, course.ready.pop(), 0)
+
+
+def _never(steps: int) -> bool:
+    return False
 
 
 def _in_words(op: Operation) -> str:

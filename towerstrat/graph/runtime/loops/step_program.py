@@ -143,7 +143,9 @@ class StepBody:
 
 
 class StepLoopProgram(Program):
-    """The device program of one chunk: a scan over all of it, or a loop over the first part of it.
+    """The device program of one chunk of two steps or more: a scan over all of it, or a loop over the first of it.
+
+    The two have the same loop's body, so that a step's bits do not depend on which of them runs it.
 
     Its outputs: the values of ``every`` after each step, stacked; the results after the last one; where steps are
     checked, the first bad step, -1 for none; where processes run it together, how many steps it ran and whether these
@@ -190,10 +192,7 @@ class StepLoopProgram(Program):
         bad = jnp.asarray(next(rest)) if steps.checked else None
         carry = (state, results, record, bad)
         ran, short = self._agreed(rest) if steps.shared else (None, None)
-        if self.full and chunk[0].shape[0] == 1:
-            carry, every = self._step(lowering, carry, np.zeros((), np.int32), [x[0] for x in chunk])
-            stacks = [value[None] for value in every]
-        elif self.full:
+        if self.full:
             numbers = jnp.arange(chunk[0].shape[0], dtype=jnp.int32) if steps.checked else None
             inputs: Any = (numbers, *chunk)
             carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x[0], x[1:]), carry, inputs)

@@ -7,7 +7,7 @@ the steps that were handed out: if there are more, the state is put back and tho
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -18,11 +18,11 @@ from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.lowering.lowering_errors import NeedsTripCount
-from towerstrat.graph.runtime.loops.input_chunks import Chunk
-from towerstrat.graph.runtime.loops.plan_as_step import NotAStep, PlanStep
+from towerstrat.graph.runtime.loops.input_chunks import Chunk, Source
+from towerstrat.graph.runtime.loops.plan_as_step import NotAStep, PlanStep, stages_of_single_step
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP
 from towerstrat.graph.runtime.plans.plan import Plan
-from towerstrat.graph.runtime.plans.runner import Run, Runner
+from towerstrat.graph.runtime.plans.runner import Run, Runner, Stage
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.platform import logs
@@ -31,8 +31,6 @@ _MOST = 1024
 """Steps at once, where nobody says when the session is used next."""
 _FIRST = 2
 """Steps at once, at least."""
-_ROOM, _GROWTH = 16, 8
-"""For how many steps a program has room, at least; how many times as many steps are worth another program."""
 _SAVED = 1e-4
 """Seconds that a step takes less where it runs ahead: what a call of ``Session.run`` costs beside its program."""
 _PARTS = 4
@@ -66,22 +64,22 @@ class _Steps:
 
     Args:
       run: with the values that are the same in each step.
-      most: how many steps there may be. each: how many a part has. room: for how many its program has room.
+      most: how many steps there may be. length: of the scan of their programs, 0 for none.
 
     Attributes:
       before: the state that they have changed, as it was before them; None: there was no value.
       given: how many of the steps the caller has seen.
     """
 
-    def __init__(self, lifted: PlanStep, run: Run, most: int, each: int, room: int):
+    def __init__(self, lifted: PlanStep, run: Run, most: int, length: int):
         self.lifted = lifted
         self.run = run
         self.left = most
-        self.each = min(each, room)
-        self.room = room
+        self.length = length
         self.parts: list[_Part] = []
         self.before: dict[StateVariable, Any] = {}
         self.given = 0
+        self._several = most > 1
         self._handed = 0
         self._place = 0
 
@@ -92,37 +90,49 @@ class _Steps:
 
     def begin_part(self) -> bool:
         """Begins the next part; False where no more steps may be, or there is no input for them."""
-        lifted, run, feeder = self.lifted, self.run, self.lifted.input
-        source, wanted = lifted.source(run), min(self.left, self.each)
+        source, feeder = self.lifted.source(self.run), self.lifted.input
+        wanted, room = self._next(self.left)
         self.left -= wanted
         if not wanted:
             return False
-        chunk = feeder.take(source, wanted, wanted, self.room, _never)
-        ran = False
+        chunk = feeder.take(source, wanted, wanted, room, _never)
+        ran = 0
         try:
-            ran = chunk.steps > 0 and self._run(chunk)
+            for piece in self._pieces(chunk):
+                self._run(piece)
+                ran += piece.steps
         finally:
-            if not ran or chunk.error is not None:
-                feeder.put_back(source, chunk, chunk.steps if ran else 0)
-                chunk.error = None
+            if ran < chunk.steps or chunk.error is not None:
+                feeder.put_back(source, chunk, ran)
         if chunk.steps < wanted:
             self.left = 0
         else:
-            feeder.look_ahead(source, min(self.left, self.each) or self.each, self.room, lambda s: lifted.pace.idle)
-        return ran
+            feeder.look_ahead(source, *self._next(self.left or wanted), lambda s: self.lifted.pace.idle)
+        return ran > 0
 
-    def _run(self, chunk: Chunk) -> bool:
+    def _next(self, left: int) -> tuple[int, int]:
+        """(how many steps the next part has, for how many its input has room): a scan's, or two at most."""
+        return (self.length, self.length) if 0 < self.length <= left else (min(left, 2), 2)
+
+    def _pieces(self, chunk: Chunk) -> list[Chunk]:
+        """The input of the programs that run the steps of a chunk."""
+        pieces = [chunk] if chunk.steps == self.length else chunk.pairs()
+        for piece in pieces:
+            piece.error = None
+        return pieces
+
+    def _run(self, chunk: Chunk) -> None:
         lifted = self.lifted
         lifted.pace.settle(1)
         program, made = self._carry_out(chunk)
         bad = made[-1] if lifted.checked and program.faulty else None
         self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
-        return True
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Any]]:
         lifted, store = self.lifted, self.run.store
-        program, inputs = lifted.program(self.run, lifted.programs, chunk, False, NO_FAILED_STEP)
-        if not self.before:
+        full = chunk.steps == self.length
+        program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NO_FAILED_STEP)
+        if not self.before and self._several:  # of one step there is nothing to go back to
             there = [cell for cell in program.written if cell in store]
             # One by one: they may lie on different devices.
             self.before = dict.fromkeys(program.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
@@ -163,11 +173,13 @@ class _Steps:
             source.lender.give_back(source)
         for i in reversed(range(self._handed, len(self.parts))):
             feeder.put_back(source, self.parts[i].chunk, self._place if i == self._handed else 0)
-        for part in self.parts[: self._handed]:
-            self._carry_out(part.chunk)
+        again = [part.chunk for part in self.parts[: self._handed]]
         if self._place:
             self.parts[self._handed].chunk.steps = self._place
-            self._carry_out(self.parts[self._handed].chunk)
+            again.append(self.parts[self._handed].chunk)
+        for chunk in again:
+            for piece in self._pieces(chunk):
+                self._carry_out(piece)
         return self.known
 
 
@@ -192,6 +204,7 @@ class SpeculativeSteps:
         self._first: dict[Plan, Plan] = {}
         self._plans: dict[frozenset[Operation], list[Plan]] = {}
         self._alone: dict[Plan, float | None] = {}
+        self._single: dict[Plan, Sequence[Stage]] = {}
         self._last: Plan | None = None
         self._begun: _Steps | None = None
         self._plain = 0
@@ -205,13 +218,23 @@ class SpeculativeSteps:
         plan = self._alike(plan)
         found = self._hand_out() if plan is self._last else None
         if found is None:
-            seen = plan is self._last or self._lifted.get(plan) is not None
+            # A step of training is one of a loop from the first on, whose bits are the same however many run at once.
+            seen = plan.trains or plan is self._last or self._lifted.get(plan) is not None
             self._end(used=plan is not self._last)
             self._last = plan
             self._begun = self._begin(plan) if seen else None
             found = self._hand_out()
         self._since += 1
         return found
+
+    def stages(self, plan: Plan) -> Sequence[Stage]:
+        """The stages of a run that the caller runs: a step of training is one of a loop there too, where it can be."""
+        if plan not in self._single:
+            try:
+                self._single[plan] = stages_of_single_step(plan) if plan.trains else plan.stages
+            except NotAStep:
+                self._single[plan] = plan.stages
+        return self._single[plan]
 
     def _alike(self, plan: Plan) -> Plan:
         """A plan that runs the same operations and has the plan's fetches among its own: the first that came."""
@@ -269,13 +292,12 @@ class SpeculativeSteps:
         if self._plain:
             self._plain -= 1
             return None
-        lifted, seconds = self._lift(plan), self._alone.get(plan)
-        most = self._most() if lifted is not None else 1
-        if lifted is None or seconds is None or most < 2:
+        lifted, most = self._lift(plan), self._most()
+        if lifted is None or (most < 2 and not plan.trains):
             return None
         run = Run(self._session, self._session._store, {}, {})
         try:
-            return self._steps(plan, lifted, lifted.known(run), most, seconds)
+            return self._steps(plan, lifted, lifted.known(run), most)
         except OpError:  # the run itself says what is wrong
             self._plain = _FIRST
             return None
@@ -312,29 +334,32 @@ class SpeculativeSteps:
             return min(most, self._gap - self._since)
         return most if limit is not None else min(most, max(_FIRST, self._since))
 
-    def _steps(self, plan: Plan, lifted: PlanStep, run: Run, most: int, alone: float) -> _Steps | None:
+    def _steps(self, plan: Plan, lifted: PlanStep, run: Run, most: int) -> _Steps | None:
         source, pace = lifted.source(run), lifted.pace
         if source.live:
             raise NotAStep("its data reads variables")
-        if pace.seconds is None:
-            pace.settle(0)
-        seconds = alone if pace.seconds is None else pace.seconds
-        fitting = pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
-        longest = min(_MOST, fitting, int(LIMITS.return_seconds / seconds))
-        if lifted.copy_seconds(run.store) > longest * _SAVED:
-            self._say(plan, "to go back, more state would be kept than it saves time")
+        pace.settle(0)
+        lifted.seconds = lifted.seconds or pace.seconds or self._alone.get(plan)
+        wanted = 1 if lifted.seconds is None else self._together(plan, lifted, run, source, most)
+        if wanted < 2 and not plan.trains:
             return None
-        wanted = min(most, longest)
-        if wanted < 2:
-            return None
-        each = -(-wanted // max(1, min(_PARTS, int(wanted * seconds / _PART_SECONDS))))
-        if each > _GROWTH * lifted.room:
-            lifted.room = min(fitting, 1 << (max(each, _ROOM) - 1).bit_length())
-        begun = _Steps(lifted, run, wanted, each, lifted.room)
+        parts = max(1, min(_PARTS, int(wanted * (lifted.seconds or 0.0) / _PART_SECONDS)))
+        length = pace.divide(wanted, max(2, -(-wanted // parts))) if wanted > 1 else 0
+        begun = _Steps(lifted, run, wanted, length)
         if not begun.begin_part():
             return None
-        self.returns += 1
+        self.returns += wanted > 1
         return begun
+
+    def _together(self, plan: Plan, lifted: PlanStep, run: Run, source: Source, most: int) -> int:
+        """How many steps to run at once, of which no more than ``most`` may be."""
+        assert lifted.seconds is not None
+        fitting = lifted.pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
+        longest = min(_MOST, fitting, int(LIMITS.return_seconds / lifted.seconds))
+        if most > 1 and lifted.copy_seconds(run.store) > longest * _SAVED:
+            self._say(plan, "to go back, more state would be kept than it saves time")
+            return 1
+        return max(1, min(most, longest))
 
 
 def _never(steps: int) -> bool:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import jax
 
 STEPS_PER_RETURN = "TOWERSTRAT_STEPS_PER_RETURN"
-_LEAST_INPUT = 64 << 20
-_SHARE = 64
-"""An accelerator's input may take this part of its memory."""
+_INPUT = 256 << 20
+_SHARE = 8
+"""The input of a program may take this part of an accelerator's memory."""
 
 
 @dataclass
@@ -23,9 +23,9 @@ class Limits:
     """What runs may use.
 
     Attributes:
-      input_bytes: the input of one step loop, with what is assembled ahead and copies under way; more only where one
-        step needs more. None: 64 MiB, or a 64th of an accelerator's memory where that is more.
-      program_seconds: how long a device program of several steps should take at most.
+      input_bytes: the input of one program of several steps, more only where two steps need more. As much again is
+        assembled meanwhile. None: 256 MiB, or an eighth of an accelerator's memory.
+      program_seconds: how long a device program should take at most whose steps nobody asked to put together.
       return_seconds: how long a session may run ahead of its caller.
       steps_per_return: how many steps a session runs ahead, 1: none; None: until it is used otherwise.
       program_bytes: compiled programs together, by an estimate of their size. The least recently used are dropped
@@ -46,11 +46,11 @@ class Limits:
     towers_on_cpu: bool = False
 
     def input_of(self, device: jax.Device) -> int:
-        """The bytes that the input of a step loop on such devices may take."""
+        """The bytes that the input of a program of several steps on such devices may take."""
         if self.input_bytes is not None:
             return self.input_bytes
         memory = (device.memory_stats() or {}) if device.platform != "cpu" else {}
-        return max(_LEAST_INPUT, int(memory.get("bytes_limit", 0)) // _SHARE)
+        return int(memory.get("bytes_limit", 0)) // _SHARE or _INPUT
 
 
 def _from_environment(environment: Mapping[str, str]) -> Limits:

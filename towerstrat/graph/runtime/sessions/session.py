@@ -320,9 +320,10 @@ class BaseSession(Runner):
             if not plan.shared:
                 PROGRESS.more(1)
         done = None if self.ahead is None else self.ahead.next(plan)
-        stages = plan.stages if spans is None else traced(plan.stages, spans)
         if done is not None:
             return read(done)
+        stages = plan.stages if self.ahead is None else self.ahead.stages(plan)
+        stages = stages if spans is None else traced(stages, spans)
         start = time.perf_counter()
         result = self.carry_out(stages, fed, read)
         if self.ahead is not None:

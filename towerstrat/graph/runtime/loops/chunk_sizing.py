@@ -12,9 +12,15 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.runtime.loops.input_chunks import PIECE_SECONDS
 from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.platform import logs
 
 _PARTS = 32
 """A program may start early, with part of its input: no smaller part of a run than one in so many."""
+
+
+_LONG = 0.5
+"""Seconds of a program from which on an interrupt should not have to wait for its end to be heard."""
+_SHORTEST_NAP, _LONGEST_NAP = 1e-4, 0.05
 
 
 class ChunkScheduler:
@@ -105,6 +111,14 @@ class ChunkScheduler:
         while len(self._under_way) > most:
             self._finish()
 
+    def settle_long(self) -> None:
+        """Waits for programs under way that take long, so that an interrupt is heard meanwhile."""
+        while self._under_way and self._is_long(self._under_way[0][1]):
+            self._finish()
+
+    def _is_long(self, steps: int) -> bool:
+        return self.seconds is None or steps * self.seconds > _LONG
+
     @property
     def idle(self) -> bool:
         """Whether no program is under way, and it may be said: of programs that processes share no two see the same."""
@@ -126,9 +140,13 @@ class ChunkScheduler:
         marker, steps, start = self._under_way.popleft()
         waited = not _is_ready(marker)
         try:
+            if self._is_long(steps):
+                _nap_until_ready(marker)
             marker.block_until_ready()
-        except KeyboardInterrupt:
+        except BaseException as error:
             self._under_way.appendleft((marker, steps, start))
+            if isinstance(error, KeyboardInterrupt) and self._is_long(steps):
+                logs.warning("Interrupted: a device program of %d steps is under way, and is finished first.", steps)
             raise
         now = time.perf_counter()
         seconds = (now - max(start, self._finished)) / steps
@@ -148,6 +166,13 @@ def next_chunk(left: int, length: int) -> tuple[int, int]:
       length: of the scan of its programs, 0 for none: what is shorter has room for an even number of steps.
     """
     return (length, length) if 0 < length <= left else (left, left + left % 2)
+
+
+def _nap_until_ready(array: jax.Array) -> None:
+    """Waits in naps of a fiftieth of the time so far: a signal is heard between them, which it is not inside of XLA."""
+    start = time.perf_counter()
+    while not _is_ready(array):
+        time.sleep(min(_LONGEST_NAP, max(_SHORTEST_NAP, (time.perf_counter() - start) / 50)))
 
 
 def _is_ready(array: jax.Array) -> bool:

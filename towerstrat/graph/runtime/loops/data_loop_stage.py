@@ -310,6 +310,8 @@ class DataLoop(HostLoop):
             run.settle_before()  # this program is behind the other, whose input makes room for what comes next
             if whole:
                 meanwhile()
+            if not self.pace.shared:
+                self.pace.settle_long()
             if tested:
                 used = int(ran)
             if whole and last:

@@ -145,6 +145,7 @@ class LoopStage(StepBody):
                     self.op,
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
+        pace.settle_long()
         if self.every:
             with run.session.unlocked():
                 jax.block_until_ready(results)

@@ -27,7 +27,7 @@ import towerstrat.compat.v1 as tf
 from benchmarks.harness import Ours, Twin, Workload
 from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 
-BATCH, WIDTH = 256, 512
+BATCH, WIDTH, LAYERS = 256, 512, 4
 LENGTHS = (16, 65, 256, 1024)
 RATE = 0.1
 
@@ -55,6 +55,16 @@ def bound(length: int) -> int:
 
 def weights(x: Any, name: str = "w", width: int = WIDTH) -> Any:
     return tf.get_variable(name, [WIDTH, width], x.dtype)
+
+
+def alike(value: Any, other: Any) -> Any:
+    """A value that varies over the chips as another does."""
+    axes = tuple(jax.typeof(other).manual_axis_type.varying)
+    return lax.pcast(value, axes, to="varying") if axes else value
+
+
+def zeros(like: Any) -> Any:
+    return alike(jnp.zeros(like.shape, like.dtype), like)
 
 
 def while_loop(x: Any, count: Any, length: int) -> Any:
@@ -146,7 +156,7 @@ def scan_twin(params: Any, x: Any, length: int) -> Any:
         return h, h
 
     rows = jnp.swapaxes(x, 0, 1)
-    return lax.scan(step, jnp.zeros_like(rows[0]), rows)[1]
+    return lax.scan(step, zeros(rows[0]), rows)[1]
 
 
 def fed_twin(params: Any, x: Any, length: int, count: Any) -> Any:
@@ -155,7 +165,7 @@ def fed_twin(params: Any, x: Any, length: int, count: Any) -> Any:
 
 def fed_scan_twin(params: Any, x: Any, length: int, count: Any) -> Any:
     rows = jnp.swapaxes(x, 0, 1)
-    return by_hand(params["w"], jnp.zeros_like(rows[0]), rows, count, length)[1]
+    return by_hand(params["w"], zeros(rows[0]), rows, count, length)[1]
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(4,))
@@ -173,7 +183,8 @@ def _by_hand_forward(w: Any, x: Any, rows: Any, count: Any, bound: int) -> Any:
         return i + 1, new, put(before, h), put(made, new)
 
     stacks = [make((bound, *x.shape), x.dtype) for make in (lax.empty, lax.empty if rows is None else jnp.zeros)]
-    n, h, before, made = lax.while_loop(lambda s: (s[0] < count) & (s[0] < bound), step, (jnp.int32(0), x, *stacks))
+    start = alike(jnp.int32(0), count), x, *(alike(stack, x) for stack in stacks)
+    n, h, before, made = lax.while_loop(lambda s: (s[0] < count) & (s[0] < bound), step, start)
     return (h, made), (w, rows, n, before, made)
 
 
@@ -191,8 +202,8 @@ def _by_hand_backward(bound: int, residuals: Any, cotangents: Any) -> Any:
             of_rows = lax.dynamic_update_index_in_dim(of_rows, g, i, 0)
         return done + 1, of_w + at(before).T @ g, g @ w.T, of_rows
 
-    zeros = None if rows is None else jnp.zeros_like(rows)
-    _, of_w, of_x, of_rows = lax.while_loop(lambda s: s[0] < n, step, (jnp.int32(0), jnp.zeros_like(w), last, zeros))
+    start = alike(jnp.int32(0), n), zeros(w), last, None if rows is None else zeros(rows)
+    _, of_w, of_x, of_rows = lax.while_loop(lambda s: s[0] < n, step, start)
     return of_w, of_x, of_rows, None
 
 
@@ -209,7 +220,7 @@ def rnn_twin(params: Any, x: Any, length: int) -> Any:
         return h, h
 
     rows = jnp.swapaxes(x, 0, 1)
-    return jnp.swapaxes(lax.scan(step, jnp.zeros_like(rows[0]), rows)[1], 0, 1)
+    return jnp.swapaxes(lax.scan(step, zeros(rows[0]), rows)[1], 0, 1)
 
 
 def lstm(x: Any, count: Any, length: int) -> Any:
@@ -226,8 +237,8 @@ def lstm_step(params: Any, state: Any, row: Any) -> Any:
 
 def lstm_twin(params: Any, x: Any, length: int) -> Any:
     rows = jnp.swapaxes(x, 0, 1)
-    zeros = jnp.zeros_like(rows[0])
-    return jnp.swapaxes(lax.scan(partial(lstm_step, params), (zeros, zeros), rows)[1], 0, 1)
+    start = zeros(rows[0])
+    return jnp.swapaxes(lax.scan(partial(lstm_step, params), (start, start), rows)[1], 0, 1)
 
 
 def seq2seq(x: Any, count: Any, length: int) -> Any:
@@ -239,12 +250,39 @@ def seq2seq(x: Any, count: Any, length: int) -> Any:
 
 def seq2seq_twin(params: Any, x: Any, length: int) -> Any:
     rows = jnp.swapaxes(x, 0, 1)
-    zeros = jnp.zeros_like(rows[0])
-    state, _ = lax.scan(partial(lstm_step, {"w": params["w"], "b": params["b"]}), (zeros, zeros), rows)
+    start = zeros(rows[0])
+    state, _ = lax.scan(partial(lstm_step, {"w": params["w"], "b": params["b"]}), (start, start), rows)
     return jnp.swapaxes(lax.scan(partial(lstm_step, {"w": params["u"], "b": params["c"]}), state, rows)[1], 0, 1)
 
 
+def recomputed(x: Any, count: Any, length: int) -> Any:
+    """No loop: layers whose activations are computed again."""
+
+    @tf.contrib.layers.recompute_grad
+    def block(h: Any) -> Any:
+        inner = tf.tanh(tf.matmul(tf.tanh(h), weights(h, "w", 4 * WIDTH)))
+        return h + tf.matmul(inner, tf.get_variable("u", [4 * WIDTH, WIDTH], h.dtype))
+
+    h = tf.reshape(x, [-1, WIDTH])
+    for layer in range(LAYERS):
+        with tf.variable_scope(f"layer_{layer}", use_resource=True):
+            h = block(h)
+    return h
+
+
+def recomputed_twin(params: Any, x: Any, length: int) -> Any:
+    @jax.checkpoint
+    def block(h: Any, w: Any, u: Any) -> Any:
+        return h + jnp.tanh(jnp.tanh(h) @ w) @ u
+
+    h = x.reshape(-1, WIDTH)
+    for layer in range(LAYERS):
+        h = block(h, params[f"w{layer}"], params[f"u{layer}"])
+    return h
+
+
 SQUARE = {"w": (WIDTH, WIDTH)}
+BLOCKS = {f"w{i}": (WIDTH, 4 * WIDTH) for i in range(LAYERS)} | {f"u{i}": (4 * WIDTH, WIDTH) for i in range(LAYERS)}
 CELL = {"w": (2 * WIDTH, 4 * WIDTH), "b": (4 * WIDTH,)}
 KINDS = {
     "while_loop": Kind(while_loop, recurrent, SQUARE),
@@ -255,9 +293,10 @@ KINDS = {
     "map_fn": Kind(map_fn, map_twin, {**SQUARE, "u": (WIDTH, WIDTH)}, of_time=True),
     "scan": Kind(scan, scan_twin, SQUARE, of_time=True),
     "TensorArray": Kind(arrays, scan_twin, SQUARE, of_time=True),
-    "fed TensorArray": Kind(fed_arrays, fed_scan_twin, SQUARE, of_time=True, fed=True),
+    "fed_TensorArray": Kind(fed_arrays, fed_scan_twin, SQUARE, of_time=True, fed=True),
     "dynamic_rnn": Kind(dynamic_rnn, rnn_twin, {"w": (2 * WIDTH, WIDTH), "b": (WIDTH,)}, of_time=True),
     "lstm": Kind(lstm, lstm_twin, CELL, of_time=True),
+    "recompute_grad": Kind(recomputed, recomputed_twin, BLOCKS, of_time=True),
     "seq2seq": Kind(seq2seq, seq2seq_twin, {**CELL, "u": CELL["w"], "c": CELL["b"]}, of_time=True),
 }
 

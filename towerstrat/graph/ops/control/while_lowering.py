@@ -292,14 +292,13 @@ class Loop:
         if count:
             rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
             given = (rows, self._zeros(count))
-            if exact and self.lowering.differentiated_again:
-                state, (made, indices) = lax.scan(self._advanced, state, given, length=count)
+            if not self.lowering.differentiated_again:
+                ends = () if exact else (self._goes_on, self._rest(count))
+                state, (made, indices) = repeat(self._advanced, state, given, count, *ends)
             elif exact:
-                state, (made, indices) = repeat(self._advanced, state, given, count)
-            elif self.lowering.differentiated_again:
-                state, (made, indices) = self._masked(state, given, count)
+                state, (made, indices) = lax.scan(self._advanced, state, given, length=count)
             else:
-                state, (made, indices) = repeat(self._advanced, state, given, count, self._goes_on, self._rest(count))
+                state, (made, indices) = self._masked(state, given, count)
             self._note(indices, count)
         for (i, walk), elements in zip(self.writes.items(), made, strict=True):
             self.inits[i] = walk.put(self.inits[i], elements)

@@ -139,14 +139,14 @@ class _Loop:
         perturbed = [x.perturbed for x in (*consts[0], *carry, *rows)]
         steps, asked, rest, carry, rows = ([x.value for x in part] for part in (*consts, carry, rows))
         first = [lax.index_in_dim(row, 0, keepdims=False) for row in rows]
-        derivative = _Derivative(self, perturbed, [*steps, *carry, *first])
+        derivative = _Derivative(self, perturbed, [*steps, *carry, *first], [len(row) for row in rows])
         common = derivative.common(steps)
-        stacks = self.stacks(v.aval for v in derivative.stacked)
+        stacks = self.stacks(v.aval for v in derivative.kept["stacked"])
         iterate = partial(derivative.iterate, common)
         count, outputs, stacks = self.iterated((steps, asked, rest), carry, rows, iterate, stacks)
-        shared = [_read(v, common) for v in derivative.shared]
+        shared = [_read(v, common) for v in derivative.kept["shared"]]
         nothing = [None] * len(asked), [None] * len(rest)
-        kept = {"stacked": stacks, "rows": rows, "made": outputs[1]}
+        kept = {"stacked": stacks, **derivative.kept_anyway({"rows": rows, "made": outputs[1]})}
         return outputs, jax.tree_util.Partial(derivative.pull, count, kept, shared, nothing)
 
 
@@ -155,17 +155,19 @@ class _Derivative:
 
     Args:
       perturbed: which constants, parts of the first carry and rows have cotangents.
-      inputs: constants, carry and row of an iteration.
+      inputs: constants, carry and row of an iteration. lengths: how many of each row there are.
 
     Attributes:
       active: which inputs of an iteration have cotangents; reached: which of its outputs.
       fixed: equations that are the same in all iterations; moving: those of each.
-      stacked, shared: of the residuals those that are kept for each iteration, and once.
-      places: where each residual is: ("stacked", "rows", "made" or "shared", number).
+      kept: the residuals by how they are kept: "stacked", or once, "shared"; among the "rows" or in what is "made", of
+        which there are stacks anyway.
+      places: where each residual is: a key of ``kept``, and the number there.
     """
 
-    def __init__(self, loop: _Loop, perturbed: Sequence[bool], inputs: Sequence[Any]):
+    def __init__(self, loop: _Loop, perturbed: Sequence[bool], inputs: Sequence[Any], lengths: Sequence[int]):
         self.loop = loop
+        self.lengths = lengths
         self.constants = loop.one.constants
         self.end = self.constants + loop.size
         self.active, self.reached = self._active(perturbed)
@@ -175,8 +177,7 @@ class _Derivative:
         self.fixed: list[Equation] = []
         self.moving: list[Equation] = []
         moved = self._divide()
-        self.stacked: list[Variable] = []
-        self.shared: list[Any] = []
+        self.kept: dict[str, list[Any]] = {kind: [] for kind in ("stacked", "shared", "rows", "made")}
         self.places = [self._place(v, moved) for v in self.jaxpr.outvars[len(self.reached) :]]
 
     def _active(self, perturbed: Sequence[bool]) -> tuple[list[bool], list[bool]]:
@@ -222,13 +223,23 @@ class _Derivative:
         return moved
 
     def _place(self, residual: Any, moved: set[Variable]) -> tuple[str, int]:
-        rows = self.jaxpr.invars[self.end :]
+        kinds = self._stacks().items()
+        kind = next((kind for kind, variables in kinds if any(residual is v for v in variables)), "stacked")
         if not _variables([residual]) or residual not in moved:
-            return "shared", _place_in(self.shared, residual)
-        for kind, found in (("rows", rows), ("made", self.jaxpr.outvars[self.loop.size : len(self.reached)])):
-            if any(residual is v for v in found):
-                return kind, _place_in(list(found), residual)
-        return "stacked", _place_in(self.stacked, residual)
+            kind = "shared"
+        return kind, _place_in(self.kept[kind], residual)
+
+    def _stacks(self) -> dict[str, list[Any]]:
+        """The variables of which there are stacks anyway."""
+        made = self.jaxpr.outvars[self.loop.size : len(self.reached)]
+        return {"rows": self.jaxpr.invars[self.end :], "made": made}
+
+    def kept_anyway(self, arrays: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Of the stacks of rows and of what is made those that hold residuals."""
+        return {
+            kind: [arrays[kind][_place_in(list(variables), v)] for v in self.kept[kind]]
+            for kind, variables in self._stacks().items()
+        }
 
     def common(self, consts: Sequence[Any]) -> dict[Variable, Any]:
         """The values that all iterations have in common."""
@@ -240,7 +251,7 @@ class _Derivative:
         """An iteration: its outputs, and what is kept of it."""
         values = {**common, **dict(zip(self.jaxpr.invars, inputs, strict=True))}
         outputs = self.jaxpr.outvars[: len(self.reached)]
-        found = self._evaluated(self.moving, values, [*outputs, *self.stacked])
+        found = self._evaluated(self.moving, values, [*outputs, *self.kept["stacked"]])
         return found[: len(outputs)], found[len(outputs) :]
 
     def _evaluated(
@@ -258,7 +269,7 @@ class _Derivative:
         """The cotangents of constants, first carry and rows from those of the last carry and of what was made."""
         avals = _chosen([v.aval for v in self.jaxpr.invars], self.active)
         first, last = sum(self.active[: self.constants]), sum(self.active[: self.end])
-        size, rows = self.loop.size, _chosen(kept["rows"], self.active[self.end :])
+        size, lengths = self.loop.size, _chosen(self.lengths, self.active[self.end :])
         made = _chosen(cotangents[1], self.reached[size:])
 
         def body(state: Any) -> Any:
@@ -274,7 +285,7 @@ class _Derivative:
             self.loop.zero(),
             [_zeros(aval) for aval in avals[:first]],
             [_instantiated(c) for c in _chosen(cotangents[0], self.reached[:size])],
-            [_zeros(aval, len(row)) for aval, row in zip(avals[last:], rows, strict=True)],
+            [_zeros(aval, length) for aval, length in zip(avals[last:], lengths, strict=True)],
         )
         _, sums, carried, found = lax.while_loop(lambda state: state[0] < count, body, start)
         given = iter([*sums, *carried, *found])

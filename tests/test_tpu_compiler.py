@@ -29,6 +29,24 @@ def test_the_loop_is_what_one_would_write_by_hand(model):
     assert ours["bytes"] <= 1.02 * twin["bytes"]
 
 
+@spread(
+    ("kind", "chips"),
+    [
+        ("fed", 1), ("while_loop", 4), ("int64", 1), ("nested", 4), ("cond", 1), ("map_fn", 4), ("scan", 1),
+        ("TensorArray", 1), ("fed_TensorArray", 4), ("dynamic_rnn", 4), ("lstm", 1), ("seq2seq", 4),
+        ("recompute_grad", 1),
+    ],
+    every=16,
+)  # fmt: skip
+def test_a_loop_in_a_step_is_what_one_would_write_by_hand(kind, chips):
+    (found,) = elsewhere("tpu_loops", "--kinds", kind, "--lengths", "65", "--chips", str(chips)).values()
+    ours, twin = found["ours"], found["twin"]
+    assert ours["flops"] <= 1.02 * twin["flops"]
+    assert ours["bytes"] <= 1.05 * twin["bytes"]
+    # A megabyte is what the compiler keeps besides stacks, of which one alone has 34.
+    assert ours["temporaries"] <= 1.1 * twin["temporaries"] + 1e6
+
+
 @pytest.mark.long
 def test_rows_of_a_large_vocabulary_cost_no_more_than_a_dense_gradient():
     found = elsewhere("tpu_compile", "--models", "untied")["untied"]

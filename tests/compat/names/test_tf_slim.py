@@ -3,6 +3,7 @@
 import importlib
 import sys
 
+import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
@@ -45,6 +46,32 @@ def test_the_library_binds_tensorflow_only_while_it_loads_the_package():
     assert "tensorflow" not in sys.modules
     net = tf.contrib.slim.fully_connected(tf.ones([2, 3]), 4)
     assert net.shape.as_list() == [2, 4]
+
+
+@needs_package
+def test_gradients_of_what_is_computed_again_are_the_originals():
+    """The numbers are those of 1.12 and 1.15: sums of magnitudes of the loss and its gradients."""
+    width, rows = 8, 4
+
+    @tf.contrib.layers.recompute_grad
+    def block(h):
+        start = tf.constant_initializer
+        w = tf.get_variable("a", [width, 4 * width], initializer=start(np.linspace(-0.2, 0.3, 4 * width**2)))
+        u = tf.get_variable("b", [4 * width, width], initializer=start(np.linspace(-0.1, 0.2, 4 * width**2)))
+        return h + tf.matmul(tf.tanh(tf.matmul(tf.tanh(h), w)), u)
+
+    with tf.Graph().as_default():
+        x = h = tf.placeholder(tf.float32, [rows, width])
+        for layer in range(2):
+            with tf.variable_scope(f"layer_{layer}", use_resource=True):
+                h = block(h)
+        loss = tf.reduce_mean(tf.square(h))
+        gradients = tf.gradients(loss, [*tf.trainable_variables(), x])
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            found = session.run([loss, *gradients], {x: np.linspace(-1, 1, rows * width).reshape(rows, width)})
+    wanted = [3.1777596, 39.395706, 28.435047, 44.677337, 32.221863, 7.4496098]
+    np.testing.assert_allclose([np.sum(np.abs(v)) for v in found], wanted, rtol=1e-6)
 
 
 PROGRAM = """

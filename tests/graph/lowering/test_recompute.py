@@ -6,6 +6,7 @@ import pytest
 from tests.bounds import close
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
+from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array import arrays
@@ -51,6 +52,30 @@ def test_the_forward_pass_is_computed_again_in_the_compiled_program():
         kept = sines(gradient_of(block))
         again = sines(gradient_of(recompute_grad(block)))
     assert (kept, again) == (1, 2)
+
+
+def test_what_runs_after_the_cotangent_is_computed_again():
+    """A gradient function that computes under control dependencies, as ``tf.contrib.layers.recompute_grad`` does."""
+
+    def recomputed(controls):
+        @custom_gradient
+        def computed(x, w):
+            def grad(dy):
+                with control_dependencies(controls(dy)), GradientTape() as tape:
+                    tape.watch([x, w])
+                    y = block(x, w)
+                return tape.gradient(y, [x, w], dy)
+
+            return block(x, w), grad
+
+        return gradient_of(computed)
+
+    with eager_mode():
+        assert [sines(recomputed(controls)) for controls in (lambda dy: [], lambda dy: [dy])] == [1, 2]
+        wanted = gradient_of(block)(constant(X), constant(X.T))
+        found = function(recomputed(lambda dy: [dy]))(constant(X), constant(X.T))
+        for one, other in zip(found, wanted, strict=True):
+            close(one.numpy(), other.numpy(), 12 + 4 + 4, X.size)
 
 
 def test_recomputing_changes_no_value():

@@ -80,6 +80,8 @@ class Lowering(ErrorState):
       narrowed: operation -> what is evaluated of it, where some of its outputs are left out.
       differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
         state that is written is discarded.
+      differentiated_again: True inside the ``jax.vjp`` of an operation inside another: what is made there has to have
+        derivatives of any order.
       eager: True where operations run one by one on concrete values.
       executor: runs single operations, where ``eager``; None: their kernels are called.
       variables: inside of a derivative, cell -> the array that stands for the variable: it gets the cotangents of all
@@ -134,6 +136,7 @@ class Lowering(ErrorState):
         self.snapshots: dict[Operation, dict[StateVariable, Any]] = {}
         self.clock: Iterator[int] = itertools.count() if parent is None else parent.clock
         self.differentiated: bool = parent is not None and parent.differentiated
+        self.differentiated_again: bool = parent is not None and parent.differentiated_again
         self.eager: bool = eager if parent is None else parent.eager
         self.executor: Executor | None = executor if parent is None else parent.executor
         self.quiet: bool = parent is not None and parent.quiet
@@ -606,6 +609,7 @@ class Lowering(ErrorState):
                     {c: v for c, v in variables.items() if c not in op.writes},
                 )
                 inner.variables |= variables
+                inner.differentiated_again = self.differentiated
                 inner.differentiated = True
                 inner.lookups = lookups if by_rows else None
                 outputs = definition.lower(inner, op)

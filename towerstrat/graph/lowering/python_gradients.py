@@ -38,6 +38,12 @@ class TracedRule(NamedTuple):
     cotangents: tuple[Tensor, ...]
     grads: tuple[Gradient, ...]
 
+    @property
+    def computes_again(self) -> bool:
+        """Whether something in it is to run after the cotangents, as what ``tf.contrib.layers.recompute_grad`` does."""
+        own = {t.op for t in self.cotangents}
+        return any(not own.isdisjoint(op.control_inputs) for op in self.block.ops)
+
 
 def register_rule(op_type: str, function: GradientFunction | None) -> None:
     """Registers a gradient function under a type name, as ``tf.RegisterGradient`` does; None: not differentiable.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import vary
@@ -32,12 +33,24 @@ def input_cotangents(
     """
     for tensor, seed, cotangent in zip(op.outputs, rule.cotangents, given, strict=True):
         child.values[seed] = jnp.zeros_like(child.value(tensor)) if cotangent is None else jnp.conj(cotangent)
+    if rule.computes_again:
+        _hold_back(child, rule)
     child.run(rule.block.needed)
     for tensor, grad in zip(op.inputs, rule.grads, strict=True):
         if isinstance(grad, tuple):
             yield tensor, RowCotangent(jnp.conj(child.value(grad[0])), child.value(grad[1]))
         elif grad is not None:
             yield tensor, jnp.conj(child.value(grad))
+
+
+def _hold_back(child: Lowering, rule: TracedRule) -> None:
+    """Makes what a gradient function takes from the forward pass depend on the cotangents, by an optimization barrier.
+
+    Else the compiler would merge what is computed again with what was computed, and keep that.
+    """
+    taken = [t for t in rule.block.captures() if t.dtype.is_differentiable and child.is_known(t)]
+    held = [t for t in (*taken, *rule.cotangents) if isinstance(child.value(t), jax.Array)]
+    child.values.update(zip(held, lax.optimization_barrier([child.value(t) for t in held]), strict=True))
 
 
 def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]:

@@ -34,13 +34,18 @@ class Walk(NamedTuple):
         """Whether all indices lie within an array of ``size`` elements."""
         return self.lowest(count) >= 0 and self.lowest(count) + count <= size
 
+    def begins(self, size: int) -> bool:
+        """Whether it goes upwards from within an array of ``size`` elements."""
+        return self.step == 1 and 0 <= self.first < size
+
     def taken(self, array: Array, count: int) -> jax.Array:
-        """The elements that are read, in the order of the iterations: ``[count, ...]``."""
-        rows = lax.slice_in_dim(array, self.lowest(count), self.lowest(count) + count)
+        """The elements that are read, in the order of the iterations: ``[count, ...]``, or up to the array's end."""
+        rows = lax.slice_in_dim(array, self.lowest(count), min(self.lowest(count) + count, array.shape[0]))
         return rows if self.step == 1 else jnp.flip(rows, 0)
 
-    def put(self, array: Value, rows: jax.Array, count: int) -> jax.Array:
+    def put(self, array: Value, rows: jax.Array) -> jax.Array:
         """The array with the elements that the iterations wrote, ``rows`` of shape ``[count, ...]``."""
+        count = rows.shape[0]
         rows = rows if self.step == 1 else jnp.flip(rows, 0)
         size = array.size if isinstance(array, Unwritten) else array.shape[0]
         if size == count:
@@ -63,6 +68,11 @@ def _course_of(index: Tensor, variables: Sequence[Tensor], found: LoopTrajectory
     if step not in (1, -1) or (steps != step).any():
         return None
     return int(places[0]), step
+
+
+def indices_in(op: Operation) -> set[Tensor]:
+    """The indices at which a loop's body reads and writes arrays."""
+    return {o.inputs[1] for o in op.bodies[1].needed if o.type in ("TensorArrayReadV3", "TensorArrayWriteV3")}
 
 
 def reads_of(op: Operation, found: LoopTrajectory, fixed: Collection[Tensor]) -> list[Walk]:

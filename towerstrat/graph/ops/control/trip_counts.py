@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,15 @@ class LoopTrajectory(NamedTuple):
     values: Mapping[int, list[np.ndarray[Any, Any]]]
 
 
+class Parts(NamedTuple):
+    """A control part while it is found: operations of the body, and the others as of ``LoopControl``."""
+
+    steps: dict[Operation, None]
+    outside: dict[Tensor, None]
+    shaped: dict[Tensor, None]
+    places: dict[int, None]
+
+
 def control_of(op: Operation) -> LoopControl | None:
     """The control part of a loop, or None where it holds operations that numpy cannot evaluate."""
     cond, body = op.bodies
@@ -60,12 +69,8 @@ def control_of(op: Operation) -> LoopControl | None:
     places: dict[int, None] = {}
     if not _slice(cond.results[0], cond, cond_vars, condition, outside, shaped, places):
         return None
-    done: set[int] = set()
-    while rest := [i for i in places if i not in done]:
-        for i in rest:
-            done.add(i)
-            if not _slice(body.results[i], body, body_vars, steps, outside, shaped, places):
-                return None
+    if not _completed(body, body_vars, steps, outside, shaped, places):
+        return None
     return LoopControl(
         tuple(places),
         tuple(o for o in cond.needed if o in condition),
@@ -73,6 +78,24 @@ def control_of(op: Operation) -> LoopControl | None:
         tuple(outside),
         tuple(shaped),
     )
+
+
+def _completed(
+    body: Block,
+    variables: tuple[Tensor, ...],
+    steps: dict[Operation, None],
+    outside: dict[Tensor, None],
+    shaped: dict[Tensor, None],
+    places: dict[int, None],
+) -> bool:
+    """Adds what the loop variables at ``places`` depend on in the body; False as of ``_slice``."""
+    done: set[int] = set()
+    while rest := [i for i in places if i not in done]:
+        for i in rest:
+            done.add(i)
+            if not _slice(body.results[i], body, variables, steps, outside, shaped, places):
+                return False
+    return True
 
 
 def _slice(
@@ -140,7 +163,30 @@ def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> Lo
         return None
 
 
-def _followed(lowering: Lowering, op: Operation, control: LoopControl, limit: int | None) -> LoopTrajectory | None:
+def evaluate_counters(lowering: Lowering, op: Operation, counters: Collection[Tensor], count: int) -> LoopTrajectory:
+    """The first ``count`` values of those of some loop variables whose course is known, whenever the loop ends."""
+    body, variables = op.bodies[1], op.attrs["variables"][1]
+    steps, outside, shaped, places = whole = Parts({}, {}, {}, {})
+    for i, variable in enumerate(variables):
+        own = Parts({}, {}, {}, {i: None})
+        if variable not in counters or not _completed(body, variables, *own):
+            continue
+        if all(_is_known(lowering.value(t)) for t in (*own.outside, *(op.inputs[k] for k in own.places))):
+            for all_of, more in zip(whole, own, strict=True):
+                all_of.update(more)  # type: ignore[attr-defined]
+    ordered = tuple(o for o in body.needed if o in steps)
+    control = LoopControl(tuple(places), (), ordered, tuple(outside), tuple(shaped))
+    try:
+        found = _followed(lowering, op, control, count, asked=False)
+    except (TypeError, ValueError, IndexError, ZeroDivisionError):
+        found = None
+    return found or LoopTrajectory(count, {})
+
+
+def _followed(
+    lowering: Lowering, op: Operation, control: LoopControl, limit: int | None, asked: bool = True
+) -> LoopTrajectory | None:
+    """The values of the control part until the condition, where it is ``asked``, or the limit ends the loop."""
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
@@ -148,7 +194,8 @@ def _followed(lowering: Lowering, op: Operation, control: LoopControl, limit: in
     history: dict[int, list[np.ndarray[Any, Any]]] = {i: [] for i in current}
     count = 0
     while limit is None or count < limit:
-        if not bool(_evaluate(control.condition, cond.results[0], {**outside, **_at(cond_vars, current)})):
+        before = {**outside, **_at(cond_vars, current)}
+        if asked and not bool(_evaluate(control.condition, cond.results[0], before)):
             break
         if count == _LIMIT:
             return None

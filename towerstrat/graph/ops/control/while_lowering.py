@@ -1,4 +1,4 @@
-"""Lowering of ``While``: to ``lax.while_loop``, to ``lax.scan`` where it is differentiated, or unrolled."""
+"""Lowering of ``While``: to ``lax.while_loop``, where it is differentiated to a loop with a gradient, or unrolled."""
 
 from __future__ import annotations
 
@@ -18,9 +18,16 @@ from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount
 from towerstrat.graph.lowering.row_cotangents import Lookups
 from towerstrat.graph.ops.control.regions import bind, described, entering, leaving, state_type
-from towerstrat.graph.ops.control.scan_arrays import Walk, reads_of, writes_of
+from towerstrat.graph.ops.control.residual_stacks import repeat
+from towerstrat.graph.ops.control.scan_arrays import Walk, indices_in, reads_of, writes_of
 from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten, Value
-from towerstrat.graph.ops.control.trip_counts import LoopTrajectory, control_of, evaluate_control, unknown
+from towerstrat.graph.ops.control.trip_counts import (
+    LoopTrajectory,
+    control_of,
+    evaluate_control,
+    evaluate_counters,
+    unknown,
+)
 
 _UNROLLED = 1024
 """Iterations up to which a loop whose shapes change is unrolled."""
@@ -49,7 +56,8 @@ class Loop:
     Attributes:
       given: the invariant values of inputs that do not vary (see ``entering``).
       changing: places of the loop variables that the body changes; only these are carried.
-      reads, writes: arrays that are inputs and outputs of the scan, while it is built.
+      reads, writes: arrays that are inputs and outputs of the iterations, while they are built; unsure: those of these
+        operations whose index may lie outside of the array.
       keys: the row lookups inside whose cotangents stay rows.
       cond_acts: whether an evaluation of the condition does more than give a value: writes, checks, other effects.
     """
@@ -70,6 +78,7 @@ class Loop:
         ]
         self.reads: list[Walk] = []
         self.writes: dict[int, Walk] = {}
+        self.unsure: list[Operation] = []
         self.lookups = lowering.lookups
         self._looked_up: Lookups | None = None
         self.keys = [] if self.lookups is None else self.lookups.keys_in(op)
@@ -131,13 +140,22 @@ class Loop:
         if self.lookups is not None:
             child.lookups = self._looked_up = self.lookups.step(dict(zip(self.keys, zeros, strict=True)))
         child.values.update((walk.op.outputs[0], row) for walk, row in zip(self.reads, rows, strict=True))
+        for walk in self.reads:
+            self._check(child, walk)
         self.run_body(child, {walk.op for walk in (*self.reads, *self.writes.values())})
+        for walk in self.writes.values():
+            self._check(child, walk)
         made = tuple(leaving(child, walk.op.inputs[2], self._varies(i)) for i, walk in self.writes.items())
         values = tuple(leaving(child, self.body.results[i], self._varies(i)) for i in self.changing)
         if [described(v) for v in values] != [described(v) for v in carry[1]]:
             raise Changes
         indices = [] if child.lookups is None else child.lookups.of(self.keys)
         return (carry[0] + np.int32(1), values, self._typed(self._state(child))), (made, indices)
+
+    def _check(self, child: Lowering, walk: Walk) -> None:
+        """Checks the index of a read or write that is not evaluated itself, where it may lie outside of the array."""
+        if walk.op in self.unsure:
+            child.check(walk.op)
 
     def _typed(self, state: Sequence[Array]) -> tuple[Array, ...]:
         """The state with the types that it has as a carry."""
@@ -245,7 +263,7 @@ class Loop:
         # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
         calls = any(has_effect(inner) and not inner.writes for inner in self.cond.needed)
         if found is not None and not calls:
-            return self._scan(found)
+            return self._differentiable(found, exact=True)
         if not self.lowering.differentiated:
             return self._loop()
         bound = self._limit() if found is None else found.length
@@ -253,7 +271,8 @@ class Loop:
             bound = self.lowering.trips.get(self.op)
         if bound is None:
             raise NeedsTripCount(self.op)
-        return self._masked(bound)
+        counters = () if self.lowering.differentiated_again else indices_in(self.op)
+        return self._differentiable(evaluate_counters(self.lowering, self.op, counters, bound), exact=False)
 
     def _loop(self) -> Carry:
         """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that acts runs in the body."""
@@ -261,29 +280,67 @@ class Loop:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
-    def _scan(self, found: LoopTrajectory) -> Carry:
-        """``lax.scan`` of a known number of iterations."""
-        count = found.length
-        changing = self.changing
-        self._find_walks(found)
+    def _differentiable(self, found: LoopTrajectory, exact: bool) -> Carry:
+        """A loop with a gradient, of as many iterations as ``found`` says, or where that is not exact at most so many.
 
-        def advance(carry: Carry, given: Rows) -> tuple[Carry, Rows]:
-            if self.cond_acts:
-                carry = self.test(carry)[1]
-            return self.scan_step(carry, given)
-
-        carry = self.start()
+        A condition that acts is evaluated before the first iteration and after each: it cannot act in one of JAX.
+        """
+        count, changing = found.length, self.changing
+        self._find_walks(found, exact)
+        state: Any = self.test(self.start()) if self.cond_acts else self.start()
         made: Sequence[Any] = ()
         if count:
             rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
-            carry, (made, indices) = lax.scan(advance, carry, (rows, self._zeros(count)), length=count)
+            given = (rows, self._zeros(count))
+            if not self.lowering.differentiated_again:
+                ends = () if exact else (self._goes_on, self._rest(count))
+                state, (made, indices) = repeat(self._advanced, state, given, count, *ends)
+            elif exact:
+                state, (made, indices) = lax.scan(self._advanced, state, given, length=count)
+            else:
+                state, (made, indices) = self._masked(state, given, count)
             self._note(indices, count)
         for (i, walk), elements in zip(self.writes.items(), made, strict=True):
-            self.inits[i] = walk.put(self.inits[i], elements, count)
-        carry = self.test(carry)[1] if self.cond_acts else carry
+            self.inits[i] = walk.put(self.inits[i], elements)
+        carry: Carry = state[1] if self.cond_acts else state
         values = dict(zip(self.changing, carry[1], strict=True))
-        self.changing, self.reads, self.writes = changing, [], {}
+        self.changing, self.reads, self.writes, self.unsure = changing, [], {}, []
         return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
+
+    def _advanced(self, state: Any, given: Rows) -> tuple[Any, Rows]:
+        if not self.cond_acts:
+            return self.scan_step(state, given)
+        carry, made = self.scan_step(state[1], given)
+        return self.test(carry), made
+
+    def _goes_on(self, state: Any) -> jax.Array:
+        return state[0] if self.cond_acts else self.test(state)[0]
+
+    def _rest(self, count: int) -> Rows:
+        """What iterations after the end would have made: what is in the arrays, and no lookups."""
+        axis = self.lowering.axis
+        arrays = [vary(jnp.asarray(walk.taken(self.inits[i], count)), axis) for i, walk in self.writes.items()]
+        if self.lookups is None:
+            return tuple(arrays), []
+        rest = self.lookups.skipped(self.keys, [zeros[0] for zeros in self._zeros(count)])
+        return tuple(arrays), [jnp.broadcast_to(r, (count, *r.shape)) for r in rest]
+
+    def _masked(self, state: Any, given: Rows, bound: int) -> tuple[Any, Rows]:
+        """``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the state on.
+
+        It has derivatives of any order. For these iterations without effects are computed again, so that what all have
+        in common is not kept for each.
+        """
+
+        def keep(state: Any, given: Rows) -> tuple[Any, Rows]:
+            return state, ((), [] if self.lookups is None else self.lookups.skipped(self.keys, given[1]))
+
+        def masked(state: Any, given: Rows) -> tuple[Any, Rows]:
+            return lax.cond(self._goes_on(state), self._advanced, keep, state, given)
+
+        if not any(has_effect(inner) for block in (self.cond, self.body) for inner in block.needed):
+            masked = jax.checkpoint(masked, prevent_cse=False)
+        return lax.scan(masked, state, given, length=bound)
 
     def _zeros(self, count: int) -> list[Array]:
         """The zeros of the row lookups in ``count`` iterations."""
@@ -300,47 +357,33 @@ class Loop:
         place = place_of(tensor, self.body_vars)
         return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
 
-    def _find_walks(self, found: LoopTrajectory) -> None:
-        """Finds the arrays that become inputs (``reads``) and outputs (``writes``) of the scan; see ``loop_rows``."""
+    def _find_walks(self, found: LoopTrajectory, exact: bool) -> None:
+        """Finds the arrays that become inputs (``reads``) and outputs (``writes``) of iterations; see ``scan_arrays``.
+
+        Where the number of iterations is not ``exact``, only those that are walked upwards, and written first.
+        """
         if not found.length:
             return
         fixed = [v for i, v in enumerate(self.body_vars) if i not in self.changing]
         for walk in reads_of(self.op, found, fixed):
             array = self._rows(walk.op.inputs[0])
-            if not isinstance(array, Unwritten) and walk.fits(array.shape[0], found.length):
+            if not isinstance(array, Unwritten) and self._walks(walk, array.shape[0], found.length, exact):
                 self.reads.append(walk)
         for i, walk in writes_of(self.op, found, self.changing).items():
-            init = self.inits[i]
+            init, new = self.inits[i], self.op.inputs[i].op.type == "TensorArrayV3"
             size = init.size if isinstance(init, Unwritten) else init.shape[0]
-            if walk.fits(size, found.length):
+            if (exact or new) and self._walks(walk, size, found.length, exact):
                 self.writes[i] = walk
         self.changing = [i for i in self.changing if i not in self.writes]
 
-    def _masked(self, bound: int) -> Carry:
-        """``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the carry on."""
-        Zeros = list[Array]
-
-        def keep(carry: Any, zeros: Zeros) -> tuple[Any, Zeros]:
-            return carry, [] if self.lookups is None else self.lookups.skipped(self.keys, zeros)
-
-        def step(carry: Carry, zeros: Zeros) -> tuple[Carry, Zeros]:
-            after, (_, indices) = self.scan_step(carry, ((), zeros))
-            return after, indices
-
-        def advance(state: tuple[jax.Array, Carry], zeros: Zeros) -> tuple[tuple[jax.Array, Carry], Zeros]:
-            goes_on, carry = self.test(state[1])
-            carry, indices = lax.cond(goes_on, step, keep, carry, zeros)
-            return (goes_on, carry), indices
-
-        def masked(state: tuple[jax.Array, Carry], zeros: Zeros) -> tuple[tuple[jax.Array, Carry], Zeros]:
-            return lax.cond(state[0], advance, keep, state, zeros)
-
-        alive = vary(jnp.ones((), jnp.bool_), self.lowering.axis)
-        (alive, carry), indices = lax.scan(masked, (alive, self.start()), self._zeros(bound), length=bound)
-        self._note(indices, bound)
-        if self.cond_acts:  # Where the bound ended the loop, the evaluation that is false has not happened yet.
-            carry = lax.cond(alive, lambda c: self.test(c)[1], lambda c: c, carry)
-        return carry
+    def _walks(self, walk: Walk, size: int, count: int, exact: bool) -> bool:
+        """Whether a read or write goes through an array of ``size`` elements; notes it where it may go beyond."""
+        if walk.fits(size, count) and (exact or walk.step == 1):
+            return True
+        if exact or not walk.begins(size):
+            return False
+        self.unsure.append(walk.op)
+        return True
 
     # ---- iteration by iteration ------------------------------------------------------------------------------
 

@@ -1,0 +1,355 @@
+"""A loop with a gradient, whose number of iterations a run may decide: two ``while`` loops, and stacks between them.
+
+Forwards each iteration keeps what its ``jax.vjp`` needs; backwards the iterations that happened are walked in reverse.
+What all iterations have in common is kept once. In contrast to ``lax.scan`` nothing runs past the end, and counters are
+int32 whatever ``jax.enable_x64`` says: with those the TPU compiler sees that each entry of a stack is written once.
+
+Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, chapter 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.custom_derivatives import SymbolicZero
+
+from towerstrat.graph.ir.types import Array
+from towerstrat.platform.deferred import jax_extend
+
+Variable = Any
+"""A ``Var`` of a jaxpr. JAX exports no type for it that mypy could check attributes on."""
+Equation = Any
+"""A ``JaxprEqn``, likewise."""
+Aval = Any
+"""The type of a value while it is traced."""
+ONE = np.int32(1)
+
+
+def repeat(
+    step: Callable[[Any, Any], tuple[Any, Any]],
+    carry: Any,
+    rows: Any,
+    bound: int,
+    test: Callable[[Any], Array] | None = None,
+    rest: Any = (),
+) -> tuple[Any, Any]:
+    """``carry, made = step(carry, row)``, ``bound`` times or while ``test(carry)`` is true; has a first derivative.
+
+    Args:
+      carry: a pytree of arrays. rows: one of arrays, of which each iteration gets a row; as many rows as there are
+        iterations at least.
+      bound: how many iterations there are at most, 1 or more.
+      test: a scalar bool, evaluated before each iteration; None: there are ``bound`` iterations.
+      rest: with ``test``, what iterations that do not happen would have made, stacked. It has no derivative.
+
+    Returns:
+      The last carry, and what the iterations made, stacked.
+    """
+    first = jax.tree.map(lambda row: lax.index_in_dim(row, 0, keepdims=False), rows)
+    one, shapes = jax.make_jaxpr(step, return_shape=True)(carry, first)
+    asked = None if test is None else jax.make_jaxpr(test)(carry)
+    leaves = jax.tree.leaves(carry)
+    loop = _Loop(_Function(one), None if asked is None else _Function(asked), len(leaves), bound)
+    function = jax.custom_vjp(loop.run)
+    function.defvjp(loop.forward, lambda pull, cotangents: pull(cotangents), symbolic_zeros=True)
+    consts = (list(one.consts), [] if asked is None else list(asked.consts), jax.tree.leaves(rest))
+    after, made = function(consts, leaves, jax.tree.leaves(rows))
+    return jax.tree.unflatten(jax.tree.structure(shapes), [*after, *made])
+
+
+class _Function:
+    """A traced function: of its constants and its arguments."""
+
+    def __init__(self, closed: Any):
+        jaxpr = closed.jaxpr
+        self.constants = len(jaxpr.constvars)
+        self.jaxpr = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
+        self.avals: list[Aval] = [v.aval for v in jaxpr.outvars]
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        return jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(self.jaxpr, []))(*inputs)
+
+    def reached(self, active: Sequence[bool]) -> list[bool]:
+        """Which outputs have a derivative by the inputs in ``active``, as far as types and equations tell."""
+        found = set(_chosen(self.jaxpr.invars, active))
+        for equation in self.jaxpr.eqns:
+            if not found.isdisjoint(_variables(equation.invars)):
+                found.update(v for v in equation.outvars if jnp.issubdtype(v.aval.dtype, jnp.inexact))
+        return [not found.isdisjoint(_variables([v])) for v in self.jaxpr.outvars]
+
+
+class _Loop:
+    """One loop, traced.
+
+    Args:
+      one: an iteration: carry and row to carry and what is made. asked: the condition, of the carry.
+      size: of the carry. bound: as of ``repeat``.
+
+    Constants are those of ``one``, those of ``asked``, and the ``rest``.
+    """
+
+    def __init__(self, one: _Function, asked: _Function | None, size: int, bound: int):
+        self.one = one
+        self.asked = asked
+        self.size = size
+        self.bound = bound
+
+    def run(self, consts: Any, carry: Any, rows: Any) -> tuple[list[Any], list[Any]]:
+        """The last carry, and what was made."""
+        return self.iterated(consts, carry, rows, lambda *inputs: (self.one(*inputs), []), [])[1]
+
+    def iterated(
+        self, consts: Any, carry: Any, rows: Any, iterate: Callable[..., tuple[list[Any], list[Any]]], kept: list[Any]
+    ) -> tuple[Any, tuple[list[Any], list[Any]], list[Any]]:
+        """The number of iterations, what ``run`` returns, and the stacks ``kept`` with what ``iterate`` keeps."""
+
+        def goes_on(state: Any) -> Any:
+            within = state[0] < np.int32(self.bound)
+            return within if self.asked is None else within & self.asked(*consts[1], *state[1])[0]
+
+        def body(state: Any) -> Any:
+            i, carry, made, kept = state
+            outputs, residuals = iterate(*consts[0], *carry, *_at(rows, i))
+            return i + ONE, outputs[: self.size], _put(made, outputs[self.size :], i), _put(kept, residuals, i)
+
+        made = self.stacks(self.one.avals[self.size :]) if self.asked is None else list(consts[2])
+        count, carry, made, kept = lax.while_loop(goes_on, body, (self.zero(), list(carry), made, kept))
+        return np.int32(self.bound) if self.asked is None else count, (carry, made), kept
+
+    def zero(self) -> Any:
+        """The first value of a counter; it varies as the condition does: positions may count differently."""
+        return np.int32(0) if self.asked is None else _typed(jnp.int32(0), self.asked.avals[0])
+
+    def stacks(self, avals: Iterable[Aval]) -> list[Any]:
+        """Stacks of which each iteration fills an entry.
+
+        Where all are filled the TPU compiler makes no zeros; else it would write some for each step.
+        """
+        make = _zeros if self.asked is None else _empty
+        return [make(aval, self.bound) for aval in avals]
+
+    def forward(self, consts: Any, carry: Any, rows: Any) -> tuple[Any, Any]:
+        """The rule of ``jax.custom_vjp``: what ``run`` returns, and the function of its cotangents."""
+        perturbed = [x.perturbed for x in (*consts[0], *carry, *rows)]
+        steps, asked, rest, carry, rows = ([x.value for x in part] for part in (*consts, carry, rows))
+        first = [lax.index_in_dim(row, 0, keepdims=False) for row in rows]
+        derivative = _Derivative(self, perturbed, [*steps, *carry, *first], [len(row) for row in rows])
+        common = derivative.common(steps)
+        stacks = self.stacks(v.aval for v in derivative.kept["stacked"])
+        iterate = partial(derivative.iterate, common)
+        count, outputs, stacks = self.iterated((steps, asked, rest), carry, rows, iterate, stacks)
+        shared = [_read(v, common) for v in derivative.kept["shared"]]
+        nothing = [None] * len(asked), [None] * len(rest)
+        kept = {"stacked": stacks, **derivative.kept_anyway({"rows": rows, "made": outputs[1]})}
+        return outputs, jax.tree_util.Partial(derivative.pull, count, kept, shared, nothing)
+
+
+class _Derivative:
+    """The derivative of one iteration: what it keeps, and how cotangents are pulled back.
+
+    Args:
+      perturbed: which constants, parts of the first carry and rows have cotangents.
+      inputs: constants, carry and row of an iteration. lengths: how many of each row there are.
+
+    Attributes:
+      active: which inputs of an iteration have cotangents; reached: which of its outputs.
+      fixed: equations that are the same in all iterations; moving: those of each.
+      kept: the residuals by how they are kept: "stacked", or once, "shared"; among the "rows" or in what is "made", of
+        which there are stacks anyway.
+      places: where each residual is: a key of ``kept``, and the number there.
+    """
+
+    def __init__(self, loop: _Loop, perturbed: Sequence[bool], inputs: Sequence[Any], lengths: Sequence[int]):
+        self.loop = loop
+        self.lengths = lengths
+        self.constants = loop.one.constants
+        self.end = self.constants + loop.size
+        self.active, self.reached = self._active(perturbed)
+        self.tree: Any = None
+        closed = jax.make_jaxpr(self._with_residuals)(*inputs)
+        self.jaxpr, self.consts = closed.jaxpr, closed.consts
+        self.fixed: list[Equation] = []
+        self.moving: list[Equation] = []
+        moved = self._divide()
+        self.kept: dict[str, list[Any]] = {kind: [] for kind in ("stacked", "shared", "rows", "made")}
+        self.places = [self._place(v, moved) for v in self.jaxpr.outvars[len(self.reached) :]]
+
+    def _active(self, perturbed: Sequence[bool]) -> tuple[list[bool], list[bool]]:
+        """Which inputs and outputs of an iteration have cotangents: a fixpoint over the carry."""
+        active = list(perturbed)
+        while True:
+            reached = self.loop.one.reached(active)
+            before = active[self.constants : self.end]
+            after = [a or r for a, r in zip(before, reached, strict=False)]
+            if after == before:
+                return active, [*after, *reached[self.loop.size :]]
+            active[self.constants : self.end] = after
+
+    def _with_residuals(self, *inputs: Any) -> tuple[list[Any], list[Any]]:
+        """An iteration: its outputs, and the residuals of its derivative."""
+
+        def of_active(*args: Any) -> tuple[list[Any], list[Any]]:
+            given = iter(args)
+            outputs = self.loop.one(*(next(given) if a else x for x, a in zip(inputs, self.active, strict=True)))
+            return _chosen(outputs, self.reached), outputs
+
+        _, pull, outputs = jax.vjp(of_active, *_chosen(inputs, self.active), has_aux=True)
+        residuals, self.tree = jax.tree.flatten(pull)
+        return outputs, residuals
+
+    def _divide(self) -> set[Variable]:
+        """Divides the equations; returns what differs by iteration.
+
+        What is made of nothing (zeros, a range) is made where it is used, as the compiler would.
+        """
+        moved: set[Variable] = set(self.jaxpr.invars[self.constants :])
+        free: set[Variable] = set()
+        for equation in self.jaxpr.eqns:
+            used = _variables(equation.invars)
+            moves = bool(equation.effects) or not moved.isdisjoint(used)
+            if moves:
+                moved.update(equation.outvars)
+            else:
+                self.fixed.append(equation)
+            if moves or free.issuperset(used):
+                self.moving.append(equation)
+                free.update(() if moves else equation.outvars)
+        return moved
+
+    def _place(self, residual: Any, moved: set[Variable]) -> tuple[str, int]:
+        kinds = self._stacks().items()
+        kind = next((kind for kind, variables in kinds if any(residual is v for v in variables)), "stacked")
+        if not _variables([residual]) or residual not in moved:
+            kind = "shared"
+        return kind, _place_in(self.kept[kind], residual)
+
+    def _stacks(self) -> dict[str, list[Any]]:
+        """The variables of which there are stacks anyway."""
+        made = self.jaxpr.outvars[self.loop.size : len(self.reached)]
+        return {"rows": self.jaxpr.invars[self.end :], "made": made}
+
+    def kept_anyway(self, arrays: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+        """Of the stacks of rows and of what is made those that hold residuals."""
+        return {
+            kind: [arrays[kind][_place_in(list(variables), v)] for v in self.kept[kind]]
+            for kind, variables in self._stacks().items()
+        }
+
+    def common(self, consts: Sequence[Any]) -> dict[Variable, Any]:
+        """The values that all iterations have in common."""
+        values = dict(zip([*self.jaxpr.constvars, *self.jaxpr.invars], [*self.consts, *consts], strict=False))
+        made = [v for e in self.fixed for v in e.outvars if not isinstance(v, jax_extend.core.DropVar)]
+        return values | dict(zip(made, self._evaluated(self.fixed, values, made), strict=True))
+
+    def iterate(self, common: Mapping[Variable, Any], *inputs: Any) -> tuple[list[Any], list[Any]]:
+        """An iteration: its outputs, and what is kept of it."""
+        values = {**common, **dict(zip(self.jaxpr.invars, inputs, strict=True))}
+        outputs = self.jaxpr.outvars[: len(self.reached)]
+        found = self._evaluated(self.moving, values, [*outputs, *self.kept["stacked"]])
+        return found[: len(outputs)], found[len(outputs) :]
+
+    def _evaluated(
+        self, equations: Sequence[Equation], values: Mapping[Variable, Any], wanted: Sequence[Any]
+    ) -> list[Any]:
+        made = {v for e in equations for v in e.outvars}
+        used = [*(v for e in equations for v in _variables(e.invars)), *_variables(wanted)]
+        taken = list(dict.fromkeys(v for v in used if v not in made))
+        jaxpr = self.jaxpr.replace(constvars=[], invars=taken, outvars=list(wanted), eqns=list(equations))
+        return jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*(values[v] for v in taken))
+
+    def pull(
+        self, count: Any, kept: Mapping[str, list[Any]], shared: list[Any], nothing: Any, cotangents: Any
+    ) -> tuple[Any, list[Any], list[Any]]:
+        """The cotangents of constants, first carry and rows from those of the last carry and of what was made."""
+        avals = _chosen([v.aval for v in self.jaxpr.invars], self.active)
+        first, last = sum(self.active[: self.constants]), sum(self.active[: self.end])
+        size, lengths = self.loop.size, _chosen(self.lengths, self.active[self.end :])
+        made = _chosen(cotangents[1], self.reached[size:])
+
+        def body(state: Any) -> Any:
+            done, sums, carried, found = state
+            i = count - ONE - done
+            values = {kind: _at(arrays, i) for kind, arrays in kept.items()} | {"shared": shared}
+            pull = jax.tree.unflatten(self.tree, [values[kind][number] for kind, number in self.places])
+            more = pull([*carried, *(_row_of(c, i) for c in made)])
+            sums = [total + new for total, new in zip(sums, more[:first], strict=True)]
+            return done + ONE, sums, list(more[first:last]), _put(found, more[last:], i)
+
+        start = (
+            self.loop.zero(),
+            [_zeros(aval) for aval in avals[:first]],
+            [_instantiated(c) for c in _chosen(cotangents[0], self.reached[:size])],
+            [_zeros(aval, length) for aval, length in zip(avals[last:], lengths, strict=True)],
+        )
+        _, sums, carried, found = lax.while_loop(lambda state: state[0] < count, body, start)
+        given = iter([*sums, *carried, *found])
+        every = [next(given) if a else None for a in self.active]
+        return (every[: self.constants], *nothing), every[self.constants : self.end], every[self.end :]
+
+
+# ---- values ------------------------------------------------------------------------------------------------------
+
+
+def _variables(operands: Iterable[Any]) -> list[Variable]:
+    return [v for v in operands if not isinstance(v, jax_extend.core.Literal)]
+
+
+def _read(operand: Any, values: Mapping[Variable, Any]) -> Any:
+    return operand.val if isinstance(operand, jax_extend.core.Literal) else values[operand]
+
+
+def _chosen(values: Iterable[Any], which: Iterable[bool]) -> list[Any]:
+    return [value for value, chosen in zip(values, which, strict=True) if chosen]
+
+
+def _place_in(found: list[Any], operand: Any) -> int:
+    """The place of an operand in a list, to which it is added where it is new."""
+    place = next((i for i, other in enumerate(found) if other is operand), len(found))
+    if place == len(found):
+        found.append(operand)
+    return place
+
+
+def _typed(value: Array, aval: Aval) -> Any:
+    """A value cast to vary along the axes along which the type varies."""
+    axes = tuple(sorted(aval.manual_axis_type.varying))
+    return lax.pcast(value, axes, to="varying") if axes else value
+
+
+def _zeros(aval: Aval, *sizes: int) -> Any:
+    return _typed(jnp.zeros((*sizes, *aval.shape), aval.dtype), aval)
+
+
+def _empty(aval: Aval, *sizes: int) -> Any:
+    return _typed(lax.empty((*sizes, *aval.shape), aval.dtype), aval)
+
+
+def _at(arrays: Iterable[Any], i: Any) -> list[Any]:
+    """The entry ``i`` of each array."""
+    return [lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False) for x in arrays]
+
+
+def _put(arrays: Iterable[Any], values: Iterable[Any], i: Any) -> list[Any]:
+    """Arrays with other entries ``i``."""
+    return [
+        lax.dynamic_update_index_in_dim(x, v, i, 0, allow_negative_indices=False)
+        for x, v in zip(arrays, values, strict=True)
+    ]
+
+
+def _instantiated(cotangent: Any) -> Any:
+    return _zeros(cotangent.aval) if isinstance(cotangent, SymbolicZero) else cotangent
+
+
+def _row_of(cotangent: Any, i: Any) -> Any:
+    """The entry ``i`` of a stack of cotangents."""
+    if isinstance(cotangent, SymbolicZero):
+        aval: Aval = cotangent.aval
+        return _zeros(aval.update(shape=aval.shape[1:]))
+    return _at([cotangent], i)[0]

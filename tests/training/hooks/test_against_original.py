@@ -15,10 +15,10 @@ from towerstrat.compat.names.lazy_names import named
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "hooks.json").read_text())
 OWN_LINES = re.compile(
     "INFO (One step per return to the host: |Going on with the run of |iterator goes on |"
-    "ProfilerHook: no profile by jax.profiler)"
+    "ProfilerHook: no profile by jax.profiler)|WARNING The first tensor on its way that is not finite: "
 )
 """What is logged besides: why a session does not run ahead, which random numbers and input a restored run takes, that a
-profile is under way."""
+profile is under way, where a NaN came from."""
 LONG = {
     hooks_cases.stopping_again, hooks_cases.several_steps_a_run, hooks_cases.logging_tensors, hooks_cases.counting,
     hooks_cases.saving, hooks_cases.listening, hooks_cases.summarizing, hooks_cases.end_of_data,

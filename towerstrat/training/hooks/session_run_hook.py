@@ -47,10 +47,14 @@ class SessionRunContext:
     Args:
       original_args: a ``SessionRunArgs`` with the fetches and feeds that the program asked for.
       session: the session that runs, without hooks.
+
+    Attributes:
+      all_args: the fetches and feeds of the program and of all hooks.
     """
 
     def __init__(self, original_args: SessionRunArgs, session: SessionLike):
         self._original_args = original_args
+        self.all_args = original_args
         self._session = session
         self._stop_requested = False
 

@@ -67,6 +67,7 @@ class HookedSession(WrappedSession):
         wanted = {"caller": fetches}
         feeds = self._asked(context, wanted, feed_dict, options)
         self._wanted = wanted
+        context.all_args = SessionRunArgs(wanted, feeds)
         # Where nobody asks how the run went, it is one like those before it, which a session may know already.
         described = run_metadata is not None or bool(options.ListFields())
         metadata = self._no_metadata() if run_metadata is None else run_metadata

@@ -161,6 +161,17 @@ class _Steps:
             self._handed, self._place = self._handed + 1, 0
         return found
 
+    def take_back(self) -> bool:
+        """Makes the last step one that the caller has not seen; False where the state before it is not kept."""
+        if not self.before or not self.given:
+            return False
+        if not self._place:
+            self._handed -= 1
+            self._place = self.parts[self._handed].chunk.steps
+        self.given -= 1
+        self._place -= 1
+        return True
+
     def go_back(self) -> int:
         """Makes the state that after the steps that the caller has seen; returns how many steps were in vain."""
         if self.given == self.known:
@@ -279,6 +290,14 @@ class SpeculativeSteps:
                 self._plain = _TOLD
         if used:
             self._since = 0
+
+    def step_back(self) -> bool:
+        """Makes the state, and the place in the data, that before the last run; False where these are not kept."""
+        with self._session.lock, jax.enable_x64(True):
+            if self._begun is None or not self._begun.take_back():
+                return False
+            self._end(used=True)
+            return True
 
     def pause(self) -> None:
         """Says that the next run is to be a run of its own."""

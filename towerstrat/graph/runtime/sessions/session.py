@@ -20,12 +20,14 @@ from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.state import StateStore
 from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering_errors import DifferentShapes, uninitialized
 from towerstrat.graph.runtime.collective.gradient_mean_stage import share_values, wait_for_values
 from towerstrat.graph.runtime.loops.steps_ahead import Limit, SpeculativeSteps
 from towerstrat.graph.runtime.plans.plan import Plan
 from towerstrat.graph.runtime.plans.runner import Cancellable, Run, Runner
 from towerstrat.graph.runtime.plans.server_state import SERVERS
+from towerstrat.graph.runtime.programs.program_cache import to_host
 from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.sessions.device_towers import SideBySide, side_by_side
 from towerstrat.graph.runtime.sessions.feeds import fed_array, feed_pairs
@@ -190,6 +192,38 @@ class BaseSession(Runner):
     def meets(self) -> bool:
         """Whether processes that go their own ways have sessions of one cluster, of which this is one."""
         return self._connected and not PROCESSES.together
+
+    def step_back(self) -> bool:
+        """Makes the state, and the place in the data, that before the last run, where that was a step that ran ahead.
+
+        Returns:
+          Whether it is so now; False: nothing has changed, the state before the run is not kept.
+        """
+        return self.ahead is not None and self.ahead.step_back()
+
+    def fetched_operations(self, fetches: Any) -> list[Operation]:
+        """The operations that a run of ``fetches`` is about. Raises TypeError or ValueError as ``run`` does."""
+        return [e if isinstance(e, Operation) else e.op for e in _Fetches(self._graph, fetches).elements]
+
+    def values_in_run(
+        self, tensors: Sequence[Tensor], fetches: Any, feed_dict: Mapping[Any, Any] | None
+    ) -> list[np.ndarray[Any, Any]]:
+        """Runs ``fetches`` for what they change; returns the values that some tensors have in this run.
+
+        Returns:
+          An array for each tensor, ``[positions, ...]`` of one that differs by position, padded where its shape does.
+        """
+        with self.lock, jax.enable_x64(True):
+            fed = self._feeds(feed_dict or {})
+            given = [t for t in fed if t.dtype is not resource]
+            plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], given)
+
+            def read(run: Run) -> list[np.ndarray[Any, Any]]:
+                run.settle()
+                values = [plan.value(t, run) for t in tensors]
+                return [to_host(v.padded if isinstance(v, UnevenShards) else v) for v in values]
+
+            return self.carry_out(plan.stages, fed, read)
 
     def begin_together(self) -> None:
         """Where processes train together: their variables get the first one's values, in the sessions that all make."""

@@ -11,6 +11,8 @@ from towerstrat.graph.lowering.python_gradients import (
     TracedRule,
     carries_gradient,
     differentiable_leaves,
+    floats_before,
+    get_zeros,
     passes_gradient,
     rule_of,
     sources_of,
@@ -119,6 +121,19 @@ def _needed_by(ys: Sequence[Tensor], captures: Captures) -> set[Operation]:
     return found
 
 
+def _through_floats(ys: Sequence[Tensor], captures: Captures) -> set[Tensor]:
+    """The tensors that ``ys`` depend on through floats alone, differentiably or not."""
+    found: set[Tensor] = set()
+    stack = [*ys]
+    while stack:
+        tensor = stack.pop()
+        if tensor not in found and carries_gradient(tensor):
+            found.add(tensor)
+            stack += floats_before(tensor)
+            stack += [captures.outer[tensor]] if tensor in captures.outer else []
+    return found
+
+
 def find_path(
     ys: Sequence[Tensor],
     xs: Sequence[Tensor],
@@ -135,7 +150,7 @@ def find_path(
     active: set[Tensor] = set()
     on_path: dict[Operation, None] = {}
     backward = [y for y in ys if y in reached]
-    while backward:
+    while backward or (backward := [*get_zeros(active, lambda: reached & _through_floats(ys, captures))]):
         tensor = backward.pop()
         if tensor in active:
             continue

@@ -5,7 +5,7 @@ Each is traced to a region of the graph where ``tf.gradients`` finds its operati
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence, Set
 from typing import Any, NamedTuple
 
 from towerstrat.errors import UnsupportedError
@@ -175,19 +175,47 @@ def differentiable_leaves(results: Sequence[Any], block: Block, stopped: bool = 
       results: of the region; entries that are no tensors are skipped.
       stopped: also those that they depend on through floats alone, but not differentiably, as by ``stop_gradient``.
     """
-    found: set[Tensor] = set()
+    ends = [r for r in results if isinstance(r, Tensor)]
+    seen = _before(ends, block, stopped)
+    while not stopped and (zeros := get_zeros(seen, lambda: _before(ends, block, stopped=True))):
+        seen |= _before(zeros, block, stopped)
+    return {t for t in seen if _enters(t, block)}
+
+
+def get_zeros(active: Set[Tensor], through_floats: Callable[[], Set[Tensor]]) -> set[Tensor]:
+    """The outputs of loops whose cotangent is zeros, and not None, as in the original.
+
+    These are outputs on which the end depends only as by ``stop_gradient``, of loops that have others with a cotangent.
+
+    Args:
+      active: the tensors that have a cotangent. through_floats: gives all that the end depends on through floats alone.
+    """
+    loops = {t.op for t in active if t.op.type == "While"}
+    idle = {t for op in loops for t in op.outputs if t not in active and carries_gradient(t)}
+    return idle and idle.intersection(through_floats())
+
+
+def floats_before(tensor: Tensor) -> Sequence[Tensor]:
+    """The inputs of its operation that a tensor depends on through floats alone, differentiably or not."""
+    op = tensor.op
+    reach = op.attrs.get("reach")
+    return op.inputs if reach is None else [op.inputs[i] for i in reach[tensor.value_index]]
+
+
+def _before(ends: Iterable[Tensor], block: Block, stopped: bool) -> set[Tensor]:
+    """The tensors with a gradient that some in a region depend on, up to those that enter it; with these two."""
     seen: set[Tensor] = set()
-    stack = [r for r in results if isinstance(r, Tensor)]
+    stack = list(ends)
     while stack:
         tensor = stack.pop()
         if tensor in seen or not carries_gradient(tensor):
             continue
         seen.add(tensor)
-        op = tensor.op
-        if not block.encloses(op.block) or op.definition.given:
-            found.add(tensor)
-        elif stopped:
-            stack += op.inputs
-        elif passes_gradient(op):
-            stack += sources_of(tensor, op)
-    return found
+        if not _enters(tensor, block) and (stopped or passes_gradient(tensor.op)):
+            stack += floats_before(tensor) if stopped else sources_of(tensor, tensor.op)
+    return seen
+
+
+def _enters(tensor: Tensor, block: Block) -> bool:
+    """Whether a tensor is a capture or a loop variable of a region."""
+    return not block.encloses(tensor.op.block) or tensor.op.definition.given

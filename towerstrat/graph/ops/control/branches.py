@@ -179,11 +179,17 @@ def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
     graph = get_default_graph()
     pred = agreed(pred, (true, false))
     inputs = [pred, *captures_of((true, false), but=[pred])]
-    depends = [
-        differentiable_leaves([a], true) | differentiable_leaves([b], false)
-        for a, b in zip(true.results, false.results, strict=True)
-    ]
-    attrs = {"bodies": (true, false), "flows": flows_of(depends, inputs)}
+    flows, reach = (
+        flows_of(
+            [
+                differentiable_leaves([a], true, stopped) | differentiable_leaves([b], false, stopped)
+                for a, b in zip(true.results, false.results, strict=True)
+            ],
+            inputs,
+        )
+        for stopped in (False, True)
+    )
+    attrs = {"bodies": (true, false), "flows": flows, "reach": reach}
     op = graph.add("If", inputs, attrs, "If")
     return [graph.add("Merge", [t], None, "Merge").outputs[0] for t in op.outputs]
 
@@ -396,8 +402,10 @@ def _narrow_if(op: Operation, used: Set[Tensor]) -> Operation:
     if all(a is b for a, b in zip(bodies, op.bodies, strict=True)):
         return op
     inputs = [op.inputs[0], *captures_of(bodies, but=op.inputs[:1])]
-    flows = flows_through([op.attrs["flows"][i] for i in places], op.inputs, inputs)
-    attrs = {"bodies": builtins.tuple(bodies), "flows": flows}
+    flows, reach = (
+        flows_through([op.attrs[kind][i] for i in places], op.inputs, inputs) for kind in ("flows", "reach")
+    )
+    attrs = {"bodies": builtins.tuple(bodies), "flows": flows, "reach": reach}
     return prune(op, inputs, [op.outputs[i] for i in places], attrs)
 
 
@@ -409,7 +417,7 @@ define_op(
     stage="branch",
     unroll=_unroll_if,
     narrow=_narrow_if,
-    hidden=("bodies", "flows"),
+    hidden=("bodies", "flows", "reach"),
 )
 
 

@@ -29,6 +29,9 @@ from towerstrat.graph.ops.control.regions import (
 from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_lowering import lower_while
 
+_FLOWS = ("flows", "reach")
+"""What says which inputs an output depends on: those that get a cotangent of it, and all by way of floats."""
+
 
 def while_loop(
     cond: Callable[..., Any],
@@ -265,26 +268,32 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
     blocks = (made.cond, made.body)
     first = [*inits] if bound is None else [*inits, bound]
     inputs = [*first, *captures_of(blocks, but=first)]
+    flows, reach = _flows(made, inputs)
     attrs = {
         "bodies": blocks,
         "variables": (tuple(made.cond_vars), tuple(made.body_vars)),
         "bounded": bound is not None,
         "back_prop": back_prop,
-        "flows": _flows(made, inputs) if back_prop else ((frozenset(),) * (len(inits) + 1)),
+        "flows": flows if back_prop else (frozenset(),) * len(flows),
+        "reach": reach,
     }
     return graph.add("While", inputs, attrs, "While")
 
 
-def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[frozenset[int], ...]:
-    """For each output the places of the inputs that get a cotangent, through any number of iterations.
+def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[tuple[frozenset[int], ...], tuple[frozenset[int], ...]]:
+    """For each output, through any number of iterations, the places of the inputs that get a cotangent of it.
 
-    As in the original, that of a loop variable which an output depends on by way of ``stop_gradient`` alone is zeros,
-    and not None.
+    As in the original, a loop variable that an output depends on by way of ``stop_gradient`` alone has zeros for a
+    cotangent, and not None: so has what this variable depends on.
+
+    Returns:
+      These places, and those of the inputs that it depends on through floats alone, differentiably or not.
     """
-    found = _sources(made, stopped=False)
-    for sources, reached in zip(found, _sources(made, stopped=True), strict=True):
-        sources |= reached.intersection(made.body_vars)
-    return (*flows_of(found, inputs, made.body_vars), frozenset())
+    found, reached = _sources(made, stopped=False), _sources(made, stopped=True)
+    of = dict(zip(made.body_vars, found, strict=True))
+    flows = [sources.union(*(of[t] for t in more if t in of)) for sources, more in zip(found, reached, strict=True)]
+    of_flows, of_reach = (flows_of(sets, inputs, made.body_vars) for sets in (flows, reached))
+    return (*of_flows, frozenset()), (*of_reach, frozenset())
 
 
 def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
@@ -391,7 +400,7 @@ def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
     attrs = {
         "bodies": (cond, step),
         "variables": (tuple(cond_vars[i] for i in places), tuple(body_vars[i] for i in places)),
-        "flows": flows_through([op.attrs["flows"][i] for i in (*places, size)], op.inputs, inputs),
+        **{kind: flows_through([op.attrs[kind][i] for i in (*places, size)], op.inputs, inputs) for kind in _FLOWS},
     }
     return prune(op, inputs, [op.outputs[i] for i in (*places, size)], attrs)
 
@@ -404,6 +413,6 @@ define_op(
     stage="loop",
     unroll=_unroll_while,
     narrow=_narrow_while,
-    hidden=("bodies", "variables", "bounded", "back_prop", "flows"),
+    hidden=("bodies", "variables", "bounded", "back_prop", *_FLOWS),
 )
 __all__ = ["while_loop"]

@@ -40,3 +40,18 @@ def test_files_of_ours(case, tmp_path):
     wanted = cases.save(tf, name, str(tmp_path), bool(legacy))
     same(wanted, GOLDEN[case], loose=2e-5)
     same_forms(cases.loaded(tf, name, str(tmp_path), bool(legacy)), wanted)
+
+
+def test_lambda_layers_run_code_of_h5_files_and_not_of_keras_files(tmp_path):
+    """As SECURITY.md says."""
+    ran = tmp_path / "ran"
+    code = lambda x, path=str(ran): (__import__("pathlib").Path(path).write_text("x"), x)[1]  # noqa: E731
+    model = tf.keras.Sequential([tf.keras.layers.Lambda(code, input_shape=(3,))])
+    for ending in ("h5", "keras"):
+        model.save(str(tmp_path / f"model.{ending}"))
+    ran.write_text("")
+    with pytest.raises(ValueError, match="arbitrary code execution"):
+        tf.keras.models.load_model(str(tmp_path / "model.keras"))
+    assert not ran.read_text()
+    tf.keras.models.load_model(str(tmp_path / "model.h5"))
+    assert ran.read_text()

@@ -312,3 +312,40 @@ def test_what_only_refuses_is_missing_and_modules_of_the_inside_are_what_their_n
     assert "old.py:4:1 missing tf.train.import_meta_graph is not supported: graphs are not read" in output
     assert "old.py:5:1 missing tf.QueueBase.from_list is not supported: use tf.case." in output
     assert "2 of 4 names work" in output
+
+
+OBJECTS = """import tensorflow as tf
+session = tf.Session()
+handle = session.partial_run_setup([])
+with tf.Session(graph=None) as other:
+    other.partial_run(handle, [])
+    other.run([])
+def read():
+    reader = tf.TextLineReader()
+    return reader.serialize_state(), reader.num_records_produced(), reader.nothing
+tf.TensorArray(tf.float32, 3).write(0, 1.0).grad('g')
+class Own:
+    def partial_run(self):
+        pass
+session = Own()
+session.partial_run()
+with tf.name_scope('x') as scope:
+    scope.upper()
+try:
+    tf.Session().partial_run(handle)
+except AttributeError:
+    pass
+"""
+
+
+def test_methods_of_objects_that_only_refuse_are_missing(command):
+    status, output = command({"old.py": OBJECTS}, "--api", "1", "old.py")
+    assert status == 1
+    assert [line.partition(" is not supported")[0].partition(":")[2] for line in output.splitlines()[:-1]] == [
+        "3:10 missing tf.Session().partial_run_setup",
+        "5:5 missing tf.Session().partial_run",
+        "9:12 missing tf.TextLineReader().serialize_state",
+        "10:1 missing tf.TensorArray().write().grad",
+        "19:5 tried tf.Session().partial_run",
+    ]
+    assert "use one Session.run with all feeds. The program has another way." in output

@@ -87,6 +87,33 @@ class Resolver:
             return _absent(owner, [])  # a module that only a package would fill
         return _of_argument(name, owner, keyword) if keyword else _of_value(name, owner)
 
+    def refused_member(self, name: str) -> str | None:
+        """What a member of an object says that does nothing but refuse; None for others, and where that is not known.
+
+        Args:
+          name: ``tf.Session().partial_run``: of what a class makes, or a function that says what it returns.
+        """
+        owner: Any = self._root
+        for part in name.split(".")[1:]:
+            member = part.removesuffix("()")
+            if isinstance(owner, Namespace):
+                served = isinstance(namespace.deferred(owner, member), keras_modules.Served)
+                owner = None if served else namespace.look_up(owner, member)[1]
+            else:
+                owner = getattr(owner, member, None)
+            if member != part:
+                owner = _made_by(owner)
+            if owner is None:
+                return None
+        return refusal(owner)
+
+
+def _made_by(called: Any) -> type | None:
+    """The class of what a call gives: a class's, or the one that a function of ours is annotated with."""
+    if isinstance(called, FunctionType):
+        called = called.__globals__.get(str(called.__annotations__.get("return")))
+    return called if isinstance(called, type) else None
+
 
 def _of_value(name: str, value: Any) -> Verdict:
     refused = refusal(value)

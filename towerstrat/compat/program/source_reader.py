@@ -2,7 +2,8 @@
 
 A name is followed from where it is bound, scope by scope: ``import tensorflow as tf; layers = tf.layers`` makes
 ``layers.dense`` a mention of ``tf.layers.dense``, here and in files that import ``layers`` from this one. What lies
-beyond a call, an index or an attribute of an object of the program's own cannot be told and is no mention.
+beyond an index or an attribute of an object of the program's own cannot be told and is no mention; what lies beyond a
+call is ``tf.Session().run``, a member of an object.
 """
 
 from __future__ import annotations
@@ -89,7 +90,8 @@ class Source:
     """A file as it was read.
 
     Attributes:
-      mentions: in the order of the file. imports: whether it imports tensorflow at all.
+      mentions: in the order of the file. members: of what calls return, of which no more is known than who was called.
+      imports: whether it imports tensorflow at all.
       statements: those that import something. conditions: those on the version of tensorflow.
       attributes: the names of all attributes, of whatever.
       meanings: what the names that the module binds mean in tensorflow.
@@ -100,6 +102,7 @@ class Source:
     path: Path
     text: str
     mentions: list[Mention] = field(default_factory=list)
+    members: list[Mention] = field(default_factory=list)
     imports: bool = False
     statements: list[ast.Import | ast.ImportFrom] = field(default_factory=list)
     conditions: list[Condition] = field(default_factory=list)
@@ -201,15 +204,18 @@ class _Visitor(ast.NodeVisitor):
         column = characters(line, node.col_offset)
         last = node.end_col_offset if node.end_lineno == node.lineno else None
         end = len(line) if last is None else characters(line, last)
-        self._source.mentions.append(Mention(name, keyword, node.lineno, column + 1, end - column, self._optional))
+        kind = self._source.members if "()" in name else self._source.mentions
+        kind.append(Mention(name, keyword, node.lineno, column + 1, end - column, self._optional))
 
     def _meaning(self, node: ast.expr | None) -> str | None:
-        """The name that an expression such as ``tf.nn.relu`` spells."""
+        """The name that an expression such as ``tf.nn.relu`` or ``tf.Session().run`` spells."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
             node = node.value
         start = self._scope.look_up(node.id) if isinstance(node, ast.Name) else None
+        if isinstance(node, ast.Call) and (called := self._meaning(node.func)) is not None:
+            start = f"{called}()"
         while parts and start is not None and not isinstance(start, str):
             start = start.get(parts.pop())
         return ".".join([start, *reversed(parts)]) if isinstance(start, str) else None
@@ -217,16 +223,16 @@ class _Visitor(ast.NodeVisitor):
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self._source.attributes.add(node.attr)
         meaning = self._meaning(node)
-        if meaning is None or not isinstance(node.ctx, ast.Load):
+        if meaning is None or not isinstance(node.ctx, ast.Load) or "()" in meaning:
             self.generic_visit(node)
-        else:
+        if meaning is not None and isinstance(node.ctx, ast.Load):
             self._note(meaning, node)
 
     def visit_Call(self, node: ast.Call) -> None:
         self.generic_visit(node)
         meaning = self._meaning(node.func)
         for keyword in node.keywords:
-            if meaning is not None and keyword.arg is not None:
+            if meaning is not None and "()" not in meaning and keyword.arg is not None:
                 # A keyword's own place is that of its name, not of its value.
                 place = ast.copy_location(ast.Name(keyword.arg), keyword)
                 place.end_lineno, place.end_col_offset = keyword.lineno, keyword.col_offset + len(keyword.arg.encode())
@@ -296,6 +302,11 @@ class _Visitor(ast.NodeVisitor):
                 self._bind(one.id, what)
             else:
                 self.visit(one)
+
+    def visit_withitem(self, node: ast.withitem) -> None:
+        self.visit(node.context_expr)
+        if node.optional_vars is not None:
+            self._assign(node.optional_vars, node.context_expr)
 
     def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if node.name:

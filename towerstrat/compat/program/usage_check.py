@@ -100,7 +100,8 @@ def check(paths: Sequence[Path], api: Api | None = None) -> list[Checked]:
             found[path] = Checked(path, _text_of(path), [_unreadable(error)])
         else:
             others = set(source.mentions) - set(version_choice.reached(source, decision.version))
-            findings = [*_of_names(source, resolvers(decision.api), others), *_of_python2(source)]
+            resolver = resolvers(decision.api)
+            findings = [*_of_names(source, resolver, others), *_of_members(source, resolver), *_of_python2(source)]
             found[path] = Checked(path, source.text, sorted(findings), decision)
     return list(found.values())
 
@@ -170,6 +171,17 @@ def _of_names(
             code, message = TRIED, f"{message} The program has another way."
         counted = mention.keyword is None and code != TRIED
         yield Finding(mention.line, mention.column, mention.width, code, str(mention), message, counted)
+
+
+def _of_members(source: source_reader.Source, resolver: Resolver) -> Iterator[Finding]:
+    """Of each member of an object that does nothing but refuse."""
+    for member in source.members:
+        refused = resolver.refused_member(member.name)
+        if refused is not None:
+            code, message = Status.MISSING.value, f"{member.name} is not supported: {refused}"
+            if member.optional:
+                code, message = TRIED, f"{message} The program has another way."
+            yield Finding(member.line, member.column, member.width, code, member.name, message, code != TRIED)
 
 
 def _of_python2(source: source_reader.Source) -> Iterator[Finding]:

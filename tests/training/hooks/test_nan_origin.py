@@ -38,6 +38,10 @@ def by_log(x, w):
     return tf.reduce_sum(tf.log(x, name="logarithm") * w)
 
 
+def by_branch(x, w):
+    return tf.reduce_sum(tf.cond(tf.reduce_all(x > 0), lambda: x * w, lambda: tf.log(x) * w))
+
+
 def by_root(x, w):
     """Its gradient at zero is infinite, and zero times that is not a number: the step after has NaN in ``w``."""
     return tf.reduce_sum(tf.sqrt((w - w) * x) + w * x)
@@ -52,6 +56,7 @@ def by_overflow(x, w):
     ("rows", "loss_of", "says"),
     [
         (BAD, by_log, ["logarithm:0 (Log, ", ": 3 NaN of 3 values."]),
+        (BAD, by_branch, ["cond/If:0 (If, ", ": 3 NaN of 3 values."]),
         (BAD, by_overflow, ["large:0 (Exp, ", "infinite of 3 values. The first with a NaN: ", " (Sub, created at "]),
     ],
 )

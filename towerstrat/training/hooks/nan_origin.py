@@ -77,7 +77,7 @@ def _in_words(tensor: Tensor, value: np.ndarray[Any, Any]) -> str:
     counts = [f"{n} {what}" for n, what in ((nans, "NaN"), (infinities, "infinite")) if n]
     op = tensor.op
     text = f"{tensor.name} ({op.type}, created at {op.line}): {' and '.join(counts)} of {value.size} values"
-    if op.reads and not op.writes:
+    if op.definition.reads and not op.definition.writes:
         return f"{text}, as the variable was before this run"
     return f"{text}, as fed" if op.definition.given else text
 

@@ -14,7 +14,10 @@ from towerstrat.graph.runtime.sessions.session import BaseSession
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.hooks.session_run_hook import SessionRunContext
 
-_ADVICE = "With tf.add_check_numerics_ops() in what is run, the run itself fails at the first one."
+_ADVICE = (
+    "tf.check_numerics(tensor, 'its name') in place of a tensor, or tf.add_check_numerics_ops() run with the step of a "
+    "graph without loops, fails in the step itself."
+)
 
 
 def describe_origin(loss: Any, context: SessionRunContext) -> str:

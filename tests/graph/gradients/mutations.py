@@ -99,7 +99,7 @@ REPAIRS = (
     ),
     Mutation(
         "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/gradients.py",
-        "else _masked(g, first)) for t, g in found]", "else g) for t, g in found]",
+        "else masked(g, first)) for t, g in found]", "else g) for t, g in found]",
     ),
     Mutation(
         "gradients in regions through what towers join", "graph/ir/shard_traces.py",
@@ -166,7 +166,7 @@ FLOWS = (
         "depends = [differentiable_leaves([r], block).intersection(rows) for r in block.results]",
     ),
     Mutation(
-        "rows of a table in IndexedSlices", "graph/lowering/gradients.py",
+        "rows of a table in IndexedSlices", "graph/lowering/read_gradients.py",
         "return {op.inputs[0]: RowCotangent(jnp.reshape(cotangent,",
         "return {op.inputs[0]: RowCotangent(0 * jnp.reshape(cotangent,",
     ),

@@ -43,9 +43,19 @@ from towerstrat.graph.lowering.gradient_paths import (
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside
 from towerstrat.graph.lowering.python_gradients import TracedRule, carries_gradient
+from towerstrat.graph.lowering.read_gradients import gather_backward
 from towerstrat.graph.lowering.rule_evaluation import input_cotangents
 from towerstrat.graph.lowering.shard_classes import ByClass
-from towerstrat.graph.lowering.tape import Cotangent, Cotangents, Record, RowCotangent, ones_like, pull_back, reverse
+from towerstrat.graph.lowering.tape import (
+    Cotangent,
+    Cotangents,
+    Record,
+    RowCotangent,
+    masked,
+    ones_like,
+    pull_back,
+    reverse,
+)
 
 
 def gradients(
@@ -406,14 +416,7 @@ def _step_back(
         return found
     # What all share has the whole cotangent at each position, and a tower's gradient adds up what positions have.
     first = lax.axis_index(lowering.axis.name) == 0
-    return [(t, g if t.op.axis is not None or t.varies else _masked(g, first)) for t, g in found]
-
-
-def _masked(cotangent: Cotangent | None, where: Array) -> Cotangent | None:
-    """A cotangent where a condition holds, zeros elsewhere."""
-    if isinstance(cotangent, RowCotangent):
-        return cotangent._replace(values=jnp.where(where, cotangent.values, jnp.zeros_like(cotangent.values)))
-    return None if cotangent is None else jnp.where(where, cotangent, jnp.zeros_like(cotangent))
+    return [(t, g if t.op.axis is not None or t.varies else masked(g, first)) for t, g in found]
 
 
 def _by_rule(
@@ -684,24 +687,3 @@ define_op(
         "copies",
     ),
 )
-
-
-def read_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
-) -> Mapping[Tensor, Array]:
-    """The gradient rule of a read: the handle's cotangent is the value's."""
-    return {op.inputs[0]: cotangents[0]}
-
-
-def gather_backward(
-    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
-) -> Mapping[Tensor, RowCotangent]:
-    """The gradient rule of a row lookup: the handle's cotangent is zero except for those rows.
-
-    Source: ``_GatherGrad`` in ``tensorflow/python/ops/resource_variable_ops.py``.
-    """
-    (cotangent,) = cotangents
-    indices = lowering.value(op.inputs[1])
-    flat = jnp.reshape(jnp.asarray(indices), (-1,))
-    tail = cotangent.shape[np.ndim(indices) :]
-    return {op.inputs[0]: RowCotangent(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}

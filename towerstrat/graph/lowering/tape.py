@@ -108,6 +108,13 @@ def pull_back(
     return dict(zip(record.sources, record.pull(filled), strict=True))
 
 
+def masked(cotangent: Cotangent | None, where: Array) -> Cotangent | None:
+    """A cotangent where a condition holds, zeros elsewhere."""
+    if isinstance(cotangent, RowCotangent):
+        return cotangent._replace(values=jnp.where(where, cotangent.values, jnp.zeros_like(cotangent.values)))
+    return None if cotangent is None else jnp.where(where, cotangent, jnp.zeros_like(cotangent))
+
+
 def ones_like(value: Array) -> Array:
     """Ones on the host: known while lowering, so that products with them fold."""
     return np.ones(np.shape(value), value.dtype)

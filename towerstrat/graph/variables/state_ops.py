@@ -21,9 +21,9 @@ from towerstrat.graph.ir.mesh import at_first, vary
 from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define_op, scalar
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array, bool_, resource
-from towerstrat.graph.lowering.gradients import gather_backward, read_backward
 from towerstrat.graph.lowering.input_checks import COORDINATES, ROWS
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.read_gradients import gather_backward, read_backward
 from towerstrat.graph.variables.rows import Method, are_distinct, drop_if, write_rows
 
 

@@ -272,7 +272,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     folding = Lowering("cpu")
     folding.run(execution_order([t.op for t in compiled.constants], op.graph.root))
     known = {t: folding.values[t] for t in compiled.constants}
-    program = StepLoopProgram(stage, True, (), known, len(stage.inputs), compiled.cells)
+    program = StepLoopProgram(stage, True, (), known, len(stage.inputs), steps, compiled.cells)
     lead = () if stage.axis is None else (stage.axis.size,)
 
     def like(value: Tensor | StateVariable, *before: int) -> jax.ShapeDtypeStruct:

@@ -119,10 +119,10 @@ class StepBody:
 
         def make(given: ProgramInputs, trips: Mapping[Operation, int]) -> StepLoopProgram:
             present = compiled.present(run.store, self.op)
-            return StepLoopProgram(self, full, given.tensors, given.known, len(chunk.buffers), present)
+            return StepLoopProgram(self, full, given.tensors, given.known, len(chunk.buffers), chunk.room, present)
 
         try:
-            program, inputs = compiled.find(run.values, run.store, make, more, full)
+            program, inputs = compiled.find(run.values, run.store, make, more, (full, chunk.room))
         except NeedsStatic as needed:
             raise needs_value(needed) from None
         assert program is not None
@@ -154,10 +154,11 @@ class StepLoopProgram(Program):
 
     def __init__(
         self, steps: StepBody, full: bool, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], components: int,
-        present: Container[StateVariable],
+        room: int, present: Container[StateVariable],
     ):  # fmt: skip
         self.steps = steps
         self.full = full
+        self.room = room
         self.arguments = arguments
         self.known = known
         self.components = components
@@ -193,9 +194,9 @@ class StepLoopProgram(Program):
         carry = (state, results, record, bad)
         ran, short = self._agreed(rest) if steps.shared else (None, None)
         if self.full:
-            numbers = jnp.arange(chunk[0].shape[0], dtype=jnp.int32) if steps.checked else None
+            numbers = jnp.arange(self.room, dtype=jnp.int32) if steps.checked else None
             inputs: Any = (numbers, *chunk)
-            carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x[0], x[1:]), carry, inputs)
+            carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x[0], x[1:]), carry, inputs, self.room)
         else:
 
             def body(i: Any, c: Any) -> Any:
@@ -240,9 +241,8 @@ class StepLoopProgram(Program):
         results = [
             o if o.shape == s.shape else jnp.zeros_like(o, shape=s.shape) for o, s in zip(results, found, strict=True)
         ]
-        room = chunk[0].shape[0]
         return results, [
-            self._varying(x, jnp.zeros((room, *s.shape), s.dtype)) for x, s in zip(stacked, each, strict=True)
+            self._varying(x, jnp.zeros((self.room, *s.shape), s.dtype)) for x, s in zip(stacked, each, strict=True)
         ]
 
     def _child(

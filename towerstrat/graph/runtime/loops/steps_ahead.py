@@ -116,7 +116,7 @@ class _Steps:
 
     def _pieces(self, chunk: Chunk) -> list[Chunk]:
         """The input of the programs that run the steps of a chunk."""
-        pieces = [chunk] if chunk.steps == self.length else chunk.pairs()
+        pieces = [chunk] if 0 < chunk.steps == self.length else chunk.pairs()
         for piece in pieces:
             piece.error = None
         return pieces

@@ -1,0 +1,34 @@
+"""The gradient rules of what reads variables: whole, and by rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.types import Array
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.tape import RowCotangent
+
+
+def read_backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, Array]:
+    """The gradient rule of a read: the handle's cotangent is the value's."""
+    return {op.inputs[0]: cotangents[0]}
+
+
+def gather_backward(
+    lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
+) -> Mapping[Tensor, RowCotangent]:
+    """The gradient rule of a row lookup: the handle's cotangent is zero except for those rows.
+
+    Source: ``_GatherGrad`` in ``tensorflow/python/ops/resource_variable_ops.py``.
+    """
+    (cotangent,) = cotangents
+    indices = lowering.value(op.inputs[1])
+    flat = jnp.reshape(jnp.asarray(indices), (-1,))
+    tail = cotangent.shape[np.ndim(indices) :]
+    return {op.inputs[0]: RowCotangent(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}

@@ -51,8 +51,8 @@ class Mutation:
 REPAIRS = (
     Mutation(
         "initial values of loops in towers", "graph/ops/control/while_loop.py",
-        "return (*flows_of(found, inputs, made.body_vars), frozenset())",
-        "return (*flows_of(found, inputs, () if made.graph.trace else made.body_vars), frozenset())",
+        "flows_of(sets, inputs, made.body_vars) for sets in (flows, reached)",
+        "flows_of(sets, inputs, () if made.graph.trace else made.body_vars) for sets in (flows, reached)",
     ),
     Mutation(
         "rows of vectorized_map in towers", "graph/tapes/vectorized.py",
@@ -114,8 +114,8 @@ REPAIRS = (
         "(nested and not derivative.adds_up)", "False",
     ),
     Mutation(
-        "the last evaluation of a condition that writes", "graph/ops/control/while_lowering.py",
-        "if self.cond_acts:  # Where", "if False:  # Where",
+        "what the condition of a differentiated loop writes", "graph/ops/control/while_lowering.py",
+        "return self.test(carry), made", "return (self.test(carry)[0], carry), made",
     ),
 )  # fmt: skip
 FLOWS = (
@@ -130,7 +130,8 @@ FLOWS = (
     ),
     Mutation(
         "tensors that a loop captures", "graph/ops/control/while_loop.py",
-        "(*flows_of(found, inputs,", "(*flows_of([f.intersection(made.body_vars) for f in found], inputs,",
+        "flows_of(sets, inputs, made.body_vars) for sets in (flows, reached)",
+        "flows_of([s & {*made.body_vars} for s in sets], inputs, made.body_vars) for sets in (flows, reached)",
     ),
     Mutation(
         "variables that loops and branches read", "graph/lowering/lowering.py",
@@ -139,7 +140,8 @@ FLOWS = (
     ),
     Mutation(
         "what the second branch depends on alone", "graph/ops/control/branches.py",
-        "differentiable_leaves([a], true) | differentiable_leaves([b], false)", "differentiable_leaves([a], true)",
+        "differentiable_leaves([a], true, stopped) | differentiable_leaves([b], false, stopped)",
+        "differentiable_leaves([a], true, stopped)",
     ),
     Mutation(
         "the cotangent of the first branch", "graph/ops/control/branches.py",
@@ -153,12 +155,13 @@ FLOWS = (
     ),
     Mutation(
         "rows of a TensorArray that a loop writes", "graph/ops/control/while_lowering.py",
-        "self.inits[i] = walk.put(self.inits[i], elements, count)",
-        "self.inits[i] = walk.put(self.inits[i], lax.stop_gradient(elements), count)",
+        "self.inits[i] = walk.put(self.inits[i], elements)",
+        "self.inits[i] = walk.put(self.inits[i], lax.stop_gradient(elements))",
     ),
     Mutation(
-        "what enters a loop whose length is found", "graph/ops/control/while_lowering.py",
-        "lax.scan(masked, (alive, self.start()),", "lax.scan(masked, (alive, lax.stop_gradient(self.start())),",
+        "what enters a differentiated loop", "graph/ops/control/while_lowering.py",
+        "self.test(self.start()) if self.cond_acts else self.start()",
+        "lax.stop_gradient(self.test(self.start()) if self.cond_acts else self.start())",
     ),
     Mutation(
         "tensors that a vectorized function captures", "graph/tapes/vectorized.py",

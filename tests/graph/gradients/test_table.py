@@ -10,7 +10,7 @@ from tests.golden.gradient_structures_cases import STRUCTURES
 from tests.graph.gradients import table
 from tests.graph.gradients.__main__ import difference
 from tests.graph.gradients.covering import combinations, covered
-from tests.graph.gradients.formulas import wanted
+from tests.graph.gradients.formulas import formula, wanted
 from tests.graph.gradients.ways import Task, in_graph, in_steps
 from tests.graph.three_ways import within
 from towerstrat.graph.ir import op_registry
@@ -54,9 +54,9 @@ def test_formulas_are_what_the_originals_compute(way):
     assert len(GOLDEN[way]) > 70
     for name, found in GOLDEN[way].items():
         outer, inner = name.split("-")
-        formula = wanted((outer, (inner,)), 1)
-        numbers = [float(np.sum(part)) for part in formula.towers[0][: len(found) - 1]]
-        np.testing.assert_allclose(found, [*numbers, formula.writes], rtol=0, atol=1e-9, err_msg=name)
+        expected = wanted((outer, (inner,)), 1)
+        numbers = [float(np.sum(part)) for part in expected.towers[0][: len(found) - 1]]
+        np.testing.assert_allclose(found, [*numbers, expected.writes], rtol=0, atol=1e-9, err_msg=name)
 
 
 def counts(rows, strength):
@@ -97,3 +97,9 @@ def test_an_operation_type_with_bodies_is_in_a_row():
         way, strategy = (in_steps, "contrib TPU") if name == "plain" else (in_graph, "none")
         built |= {op.type for op in within(way(task, strategy, 1).graph.root) if op.bodies}
     assert with_bodies == built, "a type with bodies needs a structure of tests/golden/gradient_structures_cases.py"
+
+
+def test_loops_that_end_by_themselves_keep_what_is_the_same_on_all_towers():
+    """The place of a branch that is taken, in a loop whose condition JAX takes for one that differs."""
+    task = Task(("read_after_write", ("while_one_trip", ("case",))), 2, writes=False, x=(0.25, -0.375))
+    table.compare(task, in_graph(task, "contrib Mirrored", 2), formula(task.nest, 2, task.x))

@@ -131,8 +131,12 @@ class _Loop:
 
         Where all are filled the TPU compiler makes no zeros; else it would write some for each step.
         """
-        make = _zeros if self.asked is None else _empty
-        return [make(aval, self.bound) for aval in avals]
+        if self.asked is None:
+            return [_zeros(aval, self.bound) for aval in avals]
+        # An entry is written where the counter says, so that all of a stack varies as that does.
+        varies = self.asked.avals[0]
+        return [_empty(a if a.manual_axis_type.varying else varies.update(shape=a.shape, dtype=a.dtype), self.bound)
+                for a in avals]  # fmt: skip
 
     def forward(self, consts: Any, carry: Any, rows: Any) -> tuple[Any, Any]:
         """The rule of ``jax.custom_vjp``: what ``run`` returns, and the function of its cotangents."""

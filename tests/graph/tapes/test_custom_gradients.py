@@ -209,3 +209,22 @@ def test_second_derivatives_of_own_gradients_inside_of_branches_and_loops(sessio
         found = session.run([y, slope, tf.gradients(slope, x)[0]], {x: 1.1})
         wanted = [1.1**power, power * 1.1 ** (power - 1), power * (power - 1) * 1.1 ** (power - 2)]
         np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("structure", ["branch", "loop"])
+def test_a_second_gradient_of_one_that_is_not_linear_inside_of_a_region_is_refused(structure):
+    """The originals call it once with the sum: 75.35 in the branch, where each summand alone would give 62.08."""
+
+    def squared(a):
+        sine = tf.custom_gradient(lambda a: (tf.sin(a), lambda d: d * d * tf.cos(a)))(a)
+        return sine * sine
+
+    with tf.Graph().as_default():
+        x = tf.placeholder(tf.float32, [])
+        if structure == "branch":
+            y = tf.cond(x > 0.0, lambda: squared(x), lambda: x) * x
+        else:
+            y = tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, squared(a)), [0, x])[1] * x
+        first = tf.gradients(y, x)[0]
+        with pytest.raises(UnsupportedError, match="is not linear"):
+            tf.gradients(first * first + y, x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies
 from towerstrat.graph.ir.types import DType, int32, int64, resource
@@ -42,7 +43,7 @@ QUOTIENTS = frozenset(["RealDiv", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"])
 ADDITIVE = frozenset((
     "Add", "AddN", "BroadcastTo", "Cast", "ConcatV2", "Conj", "Cumsum", "Diag", "ExpandDims", "GatherV2", "Identity",
     "Imag", "MatrixDiag", "Mean", "Neg", "Pack", "Pad", "Real", "Reshape", "ReverseV2", "Select", "SelectV2", "Slice",
-    "Split", "SplitV", "Squeeze", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unpack",
+    "Split", "SplitV", "Squeeze", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unpack", "ZerosLike",
 ))  # fmt: skip
 """Types that are linear in all their operands of numbers together."""
 
@@ -312,10 +313,32 @@ def is_additive(rule: TracedRule) -> bool:
     follows = set(rule.cotangents)
     for op in rule.block.needed:
         places = [i for i, t in enumerate(op._inputs) if t in follows]
+        if op.type in ("Shape", "Size", "Rank"):
+            continue
+        if op.type == "IdentityN":
+            follows.update(op.outputs[i] for i in places)
+            continue
         if places and not _is_linear_in(op, places):
             return False
         follows.update(op.outputs if places else ())
     return True
+
+
+def check_rules(path: Sequence[Operation]) -> None:
+    """Refuses gradients of gradients that would call a gradient function in a branch or loop once for each of two sums.
+
+    Raises:
+      UnsupportedError: that is not linear in its cotangents, so that it should get their sum.
+    """
+    for step in (o for o in path if o.type == "Gradients"):
+        outside = set(step.attrs["path"])
+        for op, rule in step.attrs["rules"].items():
+            if op not in outside and not is_additive(rule):
+                raise UnsupportedError(
+                    f"The gradient function of {op.name} (created at {op.line}), in {op.block.what}, is not linear in "
+                    "the gradients that it gets, as far as is seen, and a second gradient through it needs their "
+                    "sum. Call what has it outside of the branch, loop or map, or take gradients once."
+                )
 
 
 def _is_linear_in(op: Operation, places: Sequence[int]) -> bool:

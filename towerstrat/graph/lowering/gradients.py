@@ -36,6 +36,7 @@ from towerstrat.graph.lowering.gradient_paths import (
     Captures,
     Recorded,
     Rowwise,
+    check_rules,
     find_path,
     looks_up_rows,
     used_by,
@@ -144,6 +145,7 @@ def gradients_through(
     captures = Captures(graph)
     with graph.name_scope(name) as scope:
         path, active = find_path(y_list, x_list, stops, rules, recorded, captures)
+    check_rules(path)
     dependence = Dependence(rules, BILINEAR, QUOTIENTS, LINEAR)
     check_paths(y_list, x_list, stops, active, recorded, graph.captures(), dependence)
     connected = [any(t in active for t in captures.same(x)) for x in x_list]

@@ -159,13 +159,17 @@ class ChunkScheduler:
             self.seconds = seconds
 
 
-def next_chunk(left: int, length: int) -> tuple[int, int]:
+def next_chunk(left: int, length: int, most: int | None = None) -> tuple[int, int]:
     """(how many steps the next input is for, for how many it has room), of the steps that are left of a run.
 
     Args:
       length: of the scan of its programs, 0 for none: what is shorter has room for an even number of steps.
+      most: how many steps an input that is shorter may be for; None: all that are left.
     """
-    return (length, length) if 0 < length <= left else (left, left + left % 2)
+    if 0 < length <= left:
+        return length, length
+    wanted = left if most is None else min(left, most)
+    return wanted, wanted + wanted % 2
 
 
 def _nap_until_ready(array: jax.Array) -> None:

@@ -26,7 +26,7 @@ from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCoun
 from towerstrat.graph.ops.control.regions import EndOfLoop
 from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten
 from towerstrat.graph.ops.control.while_lowering import Carry, Changes, Loop
-from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler, next_chunk
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP
 from towerstrat.graph.runtime.plans.host_control_flow_stage import HostLoop
@@ -180,6 +180,8 @@ class DataLoop(HostLoop):
                     length = 0
                     continue
                 behind = self._next(total, 0 if done + steps == total else done + steps, length)
+                if total is None:  # as many as the next program should take
+                    behind = (self.pace.ahead(room, room), room)
                 meanwhile = partial(self._look_ahead, sources, *behind) if ahead else _nothing
                 values, ran = self._chunk(run, sources, taken, values, steps, tested, meanwhile, done + steps == total)
                 done += ran
@@ -232,7 +234,7 @@ class DataLoop(HostLoop):
         """(of how many iterations the next input is, for how many it has room)."""
         if total is None:
             return length, length
-        return (length, length) if 0 < length <= total - done else (min(2, total - done), 2)
+        return next_chunk(total - done, length, 2)
 
     def _take(self, sources: Sequence[Source], wanted: int, room: int, total: int | None) -> list[Chunk]:
         """The input of the next program."""

@@ -18,6 +18,7 @@ from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.lowering.lowering_errors import NeedsTripCount
+from towerstrat.graph.runtime.loops.chunk_sizing import next_chunk
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, Source
 from towerstrat.graph.runtime.loops.plan_as_step import NotAStep, PlanStep, stages_of_single_step
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP
@@ -91,7 +92,7 @@ class _Steps:
     def begin_part(self) -> bool:
         """Begins the next part; False where no more steps may be, or there is no input for them."""
         source, feeder = self.lifted.source(self.run), self.lifted.input
-        wanted, room = self._next(self.left)
+        wanted, room = next_chunk(self.left, self.length, 2)
         self.left -= wanted
         if not wanted:
             return False
@@ -107,12 +108,8 @@ class _Steps:
         if chunk.steps < wanted:
             self.left = 0
         else:
-            feeder.look_ahead(source, *self._next(self.left or wanted), lambda s: self.lifted.pace.idle)
+            feeder.look_ahead(source, *next_chunk(self.left or wanted, self.length, 2), lambda s: self.lifted.pace.idle)
         return ran > 0
-
-    def _next(self, left: int) -> tuple[int, int]:
-        """(how many steps the next part has, for how many its input has room): a scan's, or two at most."""
-        return (self.length, self.length) if 0 < self.length <= left else (min(left, 2), 2)
 
     def _pieces(self, chunk: Chunk) -> list[Chunk]:
         """The input of the programs that run the steps of a chunk."""

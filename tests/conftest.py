@@ -22,7 +22,10 @@ from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
 from towerstrat.graph.ops.math.equality import disable_tensor_equality, enable_tensor_equality
+from towerstrat.graph.runtime.loops import chunk_sizing
+from towerstrat.graph.runtime.loops.loop_bodies import differences
 from towerstrat.graph.runtime.programs import compilation_log
+from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.platform import logs
 
 # All types of operations are registered, whichever tests run: modules are imported with the first of their names.
@@ -101,6 +104,21 @@ def fresh_graph():
     reset_default_graph()
     with mode.eager_mode():
         get_default_graph().seed = None
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_step_in_both_loops():
+    """The two programs of a step loop, a scan and a loop that is told its number, have the same step."""
+
+    def compared(scan, told):
+        found = differences(scan, told)
+        assert found == []
+        return found
+
+    LIMITS.compare_loops = True
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chunk_sizing, "differences", compared)
+        yield
 
 
 @pytest.fixture

@@ -10,13 +10,18 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
-from towerstrat.graph.runtime.loops import input_chunks
+from towerstrat.graph.runtime.loops import chunk_sizing, input_chunks
 from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS, Limits, _from_environment
 
 SUM = tf.VariableAggregation.SUM
+
+
+@pytest.fixture(autouse=True)
+def _only_what_runs_is_compiled(monkeypatch):
+    monkeypatch.setattr(LIMITS, "compare_loops", False)
 
 
 @pytest.fixture
@@ -143,6 +148,66 @@ def test_the_end_of_the_data_in_a_scan_is_steps_two_by_two(programs, loops):
         assert programs == [10, 10, 2, 2, 1]
         assert sess.run(v) == sum(range(25))
     assert loops == [10, None]
+
+
+@pytest.mark.parametrize(("towers", "first", "length"), [(1, 100, 25), (2, 50, 15)])
+def test_the_budget_counts_what_the_compiler_lays_the_input_out_in(monkeypatch, programs, loops, towers, first, length):
+    monkeypatch.setattr(LIMITS, "input_bytes", 1 << 20)
+
+    def memory(program):  # of a compiler that pads the input to four times its size, beside 5 MB that no input is
+        return 4 * program.room * 8 * 1000 + (5 << 20)
+
+    monkeypatch.setattr(Program, "memory", property(memory))
+    strategy = tpu(towers)
+    with strategy.scope():
+        v, run_op, sess = started(strategy, 100, size=1000)
+        for _ in range(2):
+            sess.run(run_op)
+        assert sess.run(v) == sum(range(200 * towers))
+    # 33 steps of 32,000 bytes fit, on two devices of one memory 16, and what the loop needs besides is not counted
+    assert programs == [*[length] * (100 // length), *[2] * (100 % length // 2)] * 2
+    assert set(loops) == {first, length, None}
+
+
+def test_where_a_compiler_makes_two_things_of_a_step_all_go_through_the_told_loop(monkeypatch, programs, loops, caplog):
+    monkeypatch.setattr(LIMITS, "compare_loops", True)
+    monkeypatch.setattr(chunk_sizing, "differences", lambda scan, told: ["- % = f32[2] add(%, %)"])
+    strategy = tpu(1)
+    with strategy.scope():
+        v, run_op, sess = started(strategy, 9)
+        for _ in range(2):
+            sess.run(run_op)
+        assert sess.run(v) == sum(range(18))
+    assert programs == [2, 2, 2, 2, 1] * 2
+    assert loops == [9, None]
+    (said,) = [r.getMessage() for r in caplog.records if "told" in r.getMessage()]
+    assert "test_input_budget.py" in said
+    assert "f32[2] add" in said
+
+
+def test_what_a_run_leaves_over_is_compiled_beside_its_scan(monkeypatch, programs, loops):
+    beside = []
+    begin = Program.begin_to_prepare
+
+    def noted(program, *args):
+        begin(program, *args)
+        beside.append(program.room)
+
+    monkeypatch.setattr(Program, "begin_to_prepare", noted)
+    strategy = tpu(2)
+    with strategy.scope():
+        count = tf.placeholder_with_default(1, [])
+        v, run_op, sess = started(strategy, count)
+        for number in (8, 8):
+            sess.run(run_op, {count: number})
+        assert not beside
+        sess.remainder_foreseen = True
+        for number in (8, 8, 3):
+            sess.run(run_op, {count: number})
+        assert sess.run(v) == sum(range(70))
+    assert programs == [8, 8, 8, 8, 2, 1]
+    assert loops == [8, None]
+    assert beside == [2]
 
 
 @pytest.mark.parametrize(("asked", "scans"), [([10, 9, 9, 9], [10, None, 9]), ([10, 30, 10], [10, 30, None])])

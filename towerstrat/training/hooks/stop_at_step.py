@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towerstrat.graph.ir.context_stacks import SessionLike
+from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.platform.coordinator import Coordinator
 from towerstrat.training.base import global_step as steps
 from towerstrat.training.hooks.global_step_read import required_step_read
@@ -91,6 +92,8 @@ class MultiStepStopAtStepHook(SessionRunHook):
         if self._last_step is None:
             assert self._num_steps is not None
             self._last_step = step + self._num_steps
+        if isinstance(session, Runner):
+            session.remainder_foreseen = (self._last_step - step) % self._steps_per_run_initial_value != 0
         self._load(step, session)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:

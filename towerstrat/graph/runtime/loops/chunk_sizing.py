@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Callable
 
 import jax
 
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.runtime.loops.input_chunks import PIECE_SECONDS
+from towerstrat.graph.runtime.loops.loop_bodies import differences
+from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs
@@ -18,6 +21,10 @@ _PARTS = 32
 """A program may start early, with part of its input: no smaller part of a run than one in so many."""
 
 
+_PADDING = 16
+"""Times what compilers lay out a step's input in, at most: less than the budget by so much is not looked at."""
+_LOOP_BYTES = 4 << 10
+"""What two loops of a body may differ by besides, in counters and pointers."""
 _LONG = 0.5
 """Seconds of a program from which on an interrupt should not have to wait for its end to be heard."""
 _SHORTEST_NAP, _LONGEST_NAP = 1e-4, 0.05
@@ -38,8 +45,12 @@ class ChunkScheduler:
 
     def __init__(self, axis: Axis | None):
         self.device = jax.local_devices()[0] if axis is None else axis.devices[0]
+        self._devices = 1 if axis is None else axis.most
         self.length = 0
         self._asked = 0
+        self._weighed = self._compared = 0
+        self._step_bytes = 1
+        self._told = False
         self.shared = axis is not None and axis.spans
         self.seconds: float | None = None
         self._under_way: deque[tuple[jax.Array, int, float]] = deque()
@@ -49,7 +60,53 @@ class ChunkScheduler:
 
     def fitting(self, step_bytes: int) -> int:
         """How many steps' input fits into the budget; at least two, the fewest that a program has room for."""
-        return max(2, LIMITS.input_of(self.device) // max(1, step_bytes))
+        return max(2, LIMITS.input_of(self.device) // max(self._step_bytes, step_bytes))
+
+    def refuses(self, what: str, steps: int, input_bytes: int, program: Callable[[int], Program]) -> bool:
+        """Whether a scan of so many steps is not to run; ``divide`` finds another length then, or none.
+
+        That is where it needs more than the budget for its input, as its compiler lays it out; and, where
+        ``LIMITS.compare_loops`` says so, where the compiler has made something else of a step than in the told loop.
+
+        Args:
+          what: the loop, in words.
+          input_bytes: of all the steps, as the host has it.
+          program: (steps) -> the compiled scan, or for other numbers of steps the told loop with room for so many.
+        """
+        if steps <= 2 or not (self._too_large(steps, input_bytes, program) or self._differs(what, steps, program)):
+            return False
+        self.length = 0
+        return True
+
+    def _too_large(self, steps: int, input_bytes: int, program: Callable[[int], Program]) -> bool:
+        budget = LIMITS.input_of(self.device)
+        if steps <= self._weighed or input_bytes * _PADDING <= budget:
+            return False
+        self._weighed = steps
+        whole = program(steps).memory * self._devices
+        if whole <= budget:
+            return False
+        # What two loops of one body need differs by their input.
+        self._step_bytes = max(1, (whole - program(2).memory * self._devices - _LOOP_BYTES) // (steps - 2))
+        if steps <= self.fitting(self._step_bytes):
+            return False
+        self._weighed = 0
+        return True
+
+    def _differs(self, what: str, steps: int, program: Callable[[int], Program]) -> bool:
+        if not LIMITS.compare_loops or steps == self._compared:
+            return False
+        self._compared = steps
+        scan, told = program(steps).compiled, program(2).compiled
+        found = differences(scan, told) if scan is not None and told is not None else []
+        self._told = bool(found)
+        if found:
+            logs.warning(
+                "%s: the compiler makes something else of a step in a scan of %d than in a loop of a number that it is "
+                "told, so all steps go through the latter. Please report it, with the first of %d differences: %s",
+                what, steps, len(found), found[0],
+            )  # fmt: skip
+        return self._told
 
     def divide(self, steps: int, most: int) -> int:
         """The length of the scan of a run's programs: all of its steps, or equal parts, no larger than ``most``; or 0.
@@ -57,7 +114,7 @@ class ChunkScheduler:
         One scan serves all runs of a loop, whose other steps go two by two: until runs are twice as long, or two that
         follow each other ask for as many steps as it has not.
         """
-        part = _part(steps, most)
+        part = 0 if self._told else _part(steps, most)
         if part > 1 and (part >= 2 * self.length or steps == self._asked):
             self.length = part
         self._asked = steps

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -93,12 +94,17 @@ class SharedLoop(LoopStage):
           OutOfRangeError: some process' data ended. Exception: some process' pipeline raised it.
         """
         feeder, pace = kept.feeder, kept.pace
-        room = max(2, pace.divide(iterations, pace.fitting(self._step_bytes(feeder, source))))
+        step_bytes = self._step_bytes(feeder, source)
+        room = max(2, pace.divide(iterations, pace.fitting(step_bytes)))
         asked = 0
         while asked < iterations:
             wanted = min(room, iterations - asked)
             chunk = feeder.take(source, wanted, wanted, room, _never)
             if self._have_shapes(feeder, source, chunk):
+                if pace.refuses(self.what, room, room * step_bytes, partial(self._with_room, run, kept, chunk)):
+                    feeder.put_back(source, chunk, 0)
+                    room = max(2, pace.divide(iterations, pace.fitting(step_bytes)))
+                    continue
                 under.append(self._begin(run, kept, source, chunk, wanted, under))
                 asked += wanted
                 if not chunk.closed:
@@ -111,6 +117,11 @@ class SharedLoop(LoopStage):
                 asked = course.done  # What was begun behind it has run no step.
                 if self._ends(source, course, iterations):
                     return
+
+    def _with_room(self, run: Run, kept: SharedLoopState, chunk: Chunk, room: int) -> StepLoopProgram:
+        """The program for the beginning of a chunk."""
+        behind = PreviousChunk(room, np.asarray(False))
+        return self.program(run, kept.programs, chunk.beginning(room), False, NO_FAILED_STEP, behind)[0]
 
     def _step_bytes(self, feeder: ChunkAssembler, source: Source) -> int:
         """Bytes of a step's input, of the process that has most of them."""

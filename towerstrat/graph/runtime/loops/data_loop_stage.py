@@ -140,6 +140,7 @@ class DataLoop(HostLoop):
         self.checked = op.checks
         self._compiled: ProgramVariants[_DataLoopProgram] | None = None
         self.pace = ChunkScheduler(self.axis)
+        self.what = f"The loop {op.name} (created at {op.line})"
 
     def _handles(self) -> set[Tensor]:
         return {t for inner in self.taking for t in inner.inputs}
@@ -150,9 +151,8 @@ class DataLoop(HostLoop):
             handles = self._handles()
             inputs = [t for t in self.op.inputs[self.size :] if t.dtype is not resource and t not in handles]
             constants = [t for t in inputs if is_constant(t, fed)]
-            what = f"The loop {self.op.name} (created at {self.op.line})"
             cells = dict.fromkeys([*self.op.reads, *self.op.writes])
-            self._compiled = ProgramVariants(what, inputs, cells, constants)
+            self._compiled = ProgramVariants(self.what, inputs, cells, constants)
         return self._compiled
 
     def run(self, run: Run) -> None:
@@ -178,6 +178,10 @@ class DataLoop(HostLoop):
                 if total is not None and steps < length == room:
                     self._put_back(sources, taken, 0)  # the data ends, or its shapes change: two by two
                     length = 0
+                    continue
+                if total is not None and 0 < steps == length and self._refuses(run, taken, values):
+                    self._put_back(sources, taken, 0)
+                    length = self._length(sources, total)
                     continue
                 behind = self._next(total, 0 if done + steps == total else done + steps, length)
                 if total is None:  # as many as the next program should take
@@ -372,6 +376,21 @@ class DataLoop(HostLoop):
             None, error.op,
             f"{error.message}\n  {where} of the loop {self.op.name}; the state is that after the turn before it.",
         )  # fmt: skip
+
+    def _refuses(self, run: Run, taken: Sequence[Chunk], values: Sequence[Array]) -> bool:
+        """Whether the iterations of a chunk are not to run as one scan."""
+
+        def program(steps: int) -> _DataLoopProgram | None:
+            parts = [chunk.beginning(steps) for chunk in taken]
+            buffers = [b for feed, part in zip(self.feeds, parts, strict=True) for b in feed.placed(part)]
+            return self._program(run, buffers, values, steps, False, NO_FAILED_STEP)[0]
+
+        steps = taken[0].steps
+        scan = program(steps)
+        if scan is None:  # no program can run it
+            return False
+        size = sum(chunk.size for chunk in taken)
+        return self.pace.refuses(self.what, steps, size, lambda n: scan if n == steps else program(n) or scan)
 
     def _program(
         self, run: Run, buffers: Sequence[Array], values: Sequence[Array], steps: int, tested: bool, bad: Array

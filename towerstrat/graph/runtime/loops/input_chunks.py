@@ -68,6 +68,18 @@ class Chunk:
         self.error: BaseException | None = None
         self.stays = False
 
+    @property
+    def size(self) -> int:
+        """Bytes of the buffers."""
+        return sum(buffer.nbytes for buffer in self.buffers)
+
+    def beginning(self, room: int) -> Chunk:
+        """The same input of no more than the first ``room`` steps."""
+        chunk = Chunk(room)
+        chunk.buffers = [buffer[:room] for buffer in self.buffers]
+        chunk.steps = min(room, self.steps)
+        return chunk
+
     def pairs(self) -> list[Chunk]:
         """The same input as chunks of two steps, the last one perhaps of one; what came behind it is behind that."""
         made = []

@@ -118,13 +118,21 @@ class LoopStage(StepBody):
     ) -> Sequence[Array]:
         """As ``_iterate``. What is not over stays in ``course``."""
         feeder, pace = kept.feeder, kept.pace
-        length = pace.divide(iterations, pace.fitting(feeder.step_bytes(source)))
+
+        def fitting() -> int:
+            return pace.fitting(feeder.step_bytes(source))
+
+        length = pace.divide(iterations, fitting())
         stacks: list[Sequence[Array]] = []
         results: Sequence[Array] = ()
         done = 0
         while done < iterations:
             wanted, room = next_chunk(iterations - done, length)
             chunk = feeder.take(source, wanted, wanted, room, _never)
+            if chunk.steps == length and self.refuses(run, kept.programs, pace, chunk):
+                feeder.put_back(source, chunk, 0)
+                length = pace.divide(iterations, fitting())
+                continue
             course.ready.extend([chunk] if 0 < chunk.steps == length else chunk.pairs())
             behind = iterations - done - chunk.steps
             while course.ready:
@@ -132,6 +140,8 @@ class LoopStage(StepBody):
                 every, results = self._steps(run, kept, course, done, length)
                 stacks.append(every)
                 done += steps
+                if steps == length and (run.session.remainder_foreseen or 0 < behind < length):
+                    self.expect(run, kept.programs, chunk)
                 if not course.ready and chunk.error is None:
                     feeder.look_ahead(source, *next_chunk(behind or iterations, length), lambda steps: pace.idle)
                 self._raise_found(feeder, source, course, 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from towerstrat.graph.lowering.error_records import no_error
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.lowering.shard_classes import ByClass, shard_classes_of
+from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler
 from towerstrat.graph.runtime.plans.plan import is_constant
 from towerstrat.graph.runtime.plans.runner import Run
@@ -108,6 +109,26 @@ class StepBody:
           bad: the step of a program before in which a check has failed, -1 for none.
           behind: where processes run it together, what came before.
         """
+        compiled, make, more = self._asked(run, programs, chunk, full, bad, behind)
+        try:
+            program, inputs = compiled.find(run.values, run.store, make, more, (full, chunk.room))
+        except NeedsStatic as needed:
+            raise needs_value(needed) from None
+        assert program is not None
+        return program, inputs
+
+    def expect(self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk) -> None:
+        """Begins to compile the program of what such a scan leaves over, beside what runs."""
+        if self.shared:  # they compile in step
+            return
+        compiled, make, more = self._asked(run, programs, chunk.beginning(2), False, NO_FAILED_STEP, None)
+        compiled.expect(run.values, run.store, make, more, (False, 2))
+
+    def _asked(
+        self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk, full: bool, bad: Array,
+        behind: PreviousChunk | None,
+    ) -> tuple[ProgramVariants[StepLoopProgram], Callable[..., StepLoopProgram], list[Array]]:  # fmt: skip
+        """(the programs of the loop, what makes one, the inputs beside captures) for a chunk, as in ``program``."""
         compiled = self.compiled(run.static, programs)
         more = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
         if behind is not None:
@@ -121,12 +142,15 @@ class StepBody:
             present = compiled.present(run.store, self.op)
             return StepLoopProgram(self, full, given.tensors, given.known, len(chunk.buffers), chunk.room, present)
 
-        try:
-            program, inputs = compiled.find(run.values, run.store, make, more, (full, chunk.room))
-        except NeedsStatic as needed:
-            raise needs_value(needed) from None
-        assert program is not None
-        return program, inputs
+        return compiled, make, more
+
+    def refuses(self, run: Run, programs: OwnedPrograms[StepLoopProgram], pace: ChunkScheduler, chunk: Chunk) -> bool:
+        """Whether the steps of a chunk are not to run as one scan."""
+
+        def program(steps: int) -> Program:
+            return self.program(run, programs, chunk.beginning(steps), steps == chunk.steps, NO_FAILED_STEP)[0]
+
+        return pace.refuses(self.what, chunk.steps, chunk.size, program)
 
     def _placed(self, buffers: Sequence[Array]) -> Sequence[Array]:
         """Input of several steps; where processes have their own positions' parts of it, on the devices of all."""

@@ -97,6 +97,12 @@ class _Steps:
         if not wanted:
             return False
         chunk = feeder.take(source, wanted, wanted, room, _never)
+        lifted = self.lifted
+        if chunk.steps == self.length and lifted.refuses(self.run, lifted.programs, lifted.pace, chunk):
+            feeder.put_back(source, chunk, 0)
+            self.left += wanted
+            self.length = lifted.pace.divide(wanted, lifted.pace.fitting(chunk.size // chunk.steps))
+            return self.begin_part()
         ran = 0
         try:
             for piece in self._pieces(chunk):

@@ -186,6 +186,7 @@ class Runner:
       lock: held during a run.
       closed: whether there are no further runs.
       shared: the names of variables that have begun with the values of the first process's.
+      remainder_foreseen: whether a run of a step loop will come that makes fewer steps than the others.
     """
 
     what = "session"
@@ -207,6 +208,7 @@ class Runner:
         """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
         self.runs = 0
         self.shared: set[str] = set()
+        self.remainder_foreseen = False
         self._late: tuple[Run, int] | None = None
         """The run whose checks nobody has looked at, and the thread that it was begun in."""
 

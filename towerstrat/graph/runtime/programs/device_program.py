@@ -5,7 +5,7 @@ from __future__ import annotations
 import _signal  # type: ignore[import-not-found]  # the enumerations of signal cost 20 us a run
 import threading
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Any
 
@@ -131,6 +131,7 @@ class Program:
         self.input_specs = input_specs
         self.output_specs = output_specs
         self.compiled: jax.stages.Compiled | None = None
+        self._compiling: Future[jax.stages.Compiled] | None = None
         self.complete_for: object = None
         """The programs of the graph part that it was compiled for, where all of the part's cells had values."""
         self.ran = False
@@ -325,6 +326,10 @@ class Program:
           meanwhile: is called in another thread while it is compiled; what it raises is raised when both are done.
         """
         donated, kept = self._state(store)
+        if self._compiling is not None:
+            self.compiled, self._compiling = self._compiling.result(), None
+            store.last = (self, donated, kept)
+            return self.compiled
         lowered = self.lowered(donated, kept, self._brought(inputs))
         if meanwhile is None:
             self.compiled = lowered.compile()
@@ -336,6 +341,25 @@ class Program:
                     beside.result()
         store.last = (self, donated, kept)
         return self.compiled
+
+    def begin_to_prepare(self, store: StateStore, inputs: Sequence[Array]) -> None:
+        """Traces it as ``prepare`` does, and leaves the compiler at work. Takes nothing from the store.
+
+        The state that the next program finds has to be as the store's now, which a program under way may be making.
+        """
+        donated, kept = ([_like(store.get(cell)) for cell in cells] for cells in (self.donated, self.kept))
+        lowered = self.lowered(donated, kept, self._brought(inputs))
+        self._compiling = _compilers.submit(lowered.compile)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of a device's memory that it needs, with arguments and outputs; 0: its compiler does not say."""
+        found = None if self.compiled is None else self.compiled.memory_analysis()
+        if found is None:
+            return 0
+        parts = found.argument_size_in_bytes + found.temp_size_in_bytes + found.output_size_in_bytes
+        # Which of the two holds what loops copy in front of them depends on the compiler.
+        return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
 
     def _state(self, store: StateStore) -> tuple[list[Array], list[Array]]:
         """What it takes of the state: values it replaces, whose memory it may use again, and values it reads."""
@@ -392,6 +416,15 @@ def effects(operations: Sequence[Operation]) -> tuple[list[StateVariable], list[
         writes.update(dict.fromkeys(op.writes))
         reads.update(dict.fromkeys(op.writes))
     return list(reads), list(writes)
+
+
+def _like(value: Any) -> jax.ShapeDtypeStruct:
+    """Stands for an array of the state, with the devices it is on."""
+    return jax.ShapeDtypeStruct(np.shape(value), value.dtype, sharding=getattr(value, "sharding", None))
+
+
+_compilers = ThreadPoolExecutor(1, "towerstrat-compiler")
+"""Where programs are compiled beside others that run."""
 
 
 def _detached(value: Array) -> Any:

@@ -1,7 +1,8 @@
 """How much a process keeps for its runs, and how long a device program may take: one place, the fields of ``LIMITS``.
 
 The environment variables TOWERSTRAT_INPUT_MB, TOWERSTRAT_PROGRAMS_MB and TOWERSTRAT_STEPS_PER_RETURN set those that
-count bytes, and the steps; TOWERSTRAT_TOWERS_ON_CPU=1 sets ``towers_on_cpu``.
+count bytes, and the steps; TOWERSTRAT_TOWERS_ON_CPU=1 and TOWERSTRAT_COMPARE_LOOPS=1 set ``towers_on_cpu`` and
+``compare_loops``.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ class Limits:
       programs: how many compiled programs.
       towers_on_cpu: whether towers that a program wrote by hand run side by side on the devices of a CPU too, which
         share the cores that one device has for itself.
+      compare_loops: whether the two loops that a step loop is compiled to are compared before they run: for tests, it
+        compiles both.
       programs_of_one: how many of one graph part, function or operation type: one for each signature of its inputs.
     """
 
@@ -44,6 +47,7 @@ class Limits:
     programs: int = 4096
     programs_of_one: int = 128
     towers_on_cpu: bool = False
+    compare_loops: bool = False
 
     def input_of(self, device: jax.Device) -> int:
         """The bytes that the input of a program of several steps on such devices may take."""
@@ -60,6 +64,7 @@ def _from_environment(environment: Mapping[str, str]) -> Limits:
     if "TOWERSTRAT_PROGRAMS_MB" in environment:
         limits.program_bytes = int(environment["TOWERSTRAT_PROGRAMS_MB"]) << 20
     limits.towers_on_cpu = environment.get("TOWERSTRAT_TOWERS_ON_CPU", "") in ("1", "on")
+    limits.compare_loops = environment.get("TOWERSTRAT_COMPARE_LOOPS", "") in ("1", "on")
     if STEPS_PER_RETURN in environment:
         limits.steps_per_return = int(environment[STEPS_PER_RETURN])
     return limits

@@ -1,0 +1,96 @@
+"""The steps of two compiled loops compared: whether a compiler has made the same of one body in both.
+
+A step's bits do not depend on which program runs it where both loops have the same instructions for it. That is so in
+all compilers that were tried, for loops with room for two steps or more, and is a fact about them, not a promise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import jax
+
+_COMPUTATION = re.compile(r"^(ENTRY )?%?([\w.\-]+) .*\{$")
+_CALLED = re.compile(
+    r"(?:calls|to_apply|body|condition|true_computation|false_computation|called_computations|branch_computations)="
+    r"\{?(%[\w.\-]+(?:, %[\w.\-]+)*)"
+)
+_OPCODE = re.compile(r"= (?:\(.*?\)|\S+) ([\w\-]+)\(")
+_NOISE = (
+    (re.compile(r", (?:metadata|frontend_attributes|sharding|origin)=\{.*?\}(?=,|$)"), ""),
+    (re.compile(r", backend_config=.*"), ""),
+    (re.compile(r"/\*index=\d+\*/"), ""),
+    (re.compile(r"(?:calls|to_apply|body|condition|[a-z]+_computations?)=\{?[^,}]*(?:, %[^,}]*)*\}?"), ""),
+    (re.compile(r"%[\w.\-]+"), "%"),
+    (re.compile(r"\{[\d,]*(?::[^{}]*)?\}"), ""),  # layouts
+    (re.compile(r", (?:channel_id|index)=\d+"), ""),
+    (re.compile(r"^\s*(?:ROOT )?"), ""),
+)
+_CARRIED = re.compile(
+    "parameter|get-tuple-element|tuple|bitcast|copy|copy-start|copy-done|while|fusion|call|constant|dynamic-slice|"
+    "dynamic-update-slice|slice-start|slice-done|async-start|async-done|broadcast"
+)
+"""Opcodes of what brings values in and out of a step: what they carry is computed, or not, by the others."""
+_EXACT = re.compile(r"= (?:[su]\d+|pred)\[")
+"""What gives integers: it has the same bits in whatever company it is compiled. Counters of steps are of this kind."""
+
+
+def differences(first: jax.stages.Compiled, second: jax.stages.Compiled) -> list[str]:
+    """The instructions of one loop's step that the other's has not, as texts without names; none: they are the same.
+
+    Loop control, and what carries values or gives integers, do not count.
+
+    Args:
+      first, second: programs with one loop over steps each, of the same body.
+    """
+    one, other = (_instructions(program.as_text() or "") for program in (first, second))
+    return [*(f"- {line}" for line in (one - other)), *(f"+ {line}" for line in (other - one))]
+
+
+def _instructions(text: str) -> Counter[str]:
+    """What the body of a program's outermost loop computes, and what it calls."""
+    computations, entry = _computations(text)
+    loops = [line for line in computations.get(entry, ()) if " while(" in line]
+    found: Counter[str] = Counter()
+    seen: set[str] = set()
+    waiting = [name for line in loops for name in _called(line, "body")]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        lines = []
+        for line in computations.get(name, ()):
+            waiting += _called(line)
+            opcode = _OPCODE.search(line)
+            if opcode is None or _CARRIED.fullmatch(opcode[1]) or _EXACT.search(line):
+                continue
+            for pattern, instead in _NOISE:
+                line = pattern.sub(instead, line)
+            lines.append(line)
+        # What is in one fusion is compiled together: which instructions these are is part of a step too.
+        found.update(["; ".join(sorted(lines))] if lines and "fused" in name else lines)
+    return found
+
+
+def _computations(text: str) -> tuple[dict[str, list[str]], str]:
+    """(name -> lines of each computation, the name of the one that the program begins with)."""
+    found: dict[str, list[str]] = {}
+    entry, lines = "", []
+    for line in text.splitlines():
+        head = None if line.startswith(" ") else _COMPUTATION.match(line)
+        if head is not None:
+            lines = found[head[2]] = []
+            entry = head[2] if head[1] else entry
+        elif line.startswith(" "):
+            lines.append(line)
+    return found, entry
+
+
+def _called(line: str, which: str | None = None) -> list[str]:
+    names = []
+    for match in _CALLED.finditer(line):
+        if which is None or match[0].startswith(f"{which}="):
+            names += [name.strip().lstrip("%") for name in match[1].split(",")]
+    return names

@@ -58,7 +58,10 @@ class Finder(MetaPathFinder):
 
     Attributes:
       say: is given a line for the program's user.
+      undo: undoes what Keras serves while these names are installed.
     """
+
+    undo: Callable[[], None]
 
     def __init__(self, api: int = 1, version: str | None = None) -> None:
         self.api = api
@@ -184,7 +187,7 @@ def install(api: int = 1, version: str | None = None, say: Callable[[str], None]
     finder = Finder(api, version)
     finder.say = say
     sys.meta_path.insert(0, finder)
-    KERAS.serve(api, finder.root.__version__)
+    finder.undo = KERAS.serve(api, finder.root.__version__)
 
 
 @cache
@@ -220,6 +223,7 @@ def uninstall() -> None:
     if finder is None:
         return
     sys.meta_path.remove(finder)
+    finder.undo()
     for name in [n for n in sys.modules if n == ROOT or n.startswith(ROOT + ".")]:
         del sys.modules[name]
 

@@ -9,6 +9,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden import keras_releases_cases as cases
 from tests.spread import spread
+from towerstrat.compat.importer import names_installed
 from towerstrat.compat.keras.program_release import RELEASE
 
 pytestmark = [pytest.mark.filterwarnings("ignore::UserWarning")]
@@ -49,3 +50,10 @@ def test_the_rate_of_adadelta(release, rate):
     make = tf.keras.optimizers.Adadelta
     rates = [made.get_config()["learning_rate"] for made in (make(), make(lr=0.5), make(0.5), make(learning_rate=0.5))]
     np.testing.assert_allclose(rates, [rate, 0.5, 0.5, 0.5])
+
+
+def test_names_that_are_installed_for_a_while_leave_the_release_as_it_was():
+    RELEASE.follow("1.15.5")
+    with names_installed():
+        assert RELEASE.version == (1, 12)
+    assert RELEASE.version == (1, 15)

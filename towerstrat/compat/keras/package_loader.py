@@ -196,10 +196,20 @@ class Package(MetaPathFinder):
             found = getattr(found, part, None)
         return found
 
-    def serve(self, api: int, version: str | None = None) -> None:
-        """Give ``import keras`` the names of 1.x or of 2.x, and follow a release. What is imported keeps its names."""
+    def serve(self, api: int, version: str | None = None) -> Callable[[], None]:
+        """Give ``import keras`` the names of 1.x or of 2.x, and follow a release. What is imported keeps its names.
+
+        Returns:
+          A function that makes it what it was before.
+        """
+        before = self._api, RELEASE.version
+
+        def undo() -> None:
+            self._api, RELEASE.version = before
+
         self._api = api
         RELEASE.follow(version)
+        return undo
 
     def use(self, names: Names) -> None:
         """Makes the package's modules importable.

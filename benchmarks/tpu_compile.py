@@ -37,6 +37,7 @@ from jax.experimental import topologies  # noqa: E402
 
 from benchmarks import bert, convnet, models, resnet  # noqa: E402
 from benchmarks.harness import Ours, Twin, Workload  # noqa: E402
+from towerstrat.graph.runtime.loops.loop_bodies import called, computations  # noqa: E402
 from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop  # noqa: E402
 
 MODELS = models.MODELS | {
@@ -54,6 +55,7 @@ _COLLECTIVE = re.compile(
     r"= (?P<shapes>.*?) (?P<kind>all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)"
     r"(?P<start>-start)?\((?P<rest>.*)"
 )
+_CYCLES = re.compile(r'"estimated_cycles":"(\d+)"')
 _CHAIN = re.compile(r'channel_id=(\d+).*\bchain_id="(\d+)"')
 _ARRAY = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<dims>[\d,]*)\]")
 _BYTES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s32": 4, "u32": 4, "f32": 4, "s64": 8, "u64": 8, "f64": 8}
@@ -86,6 +88,29 @@ def collectives(text: str) -> list[tuple[str, str, int]]:
             sizes[array["dtype"]] += count * _BYTES[array["dtype"]]
         found += [(match["kind"], dtype, size) for dtype, size in sizes.items()]
     return sorted(found)
+
+
+def step_cycles(text: str) -> int:
+    """The compiler's estimate of a step's cycles, of a compiled program with one loop over steps.
+
+    Raises:
+      ValueError: it has no such loop.
+    """
+    found, entry = computations(text)
+    waiting = [body for line in found[entry] if " while(" in line for body in called(line, "body")]
+    if not waiting:
+        raise ValueError("The program has no loop over steps.")
+    seen, total = set(waiting), 0
+    while waiting:
+        for line in found[waiting.pop()]:
+            cycles = _CYCLES.search(line)
+            if cycles is not None:  # a fusion's are those of what it calls
+                total += int(cycles[1])
+                continue
+            inner = [name for name in called(line) if name in found and name not in seen]
+            seen.update(inner)
+            waiting += inner
+    return total
 
 
 def elsewhere(module: str, *arguments: str, seconds: float = 600) -> Any:
@@ -157,7 +182,8 @@ def compare(model: str, topology: str = "v5e:2x2") -> dict[str, dict[str, Any]]:
     """Our loop and the twin's scan, compiled for a topology."""
     workload = MODELS[model]()
     chips = devices(topology)
-    return {side: figures(partial(lowered, side, workload, chips)) for side in SIDES}
+    found = {side: figures(partial(lowered, side, workload, chips)) for side in SIDES}
+    return {side: made | {"cycles": step_cycles(made["text"])} for side, made in found.items()}
 
 
 def scaling(model: str) -> dict[str, dict[str, float]]:
@@ -224,10 +250,12 @@ def main() -> None:
             print(f"| {model} | {few:.2f} s | {many:.2f} s | {many / few:.2f} |")
             continue
         ours, twin = found["ours"], found["twin"]
-        ratios = (ours["flops"] / twin["flops"], ours["bytes"] / twin["bytes"])
-        print(f"| {model} | {ours['flops']:.4g} / {twin['flops']:.4g} = {ratios[0]:.3f} | {ours['bytes']:.4g} / "
-              f"{twin['bytes']:.4g} = {ratios[1]:.3f} | {described(ours['collectives'])} | "
-              f"{described(twin['collectives'])} | {ours['seconds']:.1f} / {twin['seconds']:.1f} s |")  # fmt: skip
+        parts = [model]
+        for key, form in (("flops", ".4g"), ("bytes", ".4g"), ("cycles", ",")):
+            parts.append(f"{ours[key]:{form}} / {twin[key]:{form}} = {ours[key] / twin[key]:.3f}")
+        parts += [described(side["collectives"]) for side in (ours, twin)]
+        parts.append(f"{ours['seconds']:.1f} / {twin['seconds']:.1f} s")
+        print(f"| {' | '.join(parts)} |")
 
 
 if __name__ == "__main__":

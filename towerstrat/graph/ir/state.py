@@ -11,7 +11,7 @@ import numpy as np
 
 from towerstrat.graph.ir.mesh import Axis, Parts, everywhere
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import Array, DType, int64
+from towerstrat.graph.ir.types import Array, DType, int32
 
 _NUMBERS = itertools.count()
 
@@ -129,7 +129,7 @@ class _Fault(StateVariable):
         return True
 
 
-ERROR_RECORD = _Fault("fault", int64, None)
+ERROR_RECORD = _Fault("fault", int32, None)
 """The record of failed checks, among the state of a lowering: see ``lowering/faults.py``."""
 
 

@@ -1,8 +1,9 @@
 """Failed checks in compiled programs: one record, written by the first check that fails.
 
-A device program raises nothing. Its record is a vector of int64: a number that stands for the check, 0 for none, and
-the values that its message shows, as bits. Along a mesh axis each position has its own. It travels as the cell
-``ERROR_RECORD`` does, through loops and branches; the host reads it after the program and raises.
+A device program raises nothing. Its record is a vector of int32: a number that stands for the check, 0 for none, and
+the bits of the values that its message shows, in two numbers where they are 64. (A TPU makes every operation on int64
+two.) Along a mesh axis each position has its own. It travels as the cell ``ERROR_RECORD`` does, through loops and
+branches; the host reads it after the program and raises.
 """
 
 from __future__ import annotations
@@ -49,9 +50,9 @@ class ErrorRecords:
         for value in finding.shown:
             bits, dtype = self._bits(value)
             shown.append(_Shown(np.dtype(value.dtype), tuple(np.shape(value)), dtype))
-            words.append(jnp.ravel(bits).astype(jnp.int64))
+            words.append(_words_of(jnp.ravel(bits)))
         self._entries.append(_Entry(op, finding.message, tuple(shown)))
-        parts = jnp.concatenate([jnp.full((1,), len(self._entries), jnp.int64), *words])
+        parts = jnp.concatenate([jnp.full((1,), len(self._entries), jnp.int32), *words])
         return jnp.pad(parts, (0, size - parts.shape[0]))
 
     def _bits(self, value: Any) -> tuple[Array, np.dtype[Any]]:
@@ -74,18 +75,18 @@ class ErrorRecords:
         entry = self._entries[int(row[0]) - 1]
         values, start = [], 1
         for shown in entry.shown:
-            count = int(np.prod(shown.shape))
+            count = int(np.prod(shown.shape)) * (2 if shown.bits.itemsize == 8 else 1)
             words = row[start : start + count]
             start += count
-            if shown.bits.kind == "f":
-                words = words.astype(np.dtype(f"i{shown.bits.itemsize}")).view(shown.bits)
+            if shown.bits.itemsize >= 4:
+                words = words.view(shown.bits)
             values.append(words.astype(shown.dtype).reshape(shown.shape))
         return InvalidArgumentError(None, entry.op, entry.message(*values))
 
 
 def record_size(operations: Iterable[Operation]) -> int:
     """Elements of the record of a program with such operations."""
-    return 1 + max(_words(operations), default=0)
+    return 1 + 2 * max(_words(operations), default=0)
 
 
 def _words(operations: Iterable[Operation]) -> Sequence[int]:
@@ -100,19 +101,26 @@ def _words(operations: Iterable[Operation]) -> Sequence[int]:
 
 def no_error(size: int) -> np.ndarray[Any, Any]:
     """A record of ``size`` elements that no check has written."""
-    return np.zeros(size, np.int64)
+    return np.zeros(size, np.int32)
 
 
-def failed_anywhere(record: Array, axis: Axis | None) -> jax.Array:
-    """Scalar bool, equal at all positions: whether the record of one of them has a failed check."""
+def _words_of(bits: Any) -> jax.Array:
+    """Integers, ``[n]``, as int32: two of each that has 64 bits."""
+    if bits.dtype.itemsize < 4:
+        return jnp.asarray(bits, jnp.int32)
+    return jnp.ravel(lax.bitcast_convert_type(bits, jnp.int32))
+
+
+def failed_anywhere(found: Array, axis: Axis | None) -> jax.Array:
+    """Scalar bool, equal at all positions: whether a check has failed at one of them. ``found``: at this one."""
     if axis is None:
-        return jnp.asarray(record[0] != 0)
-    return lax.psum(failing(record, axis), axis.name) > 0
+        return jnp.asarray(found)
+    return lax.psum(failing(found, axis), axis.name) > 0
 
 
-def failing(record: Array, axis: Axis | None) -> jax.Array:
-    """Whether the record of this position has a failed check: a float, to be added up with the gradients."""
-    return vary(jnp.asarray(record[0] != 0), axis).astype(jnp.float32)
+def failing(found: Array, axis: Axis | None) -> jax.Array:
+    """Whether a check has failed at this position, as a float, to be added up with the gradients."""
+    return vary(jnp.asarray(found), axis).astype(jnp.float32)
 
 
 def found_on_host(check: InputCheck, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:

@@ -39,6 +39,7 @@ class ErrorState:
         self.gated: dict[StateVariable, Any] = {}
         self._steps_alone = parent is None
         self._failed: tuple[Any, Any] = (None, None)
+        self._found: tuple[Any, Any] = (None, None)
         self._checked: set[Operation] = set()
 
     def value(self, tensor: Tensor) -> Any:
@@ -79,8 +80,13 @@ class ErrorState:
         if not isinstance(fault, jax.Array | ByClass):
             return self.gate
         if self._failed[0] is not fault:
-            self._enter(failed_anywhere(self.joined(fault), self.axis))
+            self._enter(failed_anywhere(self._failed_here(), self.axis))
         return self._failed[1]
+
+    def _failed_here(self) -> Any:
+        """Scalar bool: whether a check has failed so far at this position."""
+        fault = self.fault
+        return self._found[1] if self._found[0] is fault else self.joined(fault)[0] != 0
 
     def failing(self) -> Any:
         """What ``failed`` would add up along the axis, for a collective that is made anyway.
@@ -90,7 +96,7 @@ class ErrorState:
         alone = self._steps_alone or self._below is None
         if not alone or not isinstance(self.fault, jax.Array) or self._failed[0] is self.fault:
             return None
-        return failing(self.fault, self.axis)
+        return failing(self._failed_here(), self.axis)
 
     def failing_are(self, total: Any) -> None:
         """Takes the sum along the axis of what ``failing`` gave."""
@@ -157,10 +163,14 @@ class ErrorState:
         """Enters what a check of an operation found in the record of failed checks; the first that fails stays."""
         if ERROR_RECORD not in self.state or not (isinstance(finding.bad, jax.core.Tracer) or bool(finding.bad)):
             return
-        fault = self.joined(self.state[ERROR_RECORD])
+        before, bad = self.state[ERROR_RECORD], jnp.asarray(finding.bad)
+        fault = self.joined(before)
         record = vary(self.faults.record(op, finding, fault.shape[0]), self.axis)
-        chosen = jnp.where(jnp.asarray(finding.bad) & (fault[0] == 0), record, fault)
-        self.write(ERROR_RECORD, vary(lax.stop_gradient(chosen), self.axis))
+        chosen = jnp.where(bad & (fault[0] == 0), record, fault)
+        after = vary(lax.stop_gradient(chosen), self.axis)
+        self.write(ERROR_RECORD, after)
+        if not isinstance(before, jax.Array | ByClass):  # then it says what this check says, at less cost
+            self._found = (after, lax.stop_gradient(bad))
 
     def _tested(self, tensor: Tensor) -> Any:
         """The value of an input as a check sees it: without its derivative."""

@@ -57,7 +57,8 @@ def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> CheckResult
         where = ",".join(str(int(i)) for i in np.unravel_index(int(place), shape)) if shape else ""
         return message(f"[{where}]" if shape else "", *entries)
 
-    return CheckResult(found, (numpy.asarray(place, np.int64), *entries), text)
+    number = np.int32 if np.size(bad) <= np.iinfo(np.int32).max else np.int64
+    return CheckResult(found, (numpy.asarray(place, number), *entries), text)
 
 
 def _divided(op: Operation, values: Values) -> CheckResult | None:

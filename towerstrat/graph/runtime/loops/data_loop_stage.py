@@ -559,7 +559,9 @@ class _DataLoopProgram(Program):
             if not checked:
                 return jnp.ones((), jnp.bool_), carry
             going, carry = loop.test(carry)
-            return going & jnp.logical_not(failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)], self.axis)), carry
+            return going & jnp.logical_not(
+                failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)][0] != 0, self.axis)
+            ), carry
 
         def test(state: Any) -> Any:
             number, bad, (going, carry) = state

@@ -50,19 +50,19 @@ def differences(first: jax.stages.Compiled, second: jax.stages.Compiled) -> list
 
 def _instructions(text: str) -> Counter[str]:
     """What the body of a program's outermost loop computes, and what it calls."""
-    computations, entry = _computations(text)
-    loops = [line for line in computations.get(entry, ()) if " while(" in line]
+    found_in, entry = computations(text)
+    loops = [line for line in found_in.get(entry, ()) if " while(" in line]
     found: Counter[str] = Counter()
     seen: set[str] = set()
-    waiting = [name for line in loops for name in _called(line, "body")]
+    waiting = [name for line in loops for name in called(line, "body")]
     while waiting:
         name = waiting.pop()
         if name in seen:
             continue
         seen.add(name)
         lines = []
-        for line in computations.get(name, ()):
-            waiting += _called(line)
+        for line in found_in.get(name, ()):
+            waiting += called(line)
             opcode = _OPCODE.search(line)
             if opcode is None or _CARRIED.fullmatch(opcode[1]) or _EXACT.search(line):
                 continue
@@ -74,7 +74,7 @@ def _instructions(text: str) -> Counter[str]:
     return found
 
 
-def _computations(text: str) -> tuple[dict[str, list[str]], str]:
+def computations(text: str) -> tuple[dict[str, list[str]], str]:
     """(name -> lines of each computation, the name of the one that the program begins with)."""
     found: dict[str, list[str]] = {}
     entry, lines = "", []
@@ -88,7 +88,8 @@ def _computations(text: str) -> tuple[dict[str, list[str]], str]:
     return found, entry
 
 
-def _called(line: str, which: str | None = None) -> list[str]:
+def called(line: str, which: str | None = None) -> list[str]:
+    """The names of the computations that an instruction calls. ``which``: by this attribute alone, such as "body"."""
     names = []
     for match in _CALLED.finditer(line):
         if which is None or match[0].startswith(f"{which}="):

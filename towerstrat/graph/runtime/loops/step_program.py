@@ -214,29 +214,31 @@ class StepLoopProgram(Program):
         results, stacks = self._sized(lowering, chunk, results)
         state = [jnp.asarray(lowering.read(c, steps.op)) for c in self.written]
         record = vary(jnp.asarray(no_error(self.record_size)), self.axis) if steps.checked else None
-        bad = jnp.asarray(next(rest)) if steps.checked else None
-        carry = (state, results, record, bad)
+        checks = None
+        if steps.checked:
+            bad = jnp.asarray(next(rest))
+            checks = (bad >= 0, jnp.maximum(bad, 0))
+        carry = (state, results, record, checks)
         ran, short = self._agreed(rest) if steps.shared else (None, None)
         if self.full:
-            numbers = jnp.arange(self.room, dtype=jnp.int32) if steps.checked else None
-            inputs: Any = (numbers, *chunk)
-            carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x[0], x[1:]), carry, inputs, self.room)
+            carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x), carry, chunk, self.room)
         else:
 
             def body(i: Any, c: Any) -> Any:
                 elements = [lax.dynamic_index_in_dim(x, i, 0, keepdims=False) for x in chunk]
-                carry, every = self._step(lowering, c[0], i, elements)
+                carry, every = self._step(lowering, c[0], elements)
                 filled = [lax.dynamic_update_index_in_dim(s, v, i, 0) for s, v in zip(c[1], every, strict=True)]
                 return carry, filled
 
             count = next(rest) if ran is None else ran
             carry, stacks = lax.fori_loop(np.int32(0), count, body, (carry, stacks))
-        state, results, record, bad = carry
+        state, results, record, checks = carry
         for cell, value in zip(self.written, state, strict=True):
             lowering.write(cell, value)
         if record is not None and self._finds:
             lowering.write(ERROR_RECORD, record)
-        return [*stacks, *results, *(() if bad is None else (bad,)), *(() if ran is None else (ran, short))]
+        found = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]
+        return [*stacks, *results, *found, *(() if ran is None else (ran, short))]
 
     def _agreed(self, rest: Iterator[Any]) -> tuple[Any, Any]:
         """(how many steps to run, whether it is fewer than wanted): as many as each process has input for."""
@@ -288,19 +290,23 @@ class StepLoopProgram(Program):
         value = child.joined(child.value(wanted)) if wanted.varies else child.invariant(wanted)
         return self._varying(wanted, jnp.asarray(value))
 
-    def _step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
-        """(carry, values of ``every``) after a step. Where positions do different things in it, each does its own."""
+    def _step(self, lowering: Lowering, carry: Any, elements: Sequence[Array]) -> Any:
+        """(carry, values of ``every``) after a step. Where positions do different things in it, each does its own.
+
+        The carry: state, results, where steps are checked the record and (whether a check has failed, in which step or
+        how many have passed).
+        """
         if lowering.kinds is None:
-            return self._one_step(lowering, carry, number, elements)
+            return self._one_step(lowering, carry, elements)
 
         def step(given: Any, uneven: Sequence[ByClass]) -> Any:
             return self._one_step(lowering, *given)
 
-        return switch_by_class(lowering.kinds, step, (carry, number, list(elements)), [])
+        return switch_by_class(lowering.kinds, step, (carry, list(elements)), [])
 
-    def _one_step(self, lowering: Lowering, carry: Any, number: Any, elements: Sequence[Array]) -> Any:
-        state, _, record, bad = carry
-        before = None if bad is None else bad >= 0
+    def _one_step(self, lowering: Lowering, carry: Any, elements: Sequence[Array]) -> Any:
+        state, _, record, checks = carry
+        before, passed = (None, None) if checks is None else checks
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
         new_state = [child.stored(c, child.restored(c, old)) for c, old in zip(self.written, state, strict=True)]
         for cell, old, new in zip(self.written, state, new_state, strict=True):
@@ -312,13 +318,14 @@ class StepLoopProgram(Program):
                 )  # fmt: skip
         results = [self._after(child, t) for t in self.steps.results]
         every = [self._after(child, x) for x in self.steps.every]
-        if before is None:
-            return (new_state, results, record, bad), every
+        if before is None or passed is None:
+            return (new_state, results, record, checks), every
         found = child.state[ERROR_RECORD]
         self._finds = self._finds or isinstance(found, jax.Array | ByClass)
-        first = ~before & child.failed()
-        record = jnp.where(vary(first, self.axis), vary(jnp.asarray(child.joined(found)), self.axis), record)
-        return (new_state, results, record, jnp.where(first, number, bad)), every
+        failed = child.failed()
+        first = vary(~before & failed, self.axis)
+        record = jnp.where(first, vary(jnp.asarray(child.joined(found)), self.axis), record)
+        return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), every
 
 
 def _differs(value: Tensor | StateVariable) -> bool:

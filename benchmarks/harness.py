@@ -9,7 +9,6 @@ chunks of ten steps, and one jitted step after the other. The fastest of them co
 from __future__ import annotations
 
 import gc
-import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -209,7 +208,9 @@ def twin_step(workload: Workload, towers: int, state: Any, inputs: Any, labels: 
 # ---- measuring ---------------------------------------------------------------------------------------------------
 
 
-def interleaved(runs: Mapping[str, Callable[[], Any]], repetitions: int, sample: float) -> dict[str, list[float]]:
+def interleaved(
+    runs: Mapping[str, Callable[[], Any]], repetitions: int, sample: float, clock: Callable[[], Any] = time.perf_counter
+) -> dict[str, list[Any]]:
     """Seconds per call of each function, in turns: ``repetitions`` samples of about ``sample`` seconds each."""
     counts = {}
     for name, run in runs.items():
@@ -217,19 +218,24 @@ def interleaved(runs: Mapping[str, Callable[[], Any]], repetitions: int, sample:
         start = time.perf_counter()
         run()
         counts[name] = max(1, int(sample / (time.perf_counter() - start)))
-    times: dict[str, list[float]] = {name: [] for name in runs}
+    times: dict[str, list[Any]] = {name: [] for name in runs}
     gc.collect()
     gc.disable()
     try:
         for _ in range(repetitions):
             for name, run in runs.items():
-                start = time.perf_counter()
+                start = clock()
                 for _ in range(counts[name]):
                     run()
-                times[name].append((time.perf_counter() - start) / counts[name])
+                times[name].append((clock() - start) / counts[name])
     finally:
         gc.enable()
     return times
+
+
+def _clocks() -> np.ndarray[Any, Any]:
+    """Seconds of the clock on the wall, and of the process' threads together."""
+    return np.array([time.perf_counter(), time.process_time()])
 
 
 @dataclass(frozen=True)
@@ -240,11 +246,13 @@ class Comparison:
       ours: of our runs, median.
       twins: form of the twin -> median.
       fastest: our fastest sample over the twin's fastest: what is left of the ratio where others use the machine too.
+      processor: the processors' time of our runs over that of the form of the twin that takes least, by medians.
     """
 
     ours: float
     twins: Mapping[str, float]
     fastest: float
+    processor: float
 
     @property
     def best(self) -> str:
@@ -287,7 +295,10 @@ def compare(
         if seconds[form] > hopeless:
             del sides[form]
         np.testing.assert_allclose(losses["ours"], losses[form], tolerance, err_msg=f"{workload.name}: ours and {form}")
-    times = interleaved({name: side.run for name, side in sides.items()}, repetitions, sample)
-    medians = {name: statistics.median(values) for name, values in times.items()}
-    lowest = {name: min(values) for name, values in times.items()}
-    return Comparison(medians.pop("ours"), medians, lowest.pop("ours") / min(lowest.values()))
+    times = interleaved({name: side.run for name, side in sides.items()}, repetitions, sample, _clocks)
+    medians = {name: np.median(values, axis=0) for name, values in times.items()}
+    lowest = {name: np.min(values, axis=0)[0] for name, values in times.items()}
+    ours, processor = medians.pop("ours")
+    twins = {name: float(wall) for name, (wall, _) in medians.items()}
+    fastest = lowest.pop("ours") / min(lowest.values())
+    return Comparison(float(ours), twins, float(fastest), float(processor / min(cpu for _, cpu in medians.values())))

@@ -319,7 +319,9 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
             if tensor in op.attrs["active"]:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
     for step in lowering.taped.intersection(op.attrs["path"]).difference(records):
-        if any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
+        # What other kinds of positions did by themselves has no part in what this one computes.
+        of_others = lowering.kind is not None and lowering.kinds and lowering.kind not in lowering.kinds.of(step)
+        if not of_others and any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
             report(
                 step,
                 f"A gradient would be wrong: {step.name} (type {step.type}, created at {step.line}) is on its way, but "

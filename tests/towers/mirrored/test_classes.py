@@ -7,6 +7,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.spread import spread
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.lowering.shard_classes import index_sets
 from towerstrat.graph.runtime.loops.step_loop_stage import lower_loop
@@ -258,3 +259,89 @@ def test_each_tower_prints_its_own_words(way, capfd):
     said(fn, [0.5, 1.5, 2.5, 3.5])
     printed = re.findall(r"tower (\d) ?: \[?([\d.]+)", capfd.readouterr().err)
     assert sorted(printed) == [("0", "0.5"), ("1", "1.5"), ("2", "2.5"), ("3", "3.5")]
+
+
+# ---- regularized layers ------------------------------------------------------------------------------------------
+
+
+def penalized(total):
+    """Three towers with layers whose penalties the first tower makes with the variables: losses, variables, dots."""
+    rows = (np.arange(48).reshape(3, 4, 4) % 7 / 7.0 - 0.4).astype(np.float32)
+    start = tf.constant_initializer(0.1 * np.arange(16).reshape(4, 4) - 0.5)
+    penalty = tf.contrib.layers.l2_regularizer(0.1)
+
+    def tower():
+        k = tf.contrib.distribute.get_tower_context().tower_id
+        net = parts[k]
+        for i in range(2):
+            net = tf.layers.dense(
+                net, 4, tf.tanh, name=f"d{i}", kernel_regularizer=penalty, kernel_initializer=start
+            )  # fmt: skip
+        loss = tf.reduce_mean(tf.square(net)) + total(k)
+        return tf.train.MomentumOptimizer(0.1, 0.9).minimize(loss), loss
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts = [tf.placeholder(tf.float32, [4, 4]) for _ in range(3)]
+        feed = dict(zip(parts, rows, strict=True))
+        strategy = tf.contrib.distribute.MirroredStrategy(devices=[f"/cpu:{k}" for k in range(3)])
+        with strategy.scope():
+            train, loss = strategy.call_for_each_tower(tower)
+            losses, train = list(strategy.unwrap(loss)), strategy.group(train)
+        session.run(tf.global_variables_initializer())
+        for _ in range(3):
+            session.run(train, feed)
+        variables = [float(np.sum(v)) for v in session.run(tf.trainable_variables())]
+        return session.run(losses, feed), variables, texts(session, losses, feed).count(" dot(")
+
+
+@pytest.mark.parametrize("all_add", [True, False])
+def test_penalties_that_the_first_tower_makes(all_add):
+    """Values of TensorFlow 1.12: a penalty is the first tower's, and so is its gradient."""
+
+    def total(k):
+        return tf.losses.get_regularization_loss() if all_add or k == 0 else 0.0
+
+    losses, variables, dots = penalized(total)
+    wanted = [0.451807, 0.536968, 0.481626] if all_add else [0.451807, 0.130657, 0.075315]
+    np.testing.assert_allclose(losses, wanted, rtol=1e-5)
+    np.testing.assert_allclose(variables, [3.89412, -0.00968, 3.60104, -0.01697], atol=1e-5)
+    assert dots == 2
+
+
+# ---- gradients of all towers -------------------------------------------------------------------------------------
+
+
+def of_the_whole(function, together):
+    """Gradients by two tensors of all towers, taken outside of these: side by side, or on one device."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        parts, (a, b) = ([tf.placeholder(tf.float32, s) for _ in range(n)] for n, s in ((3, [4, 6]), (2, [6, 6])))
+
+        def tower(k=None):
+            k = tf.contrib.distribute.get_tower_context().tower_id if k is None else k
+            return function(parts[k], k, a, b)
+
+        if together:
+            strategy = tf.contrib.distribute.MirroredStrategy(devices=[f"/cpu:{k}" for k in range(3)])
+            with strategy.scope():
+                results = strategy.unwrap(strategy.call_for_each_tower(tower))
+        else:
+            results = [tower(k) for k in range(3)]
+        total = tf.add_n([r * (k + 1.0) for k, r in enumerate(results)])
+        feed = {**dict(zip(parts, ROWS, strict=False)), a: np.eye(6) * 0.5 + 0.1, b: np.eye(6) * 0.2 - 0.1}
+        return session.run(tf.gradients(total, [a, b]), feed)
+
+
+def test_gradients_outside_of_towers_that_go_several_ways():
+    def function(x, k, a, b):
+        return tf.reduce_sum(tf.matmul((tf.sin if k % 2 else tf.cos)(tf.matmul(x, a)), b))
+
+    for mine, wanted in zip(of_the_whole(function, True), of_the_whole(function, False), strict=True):
+        np.testing.assert_allclose(mine, wanted, rtol=1e-5)
+
+
+def test_gradients_outside_by_what_not_all_towers_use_are_refused():
+    def function(x, k, a, b):
+        return tf.reduce_sum(tf.square(tf.matmul(tf.matmul(x, a) if k % 2 else x, b)))
+
+    with pytest.raises(UnsupportedError, match="in the function of the towers"):
+        of_the_whole(function, True)

@@ -8,6 +8,9 @@ What is left is an operation of some positions ``only``: each position runs its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import takewhile
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -59,6 +62,8 @@ class ShardTraces:
         """The operations since the last meeting -> the positions that made them."""
         self._awaits: dict[Operation, set[Operation]] = {}
         """These -> those of their control inputs that the positions which made them run."""
+        self._first_read: dict[Tensor, Tensor] = {}
+        """A variable's value as it was read -> as it was read first, nothing having written it since."""
         self._joins: dict[Tensor, list[Operation]] = {}
         """A tensor from outside -> operations that have it at some positions and others at others."""
         self._inside: list[Operation] = []
@@ -135,7 +140,7 @@ class ShardTraces:
         return True
 
     def _candidates(self, type: str, position: int, inputs: Sequence[Tensor], line: UserLine) -> Iterable[Operation]:
-        found = dict.fromkeys(self._by_inputs.get((type, *map(id, inputs)), ()))
+        found = dict.fromkeys(self._by_inputs.get((type, *map(self._value_of, inputs)), ()))
         at_line = dict.fromkeys(self._by_line.get((type, line), ()))
         # Constants have no inputs that tell them apart: those of the same line come first.
         found = at_line | found if type == "Const" else found | at_line
@@ -152,14 +157,20 @@ class ShardTraces:
             return False
         known = op.definition.known(len(inputs), op.attrs)
         joins: list[tuple[int, Tensor, Tensor]] = []
+        reads: list[tuple[int, Tensor, Tensor]] = []
         for i, (mine, its) in enumerate(zip(inputs, op._inputs, strict=True)):
             if mine is its:
                 continue
-            if i in known or not self._can_differ(mine, its, position) or self._is_led_through_inside(op, its):
+            read = self._value_of(mine) == self._value_of(its) and self._makers[op] <= self._makers.get(mine.op, set())
+            if not read and (i in known or not self._can_differ(mine, its, position)):
                 return False
-            joins.append((i, mine, its))
+            if self._is_led_through_inside(op, its):
+                return False
+            (reads if read else joins).append((i, mine, its))
         for i, mine, its in joins:
             self._join(op, i, its, mine, position)
+        for i, mine, its in reads:
+            self._use(op, i, its, mine)
         return True
 
     def _can_differ(self, mine: Tensor, its: Tensor, position: int) -> bool:
@@ -188,16 +199,20 @@ class ShardTraces:
         join = its.op
         if "joined" not in join.attrs or (position in join.attrs["joined"] and join._inputs[position] is not mine):
             join = self._joined(op, its, mine, position)
-            op._inputs = (*op._inputs[:i], join.outputs[0], *op._inputs[i + 1 :])
-            its._consumers.remove(op)
-            join.outputs[0]._consumers.append(op)
+            self._use(op, i, its, join.outputs[0])
             self._note_change(op)
-            self._index(op)
-            self._lead_through(join, op, its)
         if position not in join.attrs["joined"]:
             join.attrs["joined"].add(position)
             join._inputs = (*join._inputs[:position], mine, *join._inputs[position + 1 :])
             mine._consumers.append(join)
+
+    def _use(self, op: Operation, i: int, its: Tensor, other: Tensor) -> None:
+        """Makes input ``i`` of an operation another tensor."""
+        op._inputs = (*op._inputs[:i], other, *op._inputs[i + 1 :])
+        its._consumers.remove(op)
+        other._consumers.append(op)
+        self._index(op)
+        self._lead_through(other.op, op, its)
 
     def _lead_through(self, join: Operation, op: Operation, its: Tensor) -> None:
         """Makes the paths of gradients that lead through an operation to an input of it lead through the join there.
@@ -265,12 +280,28 @@ class ShardTraces:
     def note(self, op: Operation, position: int) -> None:
         """Notes an operation that a position was the first to make."""
         self._awaits[op] = self._own_controls(op._control_inputs, position)
+        if op.definition.reads_value and not op.attrs.keys() - {"dtype"} and len(op._inputs) == 1:
+            self._note_read(op)
         self._makers[op] = {position}
         self._index(op)
         self._by_line.setdefault((op.type, op.line), []).append(op)
 
     def _index(self, op: Operation) -> None:
-        self._by_inputs.setdefault((op.type, *map(id, op._inputs)), []).append(op)
+        self._by_inputs.setdefault((op.type, *map(self._value_of, op._inputs)), []).append(op)
+
+    def _value_of(self, tensor: Tensor) -> int:
+        """A number that two tensors share which are the same, or reads of the same value of a variable."""
+        return id(self._first_read.get(tensor, tensor))
+
+    def _note_read(self, op: Operation) -> None:
+        """Notes of a read the first one of the same variable, where nothing has written that since the one before."""
+        reads = self._by_inputs.get((op.type, *map(id, op._inputs)))
+        if not reads or set(reads[-1]._control_inputs) != set(op._control_inputs):
+            return
+        between = takewhile(partial(is_not, reads[-1]), reversed(self.graph.carried_out()))
+        if {cell for other in between for cell in other.writes}.isdisjoint(op.reads):
+            before = reads[-1].outputs[0]
+            self._first_read[op.outputs[0]] = self._first_read.get(before, before)
 
     def share(self, position: int, block: Block) -> None:
         """Called when a position waits in a region below that of the traces: all build it together from now on.
@@ -328,7 +359,8 @@ class ShardTraces:
                 if op.index >= self._changed.index:
                     mark_varying(op)
         self._changed = None
-        self._makers, self._awaits, self._by_inputs, self._by_line, self._joins = {}, {}, {}, {}, {}
+        self._makers, self._awaits, self._first_read = {}, {}, {}
+        self._by_inputs, self._by_line, self._joins = {}, {}, {}
 
     def _described(self, differing: Sequence[Operation]) -> str:
         """The first of operations that not all positions have: of those that others do not follow from, a rare one."""

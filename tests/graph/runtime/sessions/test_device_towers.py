@@ -674,3 +674,20 @@ def test_an_assertion_that_fails_in_a_tower(switch):
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[tower 2 has\] \[64\]"):
             sess.run(fetches, {t: rows if t.dtype is tf.float32 else a for t, a in feed.items()})
         assert switch.copies[-1] is not None
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_penalties_that_the_first_tower_makes_with_the_variables(switch, added):
+    """It reads each variable once more, before the others do; where it adds the penalties its gradient is another."""
+
+    def layer(rows, size, name):
+        return tf.layers.dense(rows, size, tf.tanh, name=name, kernel_regularizer=tf.nn.l2_loss)
+
+    def penalized(rows):
+        logits = layer(layer(rows, 6, "hidden"), 4, "logits")
+        penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+        return logits + tf.add_n(penalties) * rows[0, 0] if added and "tower_0" in logits.op.name else logits
+
+    (copy,) = check(switch, trained, penalized, [ROWS, LABELS], 4)
+    assert copy is not None
+    assert sum(op.type == "MatMul" for op in of_towers(copy)) == 2

@@ -5,7 +5,8 @@
 
 Tables: ``programs`` (flops, bytes and collectives of the compiled steps, whether their text is the same), ``steps``,
 ``building`` (the graph of a step, and its compiled program), ``towers`` (the graph for 8 to 64 towers), ``uneven`` (the
-work of towers that differ), ``by_hand`` (side by side and as they are). Seconds are of the process (all its threads)
+work of towers that differ), ``classes`` (32 towers that go two ways by their number: how often the model is there),
+``by_hand`` (side by side and as they are). Seconds are of the process (all its threads)
 but for ``steps`` and ``by_hand``, and the least of several, taken in turns.
 """
 
@@ -35,7 +36,9 @@ from towerstrat.graph.runtime.plans.plan import DeviceStage
 from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.graph.runtime.sessions import session as sessions
 
-TABLES = ("programs", "steps", "building", "towers", "uneven", "by_hand")
+TABLES = ("programs", "steps", "building", "towers", "uneven", "classes", "by_hand")
+COUNTS = {"towers": 64, "classes": 32}
+"""Devices that a table wants whatever `--towers` says."""
 ROUNDS = 7
 WORKLOADS = {"mlp": lambda: mlp.workload(batch=64, hidden=(256, 256)), "convnet": lambda: convnet.workload(batch=16)}
 KINDS = ("tpu", "mirrored")
@@ -241,6 +244,78 @@ def uneven(count: int) -> Iterator[str]:
         yield f"| {k} | {k + 1} | {flops:.4g} | {alone[k]:.4g} | {flops / alone[k]:.3f} |"
 
 
+def checked(net: Any, _: int) -> Any:
+    with tf.control_dependencies([tf.Assert(tf.reduce_sum(net) < 1e9, [net])]):
+        return tf.identity(net)
+
+
+WAYS: dict[str, Callable[[Any, int], Any]] = {
+    "all alike": lambda net, k: layers(net, 4),
+    "`if tower_id % 2`": lambda net, k: layers(net * 2.0 if k % 2 else net, 4),
+    "that, `tf.cond` around the model": lambda net, k: tf.cond(
+        net[0, 0] > 0, lambda: layers(net * 2.0 if k % 2 else net, 4), lambda: tf.reduce_sum(net)
+    ),
+    "that, a seed of each tower's own": lambda net, k: layers(tf.nn.dropout(net, 0.5, seed=k) if k % 2 else net, 4),
+    "that, `tf.Assert` before the model": lambda net, k: layers(checked(net * 2.0 if k % 2 else net, k), 4),
+}
+
+
+def classes(_: int) -> Iterator[str]:
+    """Programs of 32 towers with the gradients of 4 layers: how many copies of these there are, and CPU seconds."""
+    yield "| towers whose Python takes | copies of the model | graph, s | lowering, s | compiling, s |"
+    yield "|---|---|---|---|---|"
+    one = 0.0
+    for name, way in WAYS.items():
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.placeholder(tf.float32, (COUNTS["classes"] * 8, 256))
+            feed = {x: np.ones(x.shape, np.float32)}
+            start = time.process_time()
+            results = of_towers(way, tf.split(x, COUNTS["classes"]))
+            built = time.process_time() - start
+            session.run(tf.global_variables_initializer())
+            spent = {"lower": 0.0, "compile": 0.0}
+            with clocked(jax.stages.Traced, "lower", spent), clocked(jax.stages.Lowered, "compile", spent):
+                start = time.process_time()
+                session.run(results, feed)
+                spent["lower"] += time.process_time() - start - sum(spent.values())
+            count = sum(p.as_text().count(" dot(") for p in programs_of(session, results, feed))
+            one = one or count
+            seconds = [built, spent["lower"], spent["compile"]]
+            yield f"| {name} | {count / one:.0f} | {' | '.join(f'{s:.2f}' for s in seconds)} |"
+
+
+def of_towers(way: Callable[[Any, int], Any], parts: Any) -> list[Any]:
+    strategy = strategy_of("mirrored", len(parts))
+
+    def tower() -> Any:
+        k = tf.contrib.distribute.get_tower_context().tower_id
+        with tf.variable_scope("net", reuse=tf.AUTO_REUSE):
+            variables = [tf.get_variable(f"w{i}", [256, 256]) for i in range(4)]
+            return tf.add_n([tf.reduce_sum(g) for g in tf.gradients(way(parts[k], k), variables)])
+
+    with strategy.scope():
+        return list(strategy.unwrap(strategy.call_for_each_tower(tower)))
+
+
+@contextmanager
+def clocked(owner: Any, name: str, spent: dict[str, float]) -> Iterator[None]:
+    """Adds the CPU seconds of the calls of a method."""
+    kept = getattr(owner, name)
+
+    def timed(*args: Any, **kwargs: Any) -> Any:
+        start = time.process_time()
+        try:
+            return kept(*args, **kwargs)
+        finally:
+            spent[name] += time.process_time() - start
+
+    setattr(owner, name, timed)
+    try:
+        yield
+    finally:
+        setattr(owner, name, kept)
+
+
 _RESULT = re.compile(r"^\s*(?:ROOT )?%?(?P<name>[\w.-]+) = \w+\[(?P<dims>[\d,]*)\]")
 _DOT = re.compile(r" dot\((?:\w+\[[\d,]*\]\S* )?%?(?P<left>[\w.-]+),.*lhs_contracting_dims=\{(?P<over>[\d,]*)\}")
 _CALLED = re.compile(r"(?:calls|to_apply|body)=%?([\w.-]+)")
@@ -350,7 +425,7 @@ def main() -> None:
     arguments = parser.parse_args()
     if not arguments.here:
         for table in arguments.tables.split(","):
-            count = 64 if table == "towers" else arguments.towers
+            count = COUNTS.get(table, arguments.towers)
             environment = {**os.environ, "XLA_FLAGS": f"--xla_force_host_platform_device_count={count}"}
             command = [sys.executable, "-m", "benchmarks.mirrored", "--here", "--tables", table]
             command += ["--towers", str(arguments.towers)]
@@ -358,7 +433,7 @@ def main() -> None:
         return
     tables: dict[str, Callable[[int], Iterator[str]]] = {
         "programs": programs, "steps": steps, "building": building, "towers": towers, "uneven": uneven,
-        "by_hand": by_hand,
+        "classes": classes, "by_hand": by_hand,
     }  # fmt: skip
     tf.logging.set_verbosity(tf.logging.ERROR)
     for line in tables[arguments.tables](arguments.towers):

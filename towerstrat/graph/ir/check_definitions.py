@@ -21,11 +21,13 @@ class CheckResult(NamedTuple):
       bad: scalar bool, whether it fails; an array of the device where the values are not known yet.
       shown: the small arrays that the message shows.
       message: (``shown`` as numpy arrays) -> the error's text.
+      messages: the same for each position of an axis, where the text is another one there.
     """
 
     bad: Any
     shown: tuple[Any, ...]
     message: Callable[..., str]
+    messages: Sequence[Callable[..., str]] = ()
 
 
 def _some(op: Operation) -> int:

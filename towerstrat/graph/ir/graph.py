@@ -135,6 +135,8 @@ class Graph(Naming, Collections):
             raise RuntimeError("Graph is finalized and cannot be modified.")
         if self.has_parts:
             trace = self.trace
+            if trace is not None and attrs and op_registry.lookup(type).random and attrs["seeds"][1] is not None:
+                attrs = {**attrs, "_same_draws": True}  # a seed that the program gave means the same everywhere
             if trace is not None and axis in (None, self.axis) and trace.takes(block or self.block, self.axis):
                 return trace.add(type, tuple(inputs), attrs, name, control_inputs, block or self.block)
             inputs = [self.own(t) if isinstance(t, ShardTensor) else t for t in inputs]

@@ -119,6 +119,7 @@ class OpDef:
       joint: ``lower`` handles inputs whose shape differs by position; other types are evaluated once for each kind of
         position.
       chooses: what it does depends on the position: operations of it are evaluated once for each kind of position.
+      own: the attribute that may be another one at each position of an axis; "_own" then has those of all.
       per_position: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> one bool per output, True where it may differ along the axis; for types of which the
         inputs do not decide it.
@@ -162,6 +163,7 @@ class OpDef:
     collective: bool = False
     joint: bool = False
     chooses: bool = False
+    own: str | None = None
     per_position: bool = False
     varying: Callable[[Operation], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()

@@ -8,19 +8,23 @@ What is left is an operation of some positions ``only``: each position runs its 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import takewhile
+from operator import is_not
 from typing import Any
 
 import numpy as np
 
 from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, mark_varying
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies, mark_varying
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.op_registry import Attrs
+from towerstrat.graph.ir.region_inputs import counterparts, decides_inside, replace_inside, writes_variables
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation
 from towerstrat.graph.ir.shared_regions import SharedRegion
-from towerstrat.graph.ir.trace_comparison import TraceComparison
+from towerstrat.graph.ir.trace_comparison import TraceComparison, own_attribute
 from towerstrat.graph.ir.types import resource, string, variant
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 
@@ -56,6 +60,10 @@ class ShardTraces:
         self._by_line: dict[tuple[str, UserLine], list[Operation]] = {}
         self._makers: dict[Operation, set[int]] = {}
         """The operations since the last meeting -> the positions that made them."""
+        self._awaits: dict[Operation, set[Operation]] = {}
+        """These -> those of their control inputs that the positions which made them run."""
+        self._first_read: dict[Tensor, Tensor] = {}
+        """A variable's value as it was read -> as it was read first, nothing having written it since."""
         self._joins: dict[Tensor, list[Operation]] = {}
         """A tensor from outside -> operations that have it at some positions and others at others."""
         self._inside: list[Operation] = []
@@ -79,22 +87,60 @@ class ShardTraces:
         if definition.given or not self._makers:
             return None
         for op in self._candidates(type, position, inputs, line):
-            if not _same_controls(op, controls) or (
-                type != "Const" and not TraceComparison().attributes(attrs, op.attrs)
-            ):
+            further = self._further_controls(op, position, controls)
+            if further is None or (sizes is not None and not self._has_sizes(op, sizes)):
                 continue
-            if sizes is not None and not self._has_sizes(op, sizes):
-                continue
-            if type == "Const" and not self._take_constant(op, position, attrs):
-                continue
-            if type != "Const" and not self._take_inputs(op, position, inputs):
-                continue
-            self._makers[op].add(position)
-            return op
+            if self._take(op, position, inputs, attrs) or self._take_regions(op, position, inputs, attrs):
+                self._makers[op].add(position)
+                op.add_control_inputs(further)
+                return op
         return None
 
+    def _further_controls(self, op: Operation, position: int, controls: Sequence[Operation]) -> list[Operation] | None:
+        """The control inputs that a position has of an operation besides those there are; None: it cannot have these.
+
+        They are other positions' (a tower's collections have what those before it made), so that it waits for nothing.
+        """
+        if not set(op._control_inputs) <= set(controls) or self._awaits[op] != self._own_controls(controls, position):
+            return None
+        further = [c for c in controls if c not in op._control_inputs]
+        return None if _depend(further, op) else further
+
+    def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
+        """Those of an operation's control inputs that its position runs."""
+        return {c for c in controls if position in self._makers.get(c, c.only or (position,))}
+
+    def _take(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:
+        """Whether an operation is this one, or can be at this position; then it is."""
+        if not _can_have(op, attrs) or not self._take_inputs(op, position, inputs):
+            return False
+        self._have(op, position, attrs)
+        return True
+
+    def _take_regions(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:
+        """Whether a branch or loop is this one but for constants and for what it uses from outside; then it is."""
+        outside = counterparts(inputs, op._inputs) if "flows" in attrs else None
+        if outside is None or writes_variables(op):
+            return False
+        comparison = TraceComparison({mine: its for mine, its in outside.items() if mine is not its})
+        if not comparison.attributes(attrs, op.attrs):
+            return False
+        new = [its for mine, its in outside.items() if mine is not its]
+        new += [t for inner in comparison.differing if own_attribute(inner) == "value" for t in inner._outputs]
+        if any(decides_inside(op, t) for t in new) or not all(
+            _can_have(inner, own) for inner, own in comparison.differing.items()
+        ):
+            return False
+        before = op._inputs
+        if not self._take_inputs(op, position, inputs):
+            return False
+        replace_inside(op, {t: now for t, now in zip(before, op._inputs, strict=True) if t is not now})
+        for inner, own in comparison.differing.items():
+            self._have(inner, position, own)
+        return True
+
     def _candidates(self, type: str, position: int, inputs: Sequence[Tensor], line: UserLine) -> Iterable[Operation]:
-        found = dict.fromkeys(self._by_inputs.get((type, *map(id, inputs)), ()))
+        found = dict.fromkeys(self._by_inputs.get((type, *map(self._value_of, inputs)), ()))
         at_line = dict.fromkeys(self._by_line.get((type, line), ()))
         # Constants have no inputs that tell them apart: those of the same line come first.
         found = at_line | found if type == "Const" else found | at_line
@@ -111,14 +157,20 @@ class ShardTraces:
             return False
         known = op.definition.known(len(inputs), op.attrs)
         joins: list[tuple[int, Tensor, Tensor]] = []
+        reads: list[tuple[int, Tensor, Tensor]] = []
         for i, (mine, its) in enumerate(zip(inputs, op._inputs, strict=True)):
             if mine is its:
                 continue
-            if i in known or not self._can_differ(mine, its, position) or self._is_led_through_inside(op, its):
+            read = self._value_of(mine) == self._value_of(its) and self._makers[op] <= self._makers.get(mine.op, set())
+            if not read and (i in known or not self._can_differ(mine, its, position)):
                 return False
-            joins.append((i, mine, its))
+            if self._is_led_through_inside(op, its):
+                return False
+            (reads if read else joins).append((i, mine, its))
         for i, mine, its in joins:
             self._join(op, i, its, mine, position)
+        for i, mine, its in reads:
+            self._use(op, i, its, mine)
         return True
 
     def _can_differ(self, mine: Tensor, its: Tensor, position: int) -> bool:
@@ -147,16 +199,20 @@ class ShardTraces:
         join = its.op
         if "joined" not in join.attrs or (position in join.attrs["joined"] and join._inputs[position] is not mine):
             join = self._joined(op, its, mine, position)
-            op._inputs = (*op._inputs[:i], join.outputs[0], *op._inputs[i + 1 :])
-            its._consumers.remove(op)
-            join.outputs[0]._consumers.append(op)
+            self._use(op, i, its, join.outputs[0])
             self._note_change(op)
-            self._index(op)
-            self._lead_through(join, op, its)
         if position not in join.attrs["joined"]:
             join.attrs["joined"].add(position)
             join._inputs = (*join._inputs[:position], mine, *join._inputs[position + 1 :])
             mine._consumers.append(join)
+
+    def _use(self, op: Operation, i: int, its: Tensor, other: Tensor) -> None:
+        """Makes input ``i`` of an operation another tensor."""
+        op._inputs = (*op._inputs[:i], other, *op._inputs[i + 1 :])
+        its._consumers.remove(op)
+        other._consumers.append(op)
+        self._index(op)
+        self._lead_through(other.op, op, its)
 
     def _lead_through(self, join: Operation, op: Operation, its: Tensor) -> None:
         """Makes the paths of gradients that lead through an operation to an input of it lead through the join there.
@@ -187,27 +243,33 @@ class ShardTraces:
         joins.append(join)
         return join
 
-    def _take_constant(self, op: Operation, position: int, attrs: Attrs) -> bool:
-        """Whether an operation is a constant of this value, or can be at this position; then it is."""
-        values = op.attrs.get("values")
-        mine = np.asarray(attrs["value"])
-        if values is None:
-            its = np.asarray(op.attrs["value"])
-            rest = {k: v for k, v in attrs.items() if k != "value"}, {k: v for k, v in op.attrs.items() if k != "value"}
-            if not TraceComparison().attributes(*rest):
-                return False
-            if TraceComparison()(mine, its):
-                return True
-            if mine.shape != its.shape or mine.dtype.hasobject or decides_shape(op.outputs[0]):
-                return False
-            op.attrs = {**rest[1], "values": [its] * self.axis.size, "axis": self.axis}
-            op.type, op.definition = "ConstOfPositions", op_registry.lookup("ConstOfPositions")
-            values = op.attrs["values"]
-            self._note_change(op)
-        elif mine.shape != values[0].shape or mine.dtype != values[0].dtype:
+    def _take_own(self, op: Operation, position: int, attrs: Attrs) -> bool:
+        """Whether an operation has these attributes, or can have what is its own at a position; then it does."""
+        if not _can_have(op, attrs):
             return False
-        values[position] = mine
+        self._have(op, position, attrs)
         return True
+
+    def _have(self, op: Operation, position: int, attrs: Attrs) -> None:
+        """Gives an operation the constant, seed or message of these attributes at a position."""
+        name, every = own_attribute(op), _all_own(op)
+        if name is None or (every is None and _equal(attrs[name], op.attrs[name])):
+            return
+        if every is None:
+            its = np.asarray(op.attrs[name]) if name == "value" else op.attrs[name]
+            every = [its] * self.axis.size
+            self._give_positions(op, every)
+        every[position] = np.asarray(attrs[name]) if name == "value" else attrs[name]
+
+    def _give_positions(self, op: Operation, every: list[Any]) -> None:
+        """Gives an operation, which had one for all, a constant, seed or message at each position."""
+        if op.type != "Const":
+            op.attrs = {**op.attrs, "_own": every}
+            return
+        rest = {k: v for k, v in op.attrs.items() if k != "value"}
+        op.attrs = {**rest, "values": every, "axis": self.axis}
+        op.type, op.definition = "ConstOfPositions", op_registry.lookup("ConstOfPositions")
+        self._note_change(op)
 
     def _note_change(self, op: Operation) -> None:
         if self._changed is None or op.index < self._changed.index:
@@ -217,12 +279,29 @@ class ShardTraces:
 
     def note(self, op: Operation, position: int) -> None:
         """Notes an operation that a position was the first to make."""
+        self._awaits[op] = self._own_controls(op._control_inputs, position)
+        if op.definition.reads_value and not op.attrs.keys() - {"dtype"} and len(op._inputs) == 1:
+            self._note_read(op)
         self._makers[op] = {position}
         self._index(op)
         self._by_line.setdefault((op.type, op.line), []).append(op)
 
     def _index(self, op: Operation) -> None:
-        self._by_inputs.setdefault((op.type, *map(id, op._inputs)), []).append(op)
+        self._by_inputs.setdefault((op.type, *map(self._value_of, op._inputs)), []).append(op)
+
+    def _value_of(self, tensor: Tensor) -> int:
+        """A number that two tensors share which are the same, or reads of the same value of a variable."""
+        return id(self._first_read.get(tensor, tensor))
+
+    def _note_read(self, op: Operation) -> None:
+        """Notes of a read the first one of the same variable, where nothing has written that since the one before."""
+        reads = self._by_inputs.get((op.type, *map(id, op._inputs)))
+        if not reads or set(reads[-1]._control_inputs) != set(op._control_inputs):
+            return
+        between = takewhile(partial(is_not, reads[-1]), reversed(self.graph.carried_out()))
+        if {cell for other in between for cell in other.writes}.isdisjoint(op.reads):
+            before = reads[-1].outputs[0]
+            self._first_read[op.outputs[0]] = self._first_read.get(before, before)
 
     def share(self, position: int, block: Block) -> None:
         """Called when a position waits in a region below that of the traces: all build it together from now on.
@@ -250,7 +329,7 @@ class ShardTraces:
             block = block.parent
 
     def _share(self, block: Block, parent: Block, number: int) -> None:
-        self.shared[block] = SharedRegion(block, self.axis, self._take_constant)
+        self.shared[block] = SharedRegion(block, self.axis, self._take_own)
         self.waiting[parent, number] = block
 
     def meet(self) -> None:
@@ -280,7 +359,8 @@ class ShardTraces:
                 if op.index >= self._changed.index:
                     mark_varying(op)
         self._changed = None
-        self._makers, self._by_inputs, self._by_line, self._joins = {}, {}, {}, {}
+        self._makers, self._awaits, self._first_read = {}, {}, {}
+        self._by_inputs, self._by_line, self._joins = {}, {}, {}
 
     def _described(self, differing: Sequence[Operation]) -> str:
         """The first of operations that not all positions have: of those that others do not follow from, a rare one."""
@@ -331,8 +411,6 @@ class _Trace:
         attrs = dict(attrs) if attrs else {}
         if type in graph.gradient_overrides:
             attrs["_gradient_op_type"] = graph.gradient_overrides[type]
-        if op_registry.lookup(type).random and attrs.get("seeds", (None, None))[1] is not None:
-            attrs["_same_draws"] = True  # a seed that the program gave an operation means the same everywhere
         own = [graph.own(t) for t in inputs]
         made = ShardOperation()
         made._inputs, made.block = inputs, block
@@ -357,7 +435,7 @@ class _Trace:
             (traces if region is None else region).note(whole, position)
             part = made.stand_for(whole, self.place, whole.name, inputs, whole.attrs)
         else:
-            own_attrs = whole.type == "ConstOfPositions" or "_gradient_function" in attrs
+            own_attrs = own_attribute(whole) is not None or "_gradient_function" in attrs
             same = attrs if own_attrs else whole.attrs
             part = made.stand_for(whole, self.place, graph.operation_name(name or type, line), inputs, same)
         part.type, part.definition, part.line = type, op_registry.lookup(type), line
@@ -417,5 +495,43 @@ def _is_known(op: Operation, tensor: Tensor) -> bool:
     return any(op._inputs[i] is tensor for i in known if i < len(op._inputs))
 
 
-def _same_controls(op: Operation, controls: Sequence[Operation]) -> bool:
-    return set(op._control_inputs) == set(controls)
+def _all_own(op: Operation) -> list[Any] | None:
+    """The constant, seed or message of an operation at each position; None where it is one for all."""
+    return op.attrs.get("values" if op.type == "ConstOfPositions" else "_own")
+
+
+def _can_have(op: Operation, attrs: Attrs) -> bool:
+    """Whether an operation has these attributes, or can have their constant, seed or message at one position."""
+    name = own_attribute(op)
+    if name is None:
+        return TraceComparison().attributes(attrs, op.attrs)
+    but = {name, "_own"} if name != "value" else {"value", "values", "axis"}
+    rest = [{k: v for k, v in each.items() if k not in but} for each in (attrs, op.attrs)]
+    if name not in attrs or not TraceComparison().attributes(*rest):
+        return False
+    every = _all_own(op)
+    mine, its = attrs[name], op.attrs[name] if every is None else every[0]
+    if every is None and _equal(mine, its):
+        return True
+    if name == "seeds":
+        return mine[0] == its[0] and mine[1] is not None and its[1] is not None
+    if name != "value":
+        return True
+    mine, its = np.asarray(mine), np.asarray(its)
+    fits = mine.shape == its.shape and mine.dtype == its.dtype and not mine.dtype.hasobject
+    return fits and (every is not None or not decides_shape(op.outputs[0]))
+
+
+def _equal(mine: Any, other: Any) -> bool:
+    arrays = isinstance(mine, np.ndarray | np.generic) or isinstance(other, np.ndarray | np.generic)
+    return TraceComparison()(*(map(np.asarray, (mine, other)) if arrays else (mine, other)))
+
+
+def _depend(operations: Sequence[Operation], other: Operation) -> bool:
+    """Whether one of some operations depends on another one."""
+    stack, seen = [*operations], {*operations}
+    while stack and other not in seen:
+        new = {*dependencies(stack.pop())} - seen
+        seen |= new
+        stack += new
+    return other in seen

@@ -8,7 +8,6 @@ from typing import Any
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.op_registry import Attrs
-from towerstrat.graph.ir.trace_comparison import TraceComparison
 from towerstrat.graph.ir.user_lines import UserLine
 
 _SWAPPED = {
@@ -24,14 +23,14 @@ class SharedRegion:
     Args:
       block: the region, with what the first position has made in it.
       axis: the positions' axis.
-      take_constant: (operation, position, attributes) -> whether the operation is that constant at the position; it may
-        come to be.
+      take_own: (operation, position, attributes) -> whether the operation has these at the position; it may come to, by
+        a constant or seed there.
     """
 
-    def __init__(self, block: Block, axis: Axis, take_constant: Callable[[Operation, int, Attrs], bool]):
+    def __init__(self, block: Block, axis: Axis, take_own: Callable[[Operation, int, Attrs], bool]):
         self.block = block
         self._axis = axis
-        self._take_constant = take_constant
+        self._take_own = take_own
         self._makers: dict[Operation, set[int]] = {}
         """The operations since the positions met -> the positions that made them."""
         self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
@@ -58,18 +57,15 @@ class SharedRegion:
         """
         if position == 0:
             return None
-        constant = type == "Const"
         found = self._by_inputs.get((type, *map(id, inputs)), [])
-        if constant:  # no inputs tell them apart
+        if type == "Const":  # no inputs tell them apart
             found = sorted(found, key=lambda op: op.line != line)
         if type in _SWAPPED:
             found = [*found, *self._by_inputs.get((_SWAPPED[type], *map(id, reversed(inputs))), ())]
         for op in found:
             if position in self._makers[op]:
                 continue
-            if set(op._control_inputs) == set(controls) and (
-                self._take_constant(op, position, attrs) if constant else TraceComparison().attributes(attrs, op.attrs)
-            ):
+            if set(op._control_inputs) == set(controls) and self._take_own(op, position, attrs):
                 self._makers[op].add(position)
                 return op
         raise self._difference(f"{type}, created at {line}, of {position}")

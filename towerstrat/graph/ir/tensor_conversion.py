@@ -38,6 +38,7 @@ define_op(
     lower=lambda lowering, op: [op.attrs["value"]],
     execute=lambda context, inputs, attrs: [context.tensor(attrs["value"], attrs["dtype"])],
     constant=True,
+    own="value",
     hidden=("value",),
 )
 define_op(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import CellType
 from typing import Any
 
@@ -20,9 +20,19 @@ class TraceComparison:
 
     Tensors and operations are equal where they are the same, or parts of the same. Regions are equal where their
     operations are, one by one; then what is inside of them counts as equal too.
+
+    Args:
+      outside: tensors that the one position uses in regions -> those that the other uses instead. Where this is given
+        regions are equal too where their constants, seeds and messages differ, and nothing else.
+
+    Attributes:
+      differing: an operation of the other position -> the attributes that the one has there, with another constant,
+        seed or message.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, outside: Mapping[Tensor, Tensor] | None = None) -> None:
+        self._outside = outside
+        self.differing: dict[Operation, Mapping[str, Any]] = {}
         self._same: dict[Any, Any] = {}
         """Tensors, operations and regions inside of equal regions: the one position's -> the other's."""
         self._comparing: dict[int, Any] = {}
@@ -79,28 +89,50 @@ class TraceComparison:
         if len(mine.ops) != len(other.ops):
             return False
         self._same[mine] = other
-        return all(map(self._operations, mine.ops, other.ops)) and self(
-            (mine.results, mine.effects), (other.results, other.effects)
+        return (
+            all(map(self._operations, mine.ops, other.ops))
+            and self._used(mine.results, other.results)
+            and self(mine.effects, other.effects)
+        )
+
+    def _used(self, mine: Sequence[Any], other: Sequence[Any]) -> bool:
+        """Whether operations or regions use the same tensors, or those that stand for each other outside."""
+        outside = self._outside or {}
+        return len(mine) == len(other) and all(
+            outside.get(m) is o or self(m, o) if isinstance(m, Tensor) else self(m, o)
+            for m, o in zip(mine, other, strict=True)
         )
 
     def _operations(self, mine: Operation, other: Operation) -> bool:
         equal = (
-            mine.type == other.type
-            and self(mine.inputs, other.inputs)
+            self._used(mine.inputs, other.inputs)
             and len(mine.control_inputs) == len(other.control_inputs)
             and self(mine.control_inputs, other.control_inputs)
-            and self.attributes(mine.attrs, other.attrs)
+            and (self._outside is None or [t.dims for t in mine.outputs] == [t.dims for t in other.outputs])
+            and ((mine.type == other.type and self.attributes(mine.attrs, other.attrs)) or self._differs(mine, other))
         )
         if equal:
             self._same[mine] = other
             self._same.update(zip(mine.outputs, other.outputs, strict=True))
         return equal
 
+    def _differs(self, mine: Operation, other: Operation) -> bool:
+        """Whether operations in regions may differ in an attribute of their own; notes that they do."""
+        if self._outside is None or own_attribute(mine) is None or own_attribute(mine) != own_attribute(other):
+            return False
+        self.differing[other] = mine.attrs
+        return True
+
     def attributes(self, mine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
         """Whether operations with these attributes are the same."""
         # Regions first: other attributes name what is inside of them.
         keys = sorted(mine.keys() - _DERIVED, key=lambda key: key != "bodies")
         return not (mine.keys() ^ other.keys()) - _DERIVED and all(self(mine[key], other[key]) for key in keys)
+
+
+def own_attribute(op: Operation) -> str | None:
+    """The attribute of an operation that may be another one at each position: a constant's value, a seed, words."""
+    return "seeds" if op.definition.random and "seeds" in op.attrs else op.definition.own
 
 
 def _parts(function: Any) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ branches; the host reads it after the program and raises.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -33,7 +33,7 @@ class _Shown(NamedTuple):
 
 class _Entry(NamedTuple):
     op: Operation
-    message: Callable[..., str]
+    finding: CheckResult
     shown: tuple[_Shown, ...]
 
 
@@ -51,7 +51,7 @@ class ErrorRecords:
             bits, dtype = self._bits(value)
             shown.append(_Shown(np.dtype(value.dtype), tuple(np.shape(value)), dtype))
             words.append(_words_of(jnp.ravel(bits)))
-        self._entries.append(_Entry(op, finding.message, tuple(shown)))
+        self._entries.append(_Entry(op, finding, tuple(shown)))
         parts = jnp.concatenate([jnp.full((1,), len(self._entries), jnp.int32), *words])
         return jnp.pad(parts, (0, size - parts.shape[0]))
 
@@ -71,7 +71,8 @@ class ErrorRecords:
         if not (rows.item(0) if rows.ndim == 1 else rows[:, 0].any()):
             return None
         rows = np.atleast_2d(rows)
-        row = rows[np.flatnonzero(rows[:, 0])[0]]
+        position = np.flatnonzero(rows[:, 0])[0]
+        row = rows[position]
         entry = self._entries[int(row[0]) - 1]
         values, start = [], 1
         for shown in entry.shown:
@@ -81,7 +82,8 @@ class ErrorRecords:
             if shown.bits.itemsize >= 4:
                 words = words.view(shown.bits)
             values.append(words.astype(shown.dtype).reshape(shown.shape))
-        return InvalidArgumentError(None, entry.op, entry.message(*values))
+        message = entry.finding.messages[position] if entry.finding.messages else entry.finding.message
+        return InvalidArgumentError(None, entry.op, message(*values))
 
 
 def record_size(operations: Iterable[Operation]) -> int:

@@ -42,7 +42,7 @@ from towerstrat.graph.lowering.gradient_paths import (
     used_by,
 )
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.lowering_errors import combines_inside
+from towerstrat.graph.lowering.lowering_errors import combines_inside, sums_differ
 from towerstrat.graph.lowering.python_gradients import TracedRule, carries_gradient
 from towerstrat.graph.lowering.read_gradients import gather_backward
 from towerstrat.graph.lowering.rule_evaluation import input_cotangents
@@ -288,8 +288,8 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 T = TypeVar("T")
-Pass = Generator[Array, Array, T]
-"""A backward pass as a coroutine: yields arrays to be summed over the axis, is sent the sums, returns a result.
+Pass = Generator[tuple[int, Array], Array, T]
+"""A backward pass as a coroutine: yields (whose, array) to be summed over the axis, is sent the sum, returns a result.
 
 One pass runs per kind of position, and all of them have to take part in the same ``psum``.
 """
@@ -319,7 +319,9 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
             if tensor in op.attrs["active"]:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
     for step in lowering.taped.intersection(op.attrs["path"]).difference(records):
-        if any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
+        # What other kinds of positions did by themselves has no part in what this one computes.
+        of_others = lowering.kind is not None and lowering.kinds and lowering.kind not in lowering.kinds.of(step)
+        if not of_others and any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
             report(
                 step,
                 f"A gradient would be wrong: {step.name} (type {step.type}, created at {step.line}) is on its way, but "
@@ -412,7 +414,7 @@ def _step_back(
     if (together or of_whole) and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):
             if cotangent is not None:
-                given[i] = vary((yield cotangent), lowering.axis)
+                given[i] = vary((yield id(step), cotangent), lowering.axis)
     found = definition.backward(lowering, step, given, op).items()
     if not of_whole or lowering.axis is None:
         return found
@@ -450,7 +452,7 @@ def _summed_over_towers(
     if cotangent is None:
         return None
     whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
-    total = vary((yield whole), lowering.axis)
+    total = vary((yield id(tensor), whole), lowering.axis)
     # Cotangents of what all have are equal at all positions: that of the sum is that of each summand.
     return in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total
 
@@ -473,23 +475,29 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
 def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) -> list[T]:
     """Runs one backward pass per kind of position in lockstep: each sum they ask for is one ``psum``.
 
-    All passes walk the same operations, so they ask for the same sums and end together.
+    Passes that walk the same operations ask for the same sums and end together.
+
+    Raises:
+      UnsupportedError: they do not, since positions differ in what they do.
     """
     answer: Any = None
     while True:
-        requests: list[Array] = []
+        requests: list[tuple[int, Array]] = []
         results: list[T] = []
         for backward in passes:
             try:
                 requests.append(backward.send(answer))
             except StopIteration as end:
                 results.append(end.value)
+        if len({whose for whose, _ in requests}) + bool(results) > 1:
+            raise sums_differ(op)
         if results:
             return results
         if lowering.kind is not None:
             raise combines_inside(op)
         assert lowering.axis is not None
-        answer = lax.psum(lowering.joined(requests[0] if len(passes) == 1 else ByClass(requests)), lowering.axis.name)
+        values = [value for _, value in requests]
+        answer = lax.psum(lowering.joined(values[0] if len(passes) == 1 else ByClass(values)), lowering.axis.name)
 
 
 def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
@@ -503,7 +511,7 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
         found = yield from _of_xs(lowering, op, position)
         for i, (x, value) in enumerate(zip(_of_outputs(op), found, strict=True)):
             if _is_shared(x, op):
-                found[i] = vary((yield vary(value, lowering.axis)), lowering.axis)  # it is one x, shared by all
+                found[i] = vary((yield id(x), vary(value, lowering.axis)), lowering.axis)  # one x, shared by all
         # Indices of rows are the same in each pass.
         kept = [f if jnp.issubdtype(f.dtype, jnp.integer) else jnp.where(here == position, f, 0 * f) for f in found]
         if not totals:
@@ -584,7 +592,7 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0
     value = vary(value, lowering.axis)
-    return (yield jnp.where(first, value, jnp.zeros_like(value)))
+    return (yield id(output), jnp.where(first, value, jnp.zeros_like(value)))
 
 
 def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:

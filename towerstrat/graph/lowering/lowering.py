@@ -7,7 +7,6 @@ Under ``jit`` the values are tracers and the result is one program; on concrete 
 from __future__ import annotations
 
 import itertools
-import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -39,6 +38,7 @@ from towerstrat.graph.lowering.lowering_errors import (
 )
 from towerstrat.graph.lowering.position_values import common_value, settled
 from towerstrat.graph.lowering.python_gradients import TracedRule, passes_gradient
+from towerstrat.graph.lowering.random_keys import hash_of_seeds
 from towerstrat.graph.lowering.row_cotangents import Key, Lookups, Shapes, lookups_in, rows_of
 from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
 from towerstrat.graph.lowering.scheduling import late_ones_last
@@ -53,7 +53,6 @@ from towerstrat.graph.lowering.shard_classes import (
     tracing,
 )
 from towerstrat.graph.lowering.tape import Cotangent, Record
-from towerstrat.hosts.process_index import PROCESSES
 
 _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 """Raised by JAX where a kernel asks for the value of a tracer."""
@@ -314,13 +313,9 @@ class Lowering(ErrorState):
         counter = op.counter
         assert counter is not None
         count = self.state[counter]
-        seeds = op.attrs.get("seeds", (0, 0))
-        source: tuple[Any, ...] = (op.attrs.get("seeds"), op.name if seeds[1] is None else "")
-        if PROCESSES.stream and seeds == (None, None):
-            source = (*source, PROCESSES.stream)
-        stable = zlib.crc32(repr(source).encode())
+        stable = hash_of_seeds(op, None if self.axis is None else self.position())
         data: Any
-        if isinstance(count, jax.core.Tracer):
+        if isinstance(count, jax.core.Tracer) or isinstance(stable, jax.core.Tracer):
             data = jnp.stack([jnp.full((), stable, jnp.uint32), jnp.asarray(count, jnp.uint32)])
         else:
             count = np.asarray(count)

@@ -100,6 +100,15 @@ def combines_inside(op: Operation) -> UnsupportedError:
     )
 
 
+def sums_differ(op: Operation) -> UnsupportedError:
+    """The error for a gradient whose positions, which do different operations, do not add up the same."""
+    return UnsupportedError(
+        f"{op.name} (type {op.type}, created at {op.line}) differentiates what towers did by different operations and "
+        "adds up over the towers what not all of them use, or in another order. Take the gradient of each tower's own "
+        "result in the function of the towers, and add up the gradients."
+    )
+
+
 class DifferentShapes(UnsupportedError):
     """Tensors of which each position gets one have different shapes.
 

@@ -28,7 +28,7 @@ Write = Callable[..., None]
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
-    emit(lowering, op, op.attrs["_write"])
+    emit(lowering, op, lambda write, *values: write(*values))
     return []
 
 
@@ -54,6 +54,7 @@ for _type, _rule in _OF_NUMBERS.items():
         stateful=True,
         callback=True,
         differentiable=False,
+        own="_write",
         hidden=("_write", "_skip"),
     )
 for _type in ("CloseSummaryWriter", "CreateSummaryFileWriter", *_OF_STRINGS):

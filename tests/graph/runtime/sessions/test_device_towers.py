@@ -599,3 +599,95 @@ def test_gradients_of_gradients_where_towers_write(switch, structure):
         for mine, wanted in zip(one, two, strict=True):
             np.testing.assert_allclose(mine, wanted, rtol=1e-12)
     assert any(switch.copies)
+
+
+# ---- towers that go several ways ---------------------------------------------------------------------------------
+
+
+def checked(rows, k):
+    with tf.control_dependencies([tf.Assert(tf.reduce_max(rows) < 50.0, [f"tower {k} has", tf.reduce_max(rows)])]):
+        return tf.identity(rows)
+
+
+def looped(rows, k):
+    return tf.while_loop(lambda i, h: i < 3, lambda i, h: (i + 1, 0.5 * h + rows * (0.1 * k)), (0, rows))[1]
+
+
+WAYS_OF_TOWERS = {
+    "every other": (lambda rows, k: rows * 2.0 if k % 2 else rows, 2),
+    "another operation": (lambda rows, k: tf.sin(rows) if k % 2 else tf.tanh(rows), 2),
+    "the first": (lambda rows, k: tf.nn.softmax(rows) if k == 0 else rows, 2),
+    "a number in a loop": (looped, 1),
+    "a branch over each tower's rows": (
+        lambda rows, k: tf.cond(rows[0, 0] > 0.0, lambda: rows * (k + 1.0), lambda: rows),
+        1,
+    ),
+    "a seed of each": (lambda rows, k: tf.nn.dropout(rows, 0.5, seed=k), 1),
+    "an assertion": (checked, 1),
+}
+"""What a tower does with its rows first -> in how many ways the towers go."""
+
+
+def numbered(first, towers):
+    """A program of the usual form, whose towers know their number."""
+    numbers = iter(range(towers))
+    return trained(lambda rows: perceptron(first(rows, next(numbers))), [ROWS, LABELS], towers)
+
+
+def products(name, towers):
+    """How many products of matrices a compiled step has."""
+    with tf.Graph().as_default(), tf.Session() as sess:
+        fetches, (feed, *_) = numbered(WAYS_OF_TOWERS[name][0], towers)
+        sess.run(tf.global_variables_initializer())
+        stages = [s for s in sess._plan(fetches, feed)[1].stages if isinstance(s, DeviceStage)]
+        sess.run(fetches, feed)
+        return sum(p.compiled.as_text().count(" dot(") for s in stages for p in s.compiled.programs)
+
+
+@spread("name", WAYS_OF_TOWERS, every=2)
+def test_towers_that_go_several_ways_are_one_copy_for_each(switch, name):
+    first, ways = WAYS_OF_TOWERS[name]
+    (copy,) = check(switch, numbered, first, 4)
+    assert copy is not None
+    assert copy.ways() == ways
+    assert sum(op.type == "MatMul" for op in of_towers(copy)) == 2 * ways
+
+
+def test_products_by_ways_and_not_by_towers(switch):
+    one, two = products("an assertion", 4), products("every other", 4)
+    assert 0 < one < two < products("every other", 6) + 1 == two + 1
+    switch.on = False
+    assert products("every other", 4) == 4 * one
+
+
+def test_towers_that_each_go_their_own_way_run_as_they_are(switch):
+    functions = (tf.sin, tf.exp, tf.tanh, tf.square)
+    assert check(switch, numbered, lambda rows, k: functions[k](functions[k - 1](rows)), 4) == [None]
+
+
+def test_an_assertion_that_fails_in_a_tower(switch):
+    with tf.Graph().as_default(), tf.Session() as sess:
+        fetches, (feed, *_) = numbered(checked, 4)
+        sess.run(tf.global_variables_initializer())
+        rows = ROWS[0].copy()
+        rows[13, 2] = 64.0
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"\[tower 2 has\] \[64\]"):
+            sess.run(fetches, {t: rows if t.dtype is tf.float32 else a for t, a in feed.items()})
+        assert switch.copies[-1] is not None
+
+
+@pytest.mark.parametrize("added", [False, True])
+def test_penalties_that_the_first_tower_makes_with_the_variables(switch, added):
+    """It reads each variable once more, before the others do; where it adds the penalties its gradient is another."""
+
+    def layer(rows, size, name):
+        return tf.layers.dense(rows, size, tf.tanh, name=name, kernel_regularizer=tf.nn.l2_loss)
+
+    def penalized(rows):
+        logits = layer(layer(rows, 6, "hidden"), 4, "logits")
+        penalties = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)
+        return logits + tf.add_n(penalties) * rows[0, 0] if added and "tower_0" in logits.op.name else logits
+
+    (copy,) = check(switch, trained, penalized, [ROWS, LABELS], 4)
+    assert copy is not None
+    assert sum(op.type == "MatMul" for op in of_towers(copy)) == 2

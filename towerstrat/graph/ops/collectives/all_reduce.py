@@ -423,6 +423,7 @@ define_op(
     lower=_lower_constants,
     per_position=True,
     differentiable=False,
+    own="value",
     hidden=("axis", "values"),
 )
 define_op("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis", "joined"))

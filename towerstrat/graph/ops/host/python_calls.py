@@ -167,35 +167,41 @@ for _type in ("PyFunc", "PyFuncStateless"):
 
 
 def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
-    """Calls ``write`` with the values of an operation's data whenever the program comes here."""
+    """Calls ``write`` whenever the program comes here, with what it says at this position and the values of its data.
+
+    Args:
+      write: (message or the like, values).
+    """
     if lowering.quiet:
         return
     tensors = [t for t in op.inputs[op.attrs["_skip"] :] if t.dtype is not resource]
     values = [lowering.value(t) for t in tensors]
+    said = op.attrs.get("_own", (op.attrs[op.definition.own or ""],))
     if lowering.calls_at_once:
-        write(*values)
+        write(said[0], *values)
         return
     moving = [i for i, v in enumerate(values) if isinstance(v, jax.Array)]
 
-    def call(*arrays: Any) -> None:
+    def call(position: Any, *arrays: Any) -> None:
         full = list(values)
         for i, array in zip(moving, arrays, strict=True):
             full[i] = np.asarray(array)
-        write(*full)
+        write(said[int(position)], *full)
 
+    position = lowering.position() if len(said) > 1 else 0
     # JAX keeps the order of calls on one device only.
-    jax.debug.callback(call, *(jnp.asarray(values[i]) for i in moving), ordered=not several_devices())
+    jax.debug.callback(call, position, *(jnp.asarray(values[i]) for i in moving), ordered=not several_devices())
 
 
 def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:
-    def write(*values: Any) -> None:
+    def write(message: str, *values: Any) -> None:
         first_n = op.attrs["first_n"]
         count = op.attrs["_count"]
         count[0] += 1
         if 0 <= first_n < count[0]:
             return
         parts = "".join(shown(v, op.attrs["summarize"]) for v in values)
-        _written(f"{op.attrs['message']}{parts}", "\n", sys.stderr)
+        _written(f"{message}{parts}", "\n", sys.stderr)
 
     emit(lowering, op, write)
     return [lowering.value(op.inputs[0])]
@@ -207,6 +213,7 @@ define_op(
     lower=_lower_print,
     stateful=True,
     callback=True,
+    own="message",
     hidden=("_count", "_skip"),
 )
 
@@ -238,7 +245,7 @@ def Print(
 
 
 def _lower_print_v2(lowering: Lowering, op: Operation) -> list[Any]:
-    emit(lowering, op, op.attrs["_write"])
+    emit(lowering, op, lambda write, *values: write(*values))
     return []
 
 
@@ -249,6 +256,7 @@ define_op(
     stateful=True,
     callback=True,
     differentiable=False,
+    own="_write",
     hidden=("_write", "_skip"),
 )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -125,12 +126,14 @@ class _Text:
 def _test_assert(op: Operation, values: Sequence[Any]) -> CheckResult:
     condition, *data = values
     text: _Text = op.attrs["text"]
+    texts: Sequence[_Text] = op.attrs.get("_own", ())
     xp = np if isinstance(condition, np.ndarray | np.generic) else jnp
     shapes = [tuple(np.shape(v)) for v in data]
     return CheckResult(
         xp.logical_not(xp.all(condition)),
         tuple(text.entries(v) for v in data),
         lambda *shown: text.said(shapes, shown),
+        [lambda *shown, own=own: own.said(shapes, shown) for own in texts],
     )
 
 
@@ -142,6 +145,7 @@ define_op(
     check=InputCheck(_test_assert, _ALL, lambda op: op.attrs["text"].words()),
     stateful=True,
     differentiable=False,
+    own="text",
     hidden=("text",),
 )
 
@@ -174,7 +178,8 @@ def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = N
         if not np.all(condition):
             raise InvalidArgumentError(None, None, text.said([], []))
         return None
-    return get_default_graph().add("Assert", [condition, *text.tensors], {"text": text}, "Assert")
+    attrs = {"text": text, "_summarize": summarize}
+    return get_default_graph().add("Assert", [condition, *text.tensors], attrs, "Assert")
 
 
 # ---- numbers that are none -------------------------------------------------------------------------------------
@@ -194,8 +199,13 @@ def _numerics_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[S
 
 
 def _test_numerics(op: Operation, values: Sequence[Any]) -> CheckResult:
-    words = f"{op.attrs['message']} : Tensor had NaN or Inf values"
-    return CheckResult(_not_finite(values[0]), (), lambda: words)
+    message, *messages = _said(op, "{} : Tensor had NaN or Inf values")
+    return CheckResult(_not_finite(values[0]), (), message, messages)
+
+
+def _said(op: Operation, words: str) -> list[Callable[[], str]]:
+    """The text of an error with the operation's message in it, and those of all positions where they differ."""
+    return [partial(words.format, message) for message in (op.attrs["message"], *op.attrs.get("_own", ()))]
 
 
 def _numerics_backward(
@@ -203,8 +213,9 @@ def _numerics_backward(
 ) -> Mapping[Tensor, Array]:
     """Passes the cotangent on, and checks it too."""
     (cotangent,) = cotangents
-    words = "Not a number (NaN) or infinity (Inf) values detected in gradient. : Tensor had NaN or Inf values"
-    lowering.find(op, CheckResult(_not_finite(cotangent), (), lambda: f"{words} ({op.attrs['message']})"))
+    words = "Not a number (NaN) or infinity (Inf) values detected in gradient. : Tensor had NaN or Inf values ({})"
+    message, *messages = _said(op, words)
+    lowering.find(op, CheckResult(_not_finite(cotangent), (), message, messages))
     return {op.inputs[0]: cotangent}
 
 
@@ -215,6 +226,7 @@ define_op(
     backward=_numerics_backward,
     check=InputCheck(_test_numerics, backward=True),
     stateful=True,
+    own="message",
 )
 
 

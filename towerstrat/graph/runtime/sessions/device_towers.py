@@ -16,7 +16,14 @@ import jax
 from towerstrat.errors import InternalError
 from towerstrat.graph.ir.device_names import parse
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect, of_strings
+from towerstrat.graph.ir.graph_elements import (
+    Operation,
+    Tensor,
+    dependencies,
+    execution_order,
+    has_effect,
+    of_strings,
+)
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.operation_copying import Copying
@@ -25,6 +32,7 @@ from towerstrat.graph.ir.shard_traces import ShardTraces
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import resource, variant
 from towerstrat.graph.lowering.gradients import gradients_through
+from towerstrat.graph.lowering.shard_classes import index_sets
 from towerstrat.graph.runtime.programs.limits import LIMITS
 
 _ALIKE = 0.9
@@ -47,14 +55,14 @@ class SideBySide:
     def __init__(self, graph: Graph, order: Sequence[Operation], towers: Sequence[Collection[Operation]]):
         self.graph = made = Graph()
         made.seed = graph.seed
-        axis = Axis("tower", jax.local_devices()[: len(towers)])
+        self._axis = axis = Axis("tower", jax.local_devices()[: len(towers)])
         places = [AxisIndex(axis, position) for position in range(axis.size)]
         made.has_parts = True
         self._traces = ShardTraces(made, axis, places, sizes_known=False)
         copying = _CopyingState(made, {})
         self.tensors: Mapping[Tensor, Tensor] = copying.tensors
         self.operations: Mapping[Operation, Operation] = copying.operations
-        tower_of = {op: k for k, ops in enumerate(towers) for op in ops}
+        self._of_towers = tower_of = {op: k for k, ops in enumerate(towers) for op in ops}
         for op in order:
             position = tower_of.get(op)
             if position is None:
@@ -72,6 +80,14 @@ class SideBySide:
         of_towers = [op for op in self.graph.carried_out() if op.axis is not None and not op.definition.constant]
         alike = sum(op.only is None for op in of_towers)
         return bool(of_towers) and alike >= _ALIKE * len(of_towers)
+
+    def apart(self) -> set[Operation]:
+        """The operations of the run that not all towers have."""
+        return {op for op in self._of_towers if replicated_of(self.operations[op]).only is not None}
+
+    def ways(self) -> int:
+        """In how many ways the towers go."""
+        return len(set(index_sets(self.graph.carried_out(), self._axis)))
 
     def input(self, tensor: Tensor) -> Tensor:
         """What stands for a tensor that is fed."""
@@ -161,12 +177,39 @@ def _built(
     fetches: Iterable[Tensor | Operation], fed: Collection[Tensor],
 ) -> SideBySide | None:  # fmt: skip
     found = SideBySide(graph, order, towers)
+    apart = found.apart()
+    of_ways = _of_ways(found, graph, order, towers) if len(apart) > (1 - _ALIKE) * sum(map(len, towers)) else None
+    if of_ways is not None:
+        return None if _turns_around(of_ways, fetches, fed) else of_ways
     # What one tower alone has is mostly what is placed where the variables are, and belongs to none: it is done once.
-    apart = {op for tower in towers for op in tower if replicated_of(found.operations[op]).only is not None}
     if apart:
-        towers = [[op for op in tower if op not in apart] for tower in towers]
-        found = SideBySide(graph, order, towers)
+        found = SideBySide(graph, order, [[op for op in tower if op not in apart] for tower in towers])
     return found if found.is_worth_it() and not _turns_around(found, fetches, fed) else None
+
+
+def _of_ways(
+    found: SideBySide, graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]]
+) -> SideBySide | None:
+    """The copy for towers that go several ways, each way for several of them; None where they do not.
+
+    What depends on other towers belongs to none, and is done once. Gradients of that are none of a tower.
+    """
+    apart = found.apart() & _of_several(order, towers)
+    if any(op.type == "Gradients" for op in apart):
+        return None
+    if apart:
+        found = SideBySide(graph, order, [[op for op in tower if op not in apart] for tower in towers])
+    return found if found.ways() < len(towers) else None
+
+
+def _of_several(order: Sequence[Operation], towers: Sequence[Collection[Operation]]) -> set[Operation]:
+    """The operations of towers that depend on operations of other towers."""
+    tower_of = {op: k for k, ops in enumerate(towers) for op in ops}
+    needs: dict[Operation, set[int]] = {}
+    for op in order:
+        needs[op] = {k for before in dependencies(op) for k in needs.get(before, ())}
+        needs[op] |= {tower_of[op]} if op in tower_of else set()
+    return {op for op in tower_of if len(needs[op]) > 1}
 
 
 def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
@@ -197,15 +240,24 @@ def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
     gradients = [(op, tower) for tower in towers for op in tower if op.type == "Gradients"]
     if any(_leaves(op, set(tower)) or _is_of_arrays(op) for op, tower in gradients):
         return None
+    return towers if _much_the_same(towers) else None
+
+
+def _much_the_same(towers: Sequence[Sequence[Operation]]) -> bool:
+    """Whether all towers have much the same types of operations, or each the same as another one."""
     types = [Counter(op.type for op in tower) for tower in towers]
     common = sum(min(t[type] for t in types) for type in types[0])
-    return towers if common and common >= _ALIKE * min(len(tower) for tower in towers) else None
+    if common and common >= _ALIKE * min(len(tower) for tower in towers):
+        return True
+    return all(types[i] and any(t == types[i] for k, t in enumerate(types) if k != i) for i in range(len(types)))
 
 
 def _can_join(op: Operation) -> bool:
     """Whether an operation can be one of all positions: it computes values from values."""
     definition = op.definition
-    plain = not (definition.given or definition.host or definition.dynamic or of_strings(op) or has_effect(op))
+    checks = definition.check is not None and not (definition.callback or op.writes)
+    acts = has_effect(op) and not checks
+    plain = not (definition.given or definition.host or definition.dynamic or of_strings(op) or acts)
     return plain and not any(t.dtype in (resource, variant) for t in op.outputs)
 
 

@@ -1,0 +1,83 @@
+"""Branches and loops that positions make alike but for constants inside, and for what they use from outside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+
+
+def counterparts(mine: Sequence[Tensor], other: Sequence[Tensor]) -> dict[Tensor, Tensor] | None:
+    """Each of the one position's inputs -> that of the other; None where some has two, or two have one."""
+    there, back = dict(zip(mine, other, strict=False)), dict(zip(other, mine, strict=False))
+    one_to_one = all(there[m] is o and back[o] is m for m, o in zip(mine, other, strict=False))
+    return there if len(mine) == len(other) and one_to_one else None
+
+
+def inside(op: Operation) -> Iterator[Operation]:
+    """The operations of the bodies of an operation, nested ones included."""
+    for body in op.bodies:
+        for inner in body.ops:
+            yield inner
+            yield from inside(inner)
+
+
+def writes_variables(op: Operation) -> bool:
+    """Whether an operation writes cells that have one value for all positions; random counters are none."""
+    counters = {inner.counter for inner in inside(op)}
+    return any(cell not in counters and not cell.per_position for cell in op.writes)
+
+
+def decides_inside(op: Operation, tensor: Tensor) -> bool:
+    """Whether a shape in the bodies of an operation, a branch or how often a loop runs may depend on a tensor there.
+
+    Truth values and integers are followed, through all that is computed from them but floating numbers.
+    """
+    operations, results = {*inside(op)}, set(_results(op))
+    stack, seen = [tensor], {tensor}
+    while stack:
+        used = stack.pop()
+        discrete = not (used.dtype.is_floating or used.dtype.is_complex)
+        if discrete and used in results:
+            return True
+        for consumer in used._consumers:
+            if consumer not in operations:
+                continue
+            places = [i for i, t in enumerate(consumer._inputs) if t is used]
+            definition = consumer.definition
+            sized = definition.dynamic or any(i in definition.sized_by for i in places)
+            unknown = any(t.dims is None or None in t.dims for t in consumer._outputs)
+            known = any(i in places for i in definition.known(len(consumer._inputs), consumer.attrs))
+            if known or (discrete and (consumer.bodies or (sized and unknown))):
+                return True
+            if discrete:
+                more = [t for t in consumer._outputs if not t.dtype.is_floating and t not in seen]
+                seen.update(more)
+                stack += more
+    return False
+
+
+def _results(op: Operation) -> Iterator[Tensor]:
+    for body in op.bodies:
+        yield from (r for r in body.results if isinstance(r, Tensor))
+        for inner in body.ops:
+            yield from _results(inner)
+
+
+def replace_inside(op: Operation, new: Mapping[Tensor, Tensor]) -> None:
+    """Makes the bodies of an operation use other tensors from outside."""
+    for body in op.bodies:
+        _replace(body, new)
+
+
+def _replace(block: Block, new: Mapping[Tensor, Tensor]) -> None:
+    for op in block.ops:
+        for tensor in op._inputs:
+            if tensor in new:
+                tensor._consumers.remove(op)
+                new[tensor]._consumers.append(op)
+        op._inputs = tuple(new.get(t, t) for t in op._inputs)
+        replace_inside(op, new)
+    block.results = tuple(new.get(r, r) for r in block.results)
+    if block.predicate is not None:
+        block.predicate = new.get(block.predicate, block.predicate)

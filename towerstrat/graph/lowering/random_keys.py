@@ -1,0 +1,30 @@
+"""The words of a random operation's key that say which operation it is of: a hash of its seeds."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.types import Array
+from towerstrat.hosts.process_index import PROCESSES
+
+
+def hash_of_seeds(op: Operation, position: Array | None) -> Any:
+    """The hash of an operation's seeds, a number; at a position those that the operation has there.
+
+    Args:
+      position: the index along the axis of a program that has one.
+    """
+    seeds, own = op.attrs.get("seeds"), op.attrs.get("_own")
+    if own is not None and position is not None:
+        return jnp.asarray(np.array([_hash((each, "")) for each in own], np.uint32))[position]
+    source: tuple[Any, ...] = (seeds, op.name if seeds is not None and seeds[1] is None else "")
+    return _hash((*source, PROCESSES.stream) if PROCESSES.stream and seeds == (None, None) else source)
+
+
+def _hash(source: tuple[Any, ...]) -> int:
+    return zlib.crc32(repr(source).encode())

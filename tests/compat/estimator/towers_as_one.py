@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 import towerstrat.compat.v1 as tf
@@ -390,6 +391,7 @@ ROWS = [(m, e, s) for m in MODELS for e in EXTRAS for s in STRATEGIES if not (s 
 
 
 def main() -> None:
+    jax.config.update("jax_num_cpu_devices", TOWERS)
     chosen = [row for row in ROWS if set(sys.argv[1:]) <= set(row)]
     alone: dict[tuple[str, str], dict[str, Any]] = {}
     for model, extra, strategy in chosen:

@@ -53,9 +53,10 @@ def by_hand(towers, optimizer, dtype, index):
     ids, rows = iterator.get_next(), []
     for i in range(towers):
         with tf.device(f"/gpu:{i}"):
-            ((gradient, _),) = optimizer.compute_gradients(loss_of(table, ids[i]) / towers, [table])
+            ((gradient, _),) = optimizer.compute_gradients(loss_of(table, ids[i]), [table])
             rows.append(gradient)
-    together = tf.IndexedSlices(tf.concat([r.values for r in rows], 0), tf.concat([r.indices for r in rows], 0))
+    values = 0.5 * tf.concat([r.values for r in rows], 0) / (0.5 * towers)
+    together = tf.IndexedSlices(values, tf.concat([r.indices for r in rows], 0))
     return table, optimizer.apply_gradients([(together, table)]), iterator.initializer
 
 
@@ -239,6 +240,26 @@ def test_nothing_changes_where_a_check_fails(optimizer, choose):
             sess.run(train, {ids: [1, 9, 2]})
         for value, expected in zip(sess.run(tf.global_variables()), before, strict=True):
             np.testing.assert_array_equal(value, expected)
+
+
+def test_computed_indices_are_still_checked(choose):
+    """Three times the indices of lookups are none that a lookup has checked."""
+    choose(WHOLE)
+    strategy = mirrored(2)
+    with tf.Graph().as_default(), strategy.scope(), tf.Session() as sess:
+        table = tf.get_variable("table", initializer=np.zeros([9, 2], np.float32), use_resource=True)
+        data = strategy.distribute_dataset(
+            lambda: tf.data.Dataset.from_tensor_slices([[2, 1, 0], [0, 0, 2], [3, 0, 1], [2, 1, 1]])
+        )
+        iterator = data.make_initializable_iterator()
+        rows = reduced(strategy, table, iterator.get_next())
+        tripled = tf.IndexedSlices(tf.ones_like(rows.values), rows.indices * 3, rows.dense_shape)
+        train = updated(strategy, tf.train.AdagradOptimizer(0.1), table, tripled)
+        sess.run([tf.global_variables_initializer(), iterator.initializer])
+        sess.run(train)
+        assert np.flatnonzero(sess.run(table)[:, 0]).tolist() == [0, 3, 6]
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"9 is not in \[0, 9\)"):
+            sess.run(train)
 
 
 def trained_where_finite():

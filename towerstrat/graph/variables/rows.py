@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.lowering.input_checks import PADDING
 
 DENSE_BELOW = 16
@@ -85,14 +85,21 @@ def looked_up(indices: Tensor) -> Tensor | None:
     return of_outputs[indices.value_index]
 
 
+def scale_of(op: Operation) -> Tensor | None:
+    """The scalar by which an operation multiplies or divides other floats; None of other operations."""
+    scales = op.type in ("Mul", "RealDiv") and op.outputs[0].dtype.is_floating
+    scalars = [t for t in op.inputs if t.dims == ()] if scales else []
+    return scalars[0] if len(scalars) == 1 and (op.type == "Mul" or scalars[0] is op.inputs[1]) else None
+
+
 def from_positions(tensor: Tensor) -> list[Tensor]:
     """The way from a tensor that has the values of all positions, one after the other, to what each of them has.
 
-    Of another tensor it alone.
+    The values may be multiplied and divided by scalars on it. Of another tensor it alone.
     """
     way = [tensor]
-    while (op := way[-1].op).type == "Identity":
-        way.append(op.inputs[0])
+    while (op := way[-1].op).type == "Identity" or scale_of(op) is not None:
+        way.append(next(t for t in op.inputs if t is not scale_of(op)))
     if op.type == "AllConcat" and op.attrs["dim"] == 0:
         return [*way, op.inputs[0]]
     if op.type == "ConcatV2" and op.attrs["axis"] == 0 and all(t.op.type == "SelectPosition" for t in op.inputs):

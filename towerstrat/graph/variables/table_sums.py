@@ -8,6 +8,7 @@ sorted. Sizes decide, which are the same everywhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 from typing import NamedTuple
 
 import jax
@@ -26,6 +27,7 @@ from towerstrat.graph.variables.rows import (
     looked_up,
     read_rows,
     repeated,
+    scale_of,
     sum_repeated,
     write_rows,
 )
@@ -73,11 +75,12 @@ def table_sum(
         return None
     own = [way.pop() for way in ways]
     between = [t for way in ways for t in way]
+    scaled = [t.op for t in reversed(ways[0]) if scale_of(t.op) is not None]
     # What is fed has other values; in a branch that towers choose for themselves nothing is summed over them.
     if not all(ways) or any(t in lowering.fed or t.op.block is not op.block for t in between):
         return None
     dims = (source.op.attrs["cell"] if source.dtype is resource else source).dims
-    if not all(lowering.is_known(t) for t in own) or not dims or dims[0] is None:
+    if not all(map(lowering.is_known, own)) or not dims or dims[0] is None:
         return None
     size = dims[0]
     rows, places = (vary(jnp.asarray(lowering.value(t)), axis) for t in own)
@@ -85,14 +88,22 @@ def table_sum(
         return None
 
     def make() -> TableSum:
+        scaled_rows = reduce(partial(_scaled, lowering), scaled, rows)
         table, given = (vary(jnp.zeros((size, *shape), rows.dtype), axis) for shape in (rows.shape[1:], ()))
-        table = write_rows(table, places, "add", rows)
+        table = write_rows(table, places, "add", scaled_rows)
         given = write_rows(given, places, "set", jnp.ones_like(rows, shape=places.shape))
         table, given = lax.psum((table, given), axis.name)
         return TableSum(table, given > 0)
 
-    found: TableSum = lowering.shared(("table sum", *own), make)
+    found: TableSum = lowering.shared(("table sum", values, indices), make)
     return found
+
+
+def _scaled(lowering: Lowering, rows: jax.Array, by: Operation) -> jax.Array:
+    """Rows multiplied or divided as an operation does it with those of all positions."""
+    scale = scale_of(by)
+    assert scale is not None
+    return rows * lowering.value(scale) if by.type == "Mul" else rows / lowering.value(scale)
 
 
 def _deduplicate_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:

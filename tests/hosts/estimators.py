@@ -1,13 +1,20 @@
-"""A program of an estimator that ``TF_CONFIG`` tells its task: what it trains to, and what its configuration says."""
+"""A program of an estimator that ``TF_CONFIG`` tells its task: what it trains to, and what its configuration says.
+
+    python -m tests.hosts.several 2 2 tests.hosts.estimators CASE [slowly]
+
+``slowly``: the first process takes a second to write a checkpoint, the others one before they look for it.
+"""
 
 import json
 import os
 import sys
 import tempfile
+import time
 
+from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PROCESSES
 
-CASE, COUNT, INDEX = sys.argv[-1], PROCESSES.count, PROCESSES.index
+CASE, SLOWLY, COUNT, INDEX = sys.argv[1], sys.argv[2:] == ["slowly"], PROCESSES.count, PROCESSES.index
 FIRST = "master" if CASE == "master" else "chief"
 TASK = {"type": FIRST, "index": 0} if INDEX == 0 else {"type": "worker", "index": INDEX - 1}
 if COUNT > 1:
@@ -18,6 +25,7 @@ if COUNT > 1:
 import numpy as np  # noqa: E402
 
 import towerstrat.compat.v1 as tf  # noqa: E402
+from towerstrat.checkpoints import bundle_writer  # noqa: E402
 
 STEPS, ROWS, TOWERS = 6, 8, 4
 X = np.random.RandomState(0).randn(STEPS, ROWS, 3).astype(np.float32)
@@ -39,7 +47,19 @@ def model_fn(features, labels, mode):
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
 
 
+def save_slowly():
+    write = bundle_writer.write
+
+    def wait_and_write(*args, **kwargs):
+        time.sleep(1)
+        return write(*args, **kwargs)
+
+    bundle_writer.write = wait_and_write
+
+
 def main():
+    if SLOWLY and INDEX == 0:
+        save_slowly()
     strategy = tf.contrib.distribute.MirroredStrategy(num_gpus=TOWERS // COUNT) if CASE == "strategy" else None
     config = tf.estimator.RunConfig(
         train_distribute=strategy, save_checkpoints_steps=3, experimental_max_worker_delay_secs=0
@@ -52,12 +72,15 @@ def main():
             train = tf.estimator.TrainSpec(input_fn, max_steps=STEPS)
             evaluate = tf.estimator.EvalSpec(input_fn, steps=1, throttle_secs=0)
             tf.estimator.train_and_evaluate(estimator, train, evaluate)
+        time.sleep(SLOWLY and INDEX > 0)
         saved = estimator.latest_checkpoint() is not None
         found = {
             "says": [config.task_type, config.task_id, config.is_chief, config.num_worker_replicas],
             "weights": estimator.get_variable_value("w").tolist() if saved else None,
             "evaluated": os.path.isdir(estimator.eval_dir()),
         }
+        if PROCESSES.together:  # The others read in the first one's folder, which it removes.
+            AGREEMENT.all_of(INDEX, int)
     print(json.dumps(found))
 
 

@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import numpy as np
 
 import towerstrat.compat.v1 as tf
@@ -300,8 +301,6 @@ EXTRAS: dict[str, Extra] = {
     "summaries": Summaries(),
     "config": Config(),
 }
-JOIN_ROWS = {("embedding", extra) for extra in ("adam", "momentum", "two_optimizers")}
-"""Optimizers that join equal rows of a table before they use them."""
 OF_A_STEP = {"hooks", "stopped", "scaffold", "summaries"}
 """Additions that name a step's tensors, or look at single steps: a step loop has its own."""
 
@@ -388,14 +387,11 @@ def difference(found: dict[str, Any], wanted: dict[str, Any]) -> str | None:
     return f"{apart[0]}: {found[apart[0]]}, expected {wanted[apart[0]]}" if apart else None
 
 
-ROWS = [
-    (m, e, s)
-    for m in MODELS for e in EXTRAS for s in STRATEGIES
-    if (m, e) not in JOIN_ROWS and not (s == "tpu" and e in OF_A_STEP)
-]  # fmt: skip
+ROWS = [(m, e, s) for m in MODELS for e in EXTRAS for s in STRATEGIES if not (s == "tpu" and e in OF_A_STEP)]
 
 
 def main() -> None:
+    jax.config.update("jax_num_cpu_devices", TOWERS)
     chosen = [row for row in ROWS if set(sys.argv[1:]) <= set(row)]
     alone: dict[tuple[str, str], dict[str, Any]] = {}
     for model, extra, strategy in chosen:

@@ -8,6 +8,7 @@ import pytest
 import towerstrat.compat.v2 as tf
 from tests.spread import spread
 from towerstrat.graph.runtime.programs.limits import LIMITS
+from towerstrat.graph.variables import table_sums
 
 keras, v1 = tf.keras.optimizers, tf.compat.v1
 IDS = np.array([[2, 2, 1, 3, 0, 2], [1, 1, 4, 4, 4, 0], [3, 3, 3, 3, 3, 3]])
@@ -32,6 +33,19 @@ OPTIMIZERS = {
     "Ftrl": lambda: keras.Ftrl(0.1),
     "AdamW": lambda: keras.AdamW(0.1),
 }
+
+
+FORMS = {"rows": 0.0, "table": np.inf}
+"""What replicas sum: the rows that they looked up, or a table of them."""
+
+
+@pytest.fixture
+def choose(monkeypatch):
+    def chosen(form):
+        for name in ("ADDED_UP_TO", "JOINED_UP_TO"):
+            monkeypatch.setattr(table_sums, name, FORMS[form])
+
+    return chosen
 
 
 @pytest.fixture(autouse=True)
@@ -88,8 +102,9 @@ WAYS = {
 }
 
 
-@spread(("optimizer", "way", "replicas"), itertools.product(OPTIMIZERS, WAYS, [2, 3, 1]), every=11)
-def test_replicas_train_as_one_device(optimizer, way, replicas):
+@spread(("form", "optimizer", "way", "replicas"), itertools.product(FORMS, OPTIMIZERS, WAYS, [2, 3, 1]), every=19)
+def test_replicas_train_as_one_device(form, optimizer, way, replicas, choose):
+    choose(form)
     make, wrap = WAYS[way]
     found, slots = trained(optimizer, make(replicas), wrap)
     wanted, wanted_slots = trained(optimizer, tf.distribute.get_strategy(), tf.function)
@@ -114,8 +129,9 @@ def by_hand(optimizer, towers):
     return table, ids, optimizer.apply_gradients([(together, table)])
 
 
-@spread(("optimizer", "towers"), itertools.product(IN_GRAPHS, [2, 3, 1]), every=5)
-def test_towers_by_hand_train_as_one_device(optimizer, towers, monkeypatch):
+@spread(("form", "optimizer", "towers"), itertools.product(FORMS, IN_GRAPHS, [2, 3, 1]), every=7)
+def test_towers_by_hand_train_as_one_device(form, optimizer, towers, choose, monkeypatch):
+    choose(form)
     monkeypatch.setattr(LIMITS, "towers_on_cpu", True)
     with tf.Graph().as_default(), v1.Session() as session:
         table, ids, train = by_hand(OPTIMIZERS[optimizer](), towers)
@@ -127,8 +143,12 @@ def test_towers_by_hand_train_as_one_device(optimizer, towers, monkeypatch):
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-6)
 
 
-@spread(("optimizer", "kind", "replicas"), itertools.product(IN_GRAPHS, ["Mirrored", "TPU"], [2, 3]), every=7)
-def test_replicas_train_in_a_graph(optimizer, kind, replicas):
+@spread(
+    ("form", "optimizer", "kind", "replicas"),
+    itertools.product(FORMS, IN_GRAPHS, ["Mirrored", "TPU"], [2, 3]), every=11,
+)  # fmt: skip
+def test_replicas_train_in_a_graph(form, optimizer, kind, replicas, choose):
+    choose(form)
     with tf.Graph().as_default(), v1.Session() as session:
         if kind == "TPU":
             strategy = v1.distribute.experimental.TPUStrategy(None, device_assignment=assignment(replicas))

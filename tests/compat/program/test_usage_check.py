@@ -338,6 +338,37 @@ except AttributeError:
 """
 
 
+EXPORTS = """import tensorflow as tf
+estimator = tf.estimator.Estimator(None)
+estimator.export_savedmodel('x', None)
+tf.estimator.Estimator(None).export_saved_model('x', None)
+estimator.experimental_export_all_saved_models('x', {})
+best = tf.estimator.BestExporter(serving_input_receiver_fn=None)
+others = [tf.estimator.LatestExporter('a', None), tf.estimator.FinalExporter('b', None)]
+tf.contrib.tpu.TPUEstimator(None).export_savedmodel('x', None)
+tf.contrib.estimator.export_all_saved_models(estimator, 'x', {})
+"""
+
+
+def test_exports_of_models_are_not_supported(command):
+    """They keep the variables, which the message says, but write no SavedModel."""
+    status, output = command({"old.py": EXPORTS}, "--api", "1", "old.py")
+    assert status == 1
+    *found, contrib, share = output.splitlines()
+    assert "tf.contrib.estimator.export_all_saved_models" in contrib
+    assert "No SavedModel is written" in contrib
+    assert [line.partition(" is not supported: no SavedModel is written")[0].partition(":")[2] for line in found] == [
+        "3:1 missing tf.estimator.Estimator().export_savedmodel",
+        "4:1 missing tf.estimator.Estimator().export_saved_model",
+        "5:1 missing tf.estimator.Estimator().experimental_export_all_saved_models",
+        "6:8 missing tf.estimator.BestExporter",
+        "7:11 missing tf.estimator.LatestExporter",
+        "7:51 missing tf.estimator.FinalExporter",
+        "8:1 missing tf.contrib.tpu.TPUEstimator().export_savedmodel",
+    ]
+    assert share.startswith("2 of 10 names work")
+
+
 def test_methods_of_objects_that_only_refuse_are_missing(command):
     status, output = command({"old.py": OBJECTS}, "--api", "1", "old.py")
     assert status == 1

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.runtime.sessions.session import Session
-from towerstrat.graph.variables.rows import PADDING, deduplicate
+from towerstrat.graph.variables.rows import PADDING
+from towerstrat.graph.variables.table_sums import deduplicate
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.training.optimizers.momentum import MOMENTUM

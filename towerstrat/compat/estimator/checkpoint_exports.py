@@ -18,6 +18,21 @@ from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.platform import files, logs
 from towerstrat.training.saving.latest_checkpoint import latest_checkpoint
 
+_ESTIMATORS = "tensorflow_estimator.python.estimator"
+_INSTEAD = (
+    "no SavedModel is written, but the variables of the checkpoint, as DIR/NUMBER/variables/variables; restore that or "
+    "a checkpoint of the training, and call predict."
+)
+UNSUPPORTED = {
+    f"{_ESTIMATORS}.{name}": _INSTEAD
+    for name in (
+        "exporter.BestExporter", "exporter.FinalExporter", "exporter.LatestExporter",
+        "estimator.Estimator.experimental_export_all_saved_models", "estimator.Estimator.export_saved_model",
+        "estimator.Estimator.export_savedmodel",
+    )
+}  # fmt: skip
+"""Module and name of what would write SavedModels -> what it does."""
+
 
 def take_exports(module: ModuleType) -> None:
     """Lets estimators export in this way."""

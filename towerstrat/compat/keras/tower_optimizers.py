@@ -12,7 +12,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.indexing.gather_scatter import unique
 from towerstrat.graph.ops.indexing.segments import unsorted_segment_sum
-from towerstrat.graph.variables.rows import deduplicate
+from towerstrat.graph.variables.table_sums import deduplicate
 from towerstrat.towers.distribute.current_strategy import has_strategy
 from towerstrat.towers.engine.mirrored_engine import MirroredEngine
 from towerstrat.towers.engine.tower_contexts import current_engine, note_loss_reduction

@@ -28,6 +28,7 @@ _KERAS = (
     f"pip install --target FOLDER --no-deps 'keras==2.15.*', and {FOLDER}=FOLDER."
 )
 _MODELS = "Keras models are saved as files NAME.keras or NAME.h5, variables by tf.train.Checkpoint."
+_EXPORTS = "No SavedModel is written: checkpoints have the variables, and Estimator.predict gives predictions."
 _PROFILE = (
     "tf.RunMetadata has the times and costs of a traced run; tf.train.ProfilerHook writes profiles by jax.profiler."
 )
@@ -82,6 +83,9 @@ _HINTS_V1 = {
     "tf.keras.wrappers": "scikit-learn takes any class with fit, predict, get_params and set_params.",
     "tf.estimator": _OWN_MODEL,
     "tf.contrib.estimator": _OWN_MODEL,
+    **dict.fromkeys(
+        ("tf.contrib.estimator.export_all_saved_models", "tf.contrib.estimator.export_saved_model_for_mode"), _EXPORTS
+    ),
     "tf.contrib.learn": "tf.estimator has what became of it: Estimator, RunConfig, EstimatorSpec, train_and_evaluate.",
     "tf.contrib.cluster_resolver": _CLUSTERS,
     "tf.distribute.cluster_resolver": _CLUSTERS,
@@ -106,6 +110,7 @@ _HINTS_V1 = {
     "tf.distribute": _STRATEGIES_V1,
     "tf.profiler": _PROFILE,
     "tf.contrib.tfprof": _PROFILE,
+    "tf.contrib.saved_model": _MODELS,
     "tf.saved_model": "session.run(variables) gives values as numpy arrays to save.",
     "tf.feature_column": "Give numeric tensors to the layers; tf.nn.embedding_lookup and tf.one_hot encode ids.",
     "tf.examples": "Load the data with Python and give it to tf.data.Dataset.from_tensor_slices.",

@@ -11,6 +11,7 @@ from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from towerstrat.compat import importer
+from towerstrat.compat.estimator import checkpoint_exports
 from towerstrat.compat.names import (
     ignored_arguments,
     keras_modules,
@@ -134,7 +135,11 @@ def _of_member(name: str, owner: Any, member: str) -> Verdict:
 
 
 def refusal(value: Any) -> str | None:
-    """The message of a function that does nothing but refuse; None for every other value."""
+    """Of a function that does nothing but refuse its message, of an export what it does; None for other values."""
+    if inspect.isclass(value) or inspect.isfunction(value):
+        exporting = checkpoint_exports.UNSUPPORTED.get(f"{value.__module__}.{value.__qualname__}")
+        if exporting is not None:
+            return exporting
     ours = inspect.isfunction(value) and (value.__module__ or "").startswith("towerstrat.")
     return _refusal_of(value) if ours else None
 

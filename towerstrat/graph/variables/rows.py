@@ -5,7 +5,7 @@ Source: ``_deduplicate_indexed_slices`` in ``tensorflow/python/training/optimize
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import jax
@@ -13,9 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.lowering.input_checks import PADDING
 
 DENSE_BELOW = 16
@@ -58,15 +56,58 @@ def left_over(indices: jax.Array) -> jax.Array:
 
 def are_distinct(indices: Tensor) -> bool:
     """True of the indices that ``deduplicate`` made: they ascend, and none comes twice."""
-    return not get_default_graph().executing_eagerly and indices.op.type == "DeduplicateRows"
+    return _is_of_graph(indices) and indices.op.type == "DeduplicateRows"
 
 
 def of_lookups(indices: Tensor) -> bool:
-    """True of the indices of a gradient all of whose rows come from lookups, which have checked them."""
-    if get_default_graph().executing_eagerly:
-        return False
-    op = indices.op.inputs[1].op if are_distinct(indices) else indices.op
-    return op.type == "Gradients" and not op.attrs["rules"] and not any(op.attrs["seed_indices"])
+    """True of the indices of a gradient all of whose rows come from lookups, which have checked them.
+
+    Also of those of all positions together.
+    """
+    return _is_of_graph(indices) and looked_up(indices) is not None
+
+
+def _is_of_graph(tensor: Tensor) -> bool:
+    """False of an eager tensor, which is made by nothing."""
+    return hasattr(tensor, "graph")
+
+
+def looked_up(indices: Tensor) -> Tensor | None:
+    """What was looked up, a table or a variable's handle, of indices in a graph of which ``of_lookups`` is true."""
+    if are_distinct(indices):
+        indices = indices.op.inputs[1]
+    indices = from_positions(indices)[-1]
+    op = indices.op
+    if op.type != "Gradients" or op.attrs["rules"] or any(op.attrs["seed_indices"]):
+        return None
+    kinds = zip(op.attrs["xs"], op.attrs["sparse"], strict=True)
+    of_outputs: list[Tensor] = [x for x, index_type in kinds for _ in range(1 if index_type is None else 2)]
+    return of_outputs[indices.value_index]
+
+
+def scale_of(op: Operation) -> Tensor | None:
+    """The scalar by which an operation multiplies or divides other floats; None of other operations."""
+    scales = op.type in ("Mul", "RealDiv") and op.outputs[0].dtype.is_floating
+    scalars = [t for t in op.inputs if t.dims == ()] if scales else []
+    return scalars[0] if len(scalars) == 1 and (op.type == "Mul" or scalars[0] is op.inputs[1]) else None
+
+
+def from_positions(tensor: Tensor) -> list[Tensor]:
+    """The way from a tensor that has the values of all positions, one after the other, to what each of them has.
+
+    The values may be multiplied and divided by scalars on it. Of another tensor it alone.
+    """
+    way = [tensor]
+    while (op := way[-1].op).type == "Identity" or scale_of(op) is not None:
+        way.append(next(t for t in op.inputs if t is not scale_of(op)))
+    if op.type == "AllConcat" and op.attrs["dim"] == 0:
+        return [*way, op.inputs[0]]
+    if op.type == "ConcatV2" and op.attrs["axis"] == 0 and all(t.op.type == "SelectPosition" for t in op.inputs):
+        selections = [t.op for t in op.inputs]
+        own = {s.inputs[0] for s in selections}
+        if len(own) == 1 and [s.attrs["position"] for s in selections] == list(range(selections[0].attrs["axis"].size)):
+            return [*way, *op.inputs, *own]
+    return [tensor]
 
 
 def sum_repeated(values: jax.Array, indices: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -97,6 +138,7 @@ class CellRows:
       indices: integers ``[m]``; None for all rows.
       distinct: as of ``write_rows``.
       failed: scalar bool: nothing changes where it is true; None: it cannot be.
+      given: bool ``[n]`` or ``[n, ...]``: what changes of all rows; None: everything.
 
     Attributes:
       table: the whole table, as changed so far.
@@ -104,9 +146,10 @@ class CellRows:
 
     def __init__(
         self, table: jax.Array, indices: jax.Array | None = None, distinct: bool = False,
-        failed: jax.Array | None = None,
+        failed: jax.Array | None = None, given: jax.Array | None = None,
     ):  # fmt: skip
         self.table = table
+        self._given = given if given is None else lax.expand_dims(given, range(given.ndim, table.ndim))
         self._indices = indices if indices is None else drop_if(failed, indices)
         self._distinct = distinct
         self._failed = failed
@@ -130,6 +173,8 @@ class CellRows:
 
     def kept(self, table: jax.Array) -> jax.Array:
         """A new table; the old one where nothing may change."""
+        if self._given is not None:
+            table = jnp.where(self._given, table, self.table)
         return table if self._failed is None else jnp.where(self._failed, self.table, table)
 
     def decay(self, factor: jax.Array, rows: RowSum, function: Callable[[jax.Array], jax.Array]) -> None:
@@ -160,35 +205,15 @@ class RowSum(NamedTuple):
             return cls(write_rows(jnp.zeros_like(table), indices, "add", values), None)
         return cls(*sum_repeated(values, indices))
 
+    @classmethod
+    def whole(cls, total: jax.Array, failed: jax.Array | None = None) -> RowSum:
+        """The sum that a table has; zeros where ``failed``."""
+        return cls(total if failed is None else jnp.where(failed, jnp.zeros_like(total), total), None)
+
     def added_to(self, table: jax.Array, function: Callable[[jax.Array], jax.Array]) -> jax.Array:
         """``table + function(sum)``, where ``function`` is element-wise and gives zero for zero."""
         change = function(self.values)
         return table + change if self.indices is None else write_rows(table, self.indices, "add", change, distinct=True)
-
-
-def _deduplicate_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
-    values, indices = inputs
-    if not indices.dtype.is_integer:
-        raise TypeError(f"Expected integer indices, got {indices.dtype.name}.")
-    return [Signature(values.dtype, values.dims), Signature(indices.dtype, indices.dims)]
-
-
-define_op(
-    "DeduplicateRows",
-    _deduplicate_rule,
-    lambda values, indices: sum_repeated(jnp.asarray(values), jnp.asarray(indices)),
-    differentiable=False,
-)
-
-
-def deduplicate(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows that no index repeats, of the same shapes: ``(summed values, indices)``.
-
-    Rows of one index are added up. What then is left over at the end has values of zero and an index that is past the
-    end of every table, so that updates skip it; the number of rows stays known, which compiled loops need.
-    """
-    summed, distinct = get_default_graph().add("DeduplicateRows", [values, indices], None, "deduplicate").outputs
-    return summed, distinct
 
 
 def repeated(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:

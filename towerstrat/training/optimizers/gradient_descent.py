@@ -31,7 +31,7 @@ def _descend_proximal(cells: Sequence[CellRows], scalars: Sequence[Any], grad: A
     cells[0].set(shrink(cells[0].value - grad * rate, rate, l1, l2))
 
 
-DESCENT = define_update("GradientDescent", "var", "alpha", _descend)
+DESCENT = define_update("GradientDescent", "var", "alpha", _descend, adds=True)
 PROXIMAL_DESCENT = define_update("ProximalGradientDescent", "var", "alpha l1 l2", _descend_proximal)
 
 

@@ -16,7 +16,7 @@ from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.ops.control.branches import tuple as gated
 from towerstrat.graph.tapes.gradient_tape import GradientTape
-from towerstrat.graph.variables.rows import deduplicate
+from towerstrat.graph.variables.table_sums import deduplicate
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, create_variable
 from towerstrat.towers.engine.distributed_values import container_of

@@ -23,6 +23,7 @@ from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.variables.rows import CellRows, RowSum, are_distinct, of_lookups, repeated
+from towerstrat.graph.variables.table_sums import TableSum, table_sum
 
 
 class Update(NamedTuple):
@@ -35,6 +36,7 @@ class Update(NamedTuple):
       function: ``function(cells, scalars, gradient, **attributes)`` changes the cells, each a ``CellRows``.
       whole: a rule of its own for rows that changes the other rows too:
         ``whole(cells, scalars, rows, **attributes)``, with all rows of the cells and a ``RowSum``.
+      adds: whether the rule changes the cells by as many times a row as it comes, so that rows may repeat.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Update(NamedTuple):
     scalars: tuple[str, ...]
     function: Callable[..., None]
     whole: Callable[..., None] | None = None
+    adds: bool = False
 
     def apply(
         self,
@@ -61,10 +64,11 @@ class Update(NamedTuple):
 
 
 def define_update(
-    name: str, cells: str, scalars: str, function: Callable[..., None], whole: Callable[..., None] | None = None
-) -> Update:
+    name: str, cells: str, scalars: str, function: Callable[..., None], whole: Callable[..., None] | None = None,
+    adds: bool = False,
+) -> Update:  # fmt: skip
     """Registers both operation types of a rule; ``cells`` and ``scalars`` are names separated by spaces."""
-    update = Update(name, tuple(cells.split()), tuple(scalars.split()), function, whole)
+    update = Update(name, tuple(cells.split()), tuple(scalars.split()), function, whole, adds)
     effects: dict[str, Any] = {"reads": True, "writes": True, "stateful": True, "differentiable": False}
     define_op(
         f"ResourceApply{name}",
@@ -129,6 +133,16 @@ def _storable(lowering: Lowering, cell: StateVariable, tensor: Tensor) -> Any:
     return jnp.asarray(lowering.invariant(tensor))
 
 
+def _total(update: Update, lowering: Lowering, op: Operation) -> TableSum | None:
+    """The sum of the rows of all positions, where the update takes one: of rows that repeat it has to add them up."""
+    cells, (values, indices) = _cells(update, op.inputs), op.inputs[-2:]
+    adds = update.adds or update.whole is not None or are_distinct(indices)
+    if not adds or any(cell.per_position or cell.dims != cells[0].dims for cell in cells):
+        return None
+    total = table_sum(lowering, op, values, indices, update.adds)
+    return total if total is not None and total.values.shape == cells[0].dims else None
+
+
 def _lower(update: Update, lowering: Lowering, op: Operation, sparse: bool) -> list[Any]:
     cells = _cells(update, op.inputs)
     tables = [jnp.asarray(lowering.read(cell, op)) for cell in cells]
@@ -139,9 +153,16 @@ def _lower(update: Update, lowering: Lowering, op: Operation, sparse: bool) -> l
     if indices is None and grad.shape != tables[0].shape:
         raise ValueError(f"The gradient has shape {grad.shape}, variable {cells[0].name} has {tables[0].shape}.")
     failed = lowering.failed()
+    total = _total(update, lowering, op) if sparse else None
     if indices is not None and update.whole is not None:
         changed = [CellRows(table, failed=failed) for table in tables]
-        update.whole(changed, scalars, RowSum.of(tables[0], grad, indices, failed), **op.attrs)
+        added = RowSum.of(tables[0], grad, indices, failed) if total is None else RowSum.whole(total.values, failed)
+        update.whole(changed, scalars, added, **op.attrs)
+    elif total is not None:
+        # Of what is added up a sum of zero changes nothing.
+        given = total.values != 0 if update.adds else total.given
+        changed = [CellRows(table, failed=failed, given=given) for table in tables]
+        update.function(changed, scalars, total.values, **op.attrs)
     else:
         distinct = indices is not None and are_distinct(op.inputs[-1])
         changed = [CellRows(table, indices, distinct, failed) for table in tables]

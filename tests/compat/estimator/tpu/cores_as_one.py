@@ -150,8 +150,6 @@ EXTRAS: dict[str, Extra] = {
     "a long loop": Extra(9),
     "host_call, loops of 3": HostCall(3),
 }  # fmt: skip
-JOIN_ROWS = {("embedding", extra) for extra in ("adam", "momentum")}
-"""Optimizers that join equal rows of a table before they use them."""
 
 
 def _rows(cores: int) -> Callable[[int | None], Any]:
@@ -214,7 +212,7 @@ def trained(model: str, name: str, cores: int | None, folder: str) -> dict[str, 
     return {**own, **{f"result {k}": np.asarray(v) for k, v in results.items()}}
 
 
-ROWS = [(m, e, n) for m in MODELS for e in EXTRAS for n in (1, 2) if (m, e) not in JOIN_ROWS]
+ROWS = [(m, e, n) for m in MODELS for e in EXTRAS for n in (1, 2)]
 
 
 def main() -> None:

@@ -42,6 +42,7 @@ from towerstrat.graph.scopes import (
 from towerstrat.graph.variables import (
     state_ops,
     string_variables,
+    table_sums,
     variable_ops,
 )
 
@@ -100,6 +101,7 @@ __all__ = [
     "string_rows",
     "string_variables",
     "strings",
+    "table_sums",
     "tensor_array_lowering",
     "tower_callbacks",
     "unicode",

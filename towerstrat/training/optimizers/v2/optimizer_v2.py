@@ -10,7 +10,7 @@ from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ops.control.branches import group
-from towerstrat.graph.variables.rows import deduplicate
+from towerstrat.graph.variables.table_sums import deduplicate
 from towerstrat.graph.variables.trackable import Position, TrackableReference
 from towerstrat.graph.variables.variables import VariableAggregation
 from towerstrat.towers.engine.distributed_values import value_container

@@ -1,0 +1,139 @@
+"""The rows of all positions of an axis, summed as a table of them where that is no more than the rows are.
+
+Rows that are reduced over an axis are those of each position, one after the other. What adds up those that repeat may
+as well sum a table of them at each position, and these tables over the axis: fewer bytes are sent, and nothing is
+sorted. Sizes decide, which are the same everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.mesh import vary
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
+from towerstrat.graph.ir.types import Array, resource
+from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.variables.rows import (
+    from_positions,
+    left_over,
+    looked_up,
+    read_rows,
+    repeated,
+    scale_of,
+    sum_repeated,
+    write_rows,
+)
+
+ADDED_UP_TO, JOINED_UP_TO = 0.75, 2.0
+"""A table is summed that has up to so many rows for each one that all positions give together, where rows are only
+added, and where those that repeat have to be joined first. By the CPU's times (``benchmarks.replica_rows``)."""
+
+
+class TableSum(NamedTuple):
+    """The sum of rows, as a table.
+
+    Attributes:
+      values: ``[rows, *row]``, zeros where no row was given.
+      given: bool ``[rows]``: whether some position gave a row.
+    """
+
+    values: jax.Array
+    given: jax.Array
+
+    def rows(self, indices: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Its rows as ``sum_repeated`` has them, of ``indices`` of all positions: no more than the table has."""
+        size = self.given.shape[0]
+        count = min(size, indices.shape[0])
+        place = jnp.where(self.given, jnp.cumsum(self.given, dtype=jnp.int32) - 1, count)
+        found = left_over(indices[:count]).at[place].set(lax.iota(indices.dtype, size), mode="drop")
+        values = read_rows(self.values, found)
+        held = jnp.reshape(found < size, (count, *(1,) * (values.ndim - 1)))
+        return jnp.where(held, values, jnp.zeros_like(values)), found
+
+
+def table_sum(
+    lowering: Lowering, op: Operation, values: Tensor, indices: Tensor, added: bool = False
+) -> TableSum | None:
+    """The sum of the rows that an operation uses; None where they are not of all positions, or fewer than a table has.
+
+    Args:
+      op: adds up those that repeat, or gets them from ``deduplicate``.
+      added: whether it only adds rows, as many times as they come.
+    """
+    values, indices = repeated(values, indices)
+    ways, source = [from_positions(values), from_positions(indices)], looked_up(indices)
+    axis = lowering.axis
+    if source is None or axis is None or lowering.kinds is not None or lowering.differentiated:
+        return None
+    own = [way.pop() for way in ways]
+    between = [t for way in ways for t in way]
+    scaled = [t.op for t in reversed(ways[0]) if scale_of(t.op) is not None]
+    # What is fed has other values; in a branch that towers choose for themselves nothing is summed over them.
+    if not all(ways) or any(t in lowering.fed or t.op.block is not op.block for t in between):
+        return None
+    dims = (source.op.attrs["cell"] if source.dtype is resource else source).dims
+    if not all(map(lowering.is_known, own)) or not dims or dims[0] is None:
+        return None
+    size = dims[0]
+    rows, places = (vary(jnp.asarray(lowering.value(t)), axis) for t in own)
+    if size > (ADDED_UP_TO if added else JOINED_UP_TO) * axis.size * places.size:
+        return None
+
+    def make() -> TableSum:
+        scaled_rows = reduce(partial(_scaled, lowering), scaled, rows)
+        table, given = (vary(jnp.zeros((size, *shape), rows.dtype), axis) for shape in (rows.shape[1:], ()))
+        table = write_rows(table, places, "add", scaled_rows)
+        given = write_rows(given, places, "set", jnp.ones_like(rows, shape=places.shape))
+        table, given = lax.psum((table, given), axis.name)
+        return TableSum(table, given > 0)
+
+    found: TableSum = lowering.shared(("table sum", values, indices), make)
+    return found
+
+
+def _scaled(lowering: Lowering, rows: jax.Array, by: Operation) -> jax.Array:
+    """Rows multiplied or divided as an operation does it with those of all positions."""
+    scale = scale_of(by)
+    assert scale is not None
+    return rows * lowering.value(scale) if by.type == "Mul" else rows / lowering.value(scale)
+
+
+def _deduplicate_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    values, indices = inputs
+    if not indices.dtype.is_integer:
+        raise TypeError(f"Expected integer indices, got {indices.dtype.name}.")
+    return [Signature(values.dtype, values.dims), Signature(indices.dtype, indices.dims)]
+
+
+def _lower_deduplicate(lowering: Lowering, op: Operation) -> Sequence[Array]:
+    values, indices = op.inputs
+    given = [lowering.value(values), lowering.value(indices)]
+    found = table_sum(lowering, op, values, indices)
+    return lowering.apply(op, given) if found is None else found.rows(jnp.asarray(given[1]))
+
+
+define_op(
+    "DeduplicateRows",
+    _deduplicate_rule,
+    lambda values, indices: sum_repeated(jnp.asarray(values), jnp.asarray(indices)),
+    lower=_lower_deduplicate,
+    differentiable=False,
+)
+
+
+def deduplicate(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    """Rows that no index repeats, of the same shapes: ``(summed values, indices)``.
+
+    Rows of one index are added up. What then is left over at the end has values of zero and an index that is past the
+    end of every table, so that updates skip it; the number of rows stays known, which compiled loops need.
+    """
+    summed, distinct = get_default_graph().add("DeduplicateRows", [values, indices], None, "deduplicate").outputs
+    return summed, distinct

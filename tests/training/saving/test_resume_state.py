@@ -1,9 +1,11 @@
 """A run that stops and goes on comes to what the undisturbed run comes to, bit for bit."""
 
+import os
 import subprocess
 import sys
 
 import jax
+import jaxlib
 import numpy as np
 import pytest
 
@@ -208,6 +210,36 @@ def test_a_damaged_side_file_is_named_and_left(begun, said):
     (line,) = said()
     assert line == f"{side}: wrong checksum. The random numbers and the input of this run begin anew."
     assert again(again.count) == [3]
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "words"),
+    [
+        ("towerstrat.training.saving.run_frame.jaxlib.__version__", "0.0.1", f"jaxlib was {jaxlib.__version__}, is 0.0.1"),
+        ("os.sched_getaffinity", lambda process: range(999), f"cores was {len(os.sched_getaffinity(0))}, is 999"),
+        ("XLA_FLAGS", "--xla_dump_to=x --xla_a=2", "flags no longer --xla_a=1, now --xla_a=2"),
+    ],
+)
+def test_a_run_under_another_frame_goes_on_and_says_what_differs(target, value, words, tmp_path, monkeypatch, said):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=1")
+    program = Program()
+    program(program.start, program.iterator.initializer)
+    path = program.saver.save(program.session, str(tmp_path / "model"))
+    again = Program()
+    again.saver.restore(again.session, path)
+    assert len(said()) == 1
+    if target == "XLA_FLAGS":
+        monkeypatch.setenv(target, value)
+    else:
+        monkeypatch.setattr(target, value)
+    again.saver.restore(again.session, path)
+    _, line = said()
+    assert line == (
+        f"The run of {path} goes on under another frame than it was saved under, and its numbers may differ in their "
+        f"last bits from those that it would have come to: {words}."
+    )
+    again(again.iterator.initializer)
+    assert again(again.element, again.draw) == program(program.element, program.draw)
 
 
 def test_operations_that_are_gone_are_named(begun, said):

@@ -2,7 +2,8 @@
 
 These are the counters of random operations, the numbers of passes over datasets, and the positions of iterators. They
 are in the side file of a checkpoint (``towerstrat.checkpoints.side_files``), and matched by the names of operations and
-iterators, and by what a pipeline consists of: what has changed in the program begins anew, and the log says so.
+iterators, and by what a pipeline consists of: what has changed in the program begins anew, and the log says so. The
+frame is there too, in which they make the same bits (``run_frame``).
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
+from towerstrat.training.saving import run_frame
 
 _OF = " of process "
 """What is between the name of an iterator and the number of the process whose place it is."""
@@ -57,7 +59,7 @@ def saved(runner: Runner) -> bytes | None:
         "counts": counts,
         "iterators": of_all_processes(runner.waiting.states | iterators, apart),
     }
-    return encoded(state) if any(state.values()) else None
+    return encoded({**state, "frame": run_frame.frame()}) if any(state.values()) else None
 
 
 def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> None:
@@ -85,6 +87,12 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
         return
     taken = [_counters(runner, state), *_iterators(runner, of_this_process(state["iterators"]))]
     logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")
+    other = run_frame.differences(state.get("frame", {}), run_frame.frame()) if PROCESSES.index == 0 else []
+    if other:
+        logs.warning(
+            "The run of %s goes on under another frame than it was saved under, and its numbers may differ in their "
+            "last bits from those that it would have come to: %s.", prefix, "; ".join(other),
+        )  # fmt: skip
 
 
 def _counters(runner: Runner, state: State) -> str:

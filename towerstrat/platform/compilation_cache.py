@@ -122,9 +122,7 @@ def usual_folder() -> Path:
 def processor() -> str:
     """A short digest of the processor's model and instruction set: XLA compiles for exactly these on the CPU."""
     known = [platform.machine(), platform.processor()]
-    known += processor_lines(
-        ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part")
-    )
+    known += processor_lines(("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part"))
     if sys.platform == "darwin":
         with contextlib.suppress(OSError):
             known.append(subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True).stdout.hex())

@@ -215,7 +215,7 @@ def test_a_damaged_side_file_is_named_and_left(begun, said):
 @pytest.mark.parametrize(
     ("target", "value", "words"),
     [
-        ("towerstrat.training.saving.run_frame.jaxlib.__version__", "0.0.1", f"jaxlib was {jaxlib.__version__}, is 0.0.1"),
+        ("jaxlib.__version__", "0.0.1", f"jaxlib was {jaxlib.__version__}, is 0.0.1"),
         ("os.sched_getaffinity", lambda process: range(999), f"cores was {len(os.sched_getaffinity(0))}, is 999"),
         ("XLA_FLAGS", "--xla_dump_to=x --xla_a=2", "flags no longer --xla_a=1, now --xla_a=2"),
     ],

@@ -1,6 +1,7 @@
 """A run that stops and goes on comes to what the undisturbed run comes to, bit for bit."""
 
 import os
+import shutil
 import subprocess
 import sys
 
@@ -13,7 +14,7 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from tests.spread import spread
 from tests.training.saving import resumed
-from towerstrat.checkpoints.side_files import side_files
+from towerstrat.checkpoints.side_files import forget, side_files
 from towerstrat.platform import logs
 
 
@@ -199,17 +200,44 @@ def test_a_checkpoint_that_is_restored_in_part_is_no_run_to_go_on_with(tmp_path,
     assert again(again.element) == first
 
 
-def test_a_damaged_side_file_is_named_and_left(begun, said):
-    _, path = begun
+@pytest.mark.parametrize("how", ["damaged", "gone", "another"])
+def test_a_side_file_that_is_not_its_own_is_named_and_left(how, begun, tmp_path, said):
+    program, path = begun
     (side,) = side_files(path)
-    with open(side, "r+b") as file:
-        file.seek(60)
-        file.write(b"??")
+    if how == "damaged":
+        with open(side, "r+b") as file:
+            file.seek(60)
+            file.write(b"??")
+        words = f"{side}: wrong checksum."
+    elif how == "gone":
+        os.remove(side)
+        words = f"The side file of {path}, {path}.resume-*, is gone."
+    else:
+        program(program.element)
+        (other,) = side_files(program.saver.save(program.session, str(tmp_path / "other")))
+        shutil.copy(other, side)
+        words = f"{side} is another checkpoint's: its SHA-256 is not the one in the index."
+    said()
     again = Program()
     again.saver.restore(again.session, path)
     (line,) = said()
-    assert line == f"{side}: wrong checksum. The random numbers and the input of this run begin anew."
+    assert line == f"{words} The random numbers and the input of this run begin anew."
     assert again(again.count) == [3]
+    again(again.iterator.initializer)
+    alone = Program()
+    alone(alone.iterator.initializer)
+    assert again(again.element, again.draw) == alone(alone.element, alone.draw)
+
+
+def test_a_checkpoint_without_a_side_file_says_nothing(begun, said):
+    _, path = begun
+    forget(path)
+    assert side_files(path) == []
+    again = Program()
+    again.saver.restore(again.session, path)
+    assert again(again.count) == [3]
+    assert again.saver.save(again.session, path) == path
+    assert said() == []
 
 
 @pytest.mark.parametrize(

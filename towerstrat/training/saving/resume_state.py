@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.checkpoints.checkpoint_file import opened
-from towerstrat.checkpoints.side_files import read
+from towerstrat.checkpoints.side_files import is_there, read
 from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.iterators.session_iterators import resume_iterator
 from towerstrat.errors import DataLossError
@@ -73,17 +73,15 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
       runner: the session.
       restored: the names of what was restored. None: what is not there yet will be, as objects are made.
     """
-    if _values_only.get():
+    if _values_only.get() or not is_there(prefix):
+        return
+    if restored is not None and not restored >= set(opened(prefix).entries):
+        logs.info("A part of %s is restored: random numbers and input are not those of its run.", prefix)
         return
     try:
         state = read(prefix)
     except DataLossError as error:
         logs.warning("%s The random numbers and the input of this run begin anew.", error.message)
-        return
-    if state is None:
-        return
-    if restored is not None and not restored >= set(opened(prefix).entries):
-        logs.info("A part of %s is restored: random numbers and input are not those of its run.", prefix)
         return
     taken = [_counters(runner, state), *_iterators(runner, of_this_process(state["iterators"]))]
     logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")

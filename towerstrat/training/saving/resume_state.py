@@ -1,9 +1,10 @@
 """Going on exactly: what a run has besides its variables is saved with them, and taken when they are restored.
 
-These are the counters of random operations, the numbers of passes over datasets, and the positions of iterators. They
-are in the side file of a checkpoint (``towerstrat.checkpoints.side_files``), and matched by the names of operations and
-iterators, and by what a pipeline consists of: what has changed in the program begins anew, and the log says so. The
-frame is there too, in which they make the same bits (``run_frame``).
+These are the counters of random operations, the numbers of passes over datasets, the positions of iterators, and what
+towers have of their own in variables (``tower_values``). They are in the side file of a checkpoint
+(``towerstrat.checkpoints.side_files``), and matched by the names of operations, iterators and variables, and by what a
+pipeline consists of: what has changed in the program begins anew, and the log says so. The frame is there too, in which
+they make the same bits (``run_frame``).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
 from towerstrat.training.saving import run_frame
+from towerstrat.training.saving.tower_values import own_values, take_own_values
 
 _OF = " of process "
 """What is between the name of an iterator and the number of the process whose place it is."""
@@ -57,6 +59,7 @@ def saved(runner: Runner) -> bytes | None:
     state = {
         "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
         "counts": counts,
+        "towers": own_values(store),
         "iterators": of_all_processes(runner.waiting.states | iterators, apart),
     }
     return encoded({**state, "frame": run_frame.frame()}) if any(state.values()) else None
@@ -73,6 +76,7 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
       runner: the session.
       restored: the names of what was restored. None: what is not there yet will be, as objects are made.
     """
+    runner.state.own_values = {}
     if _values_only.get() or not is_there(prefix):
         return
     if restored is not None and not restored >= set(opened(prefix).entries):
@@ -83,6 +87,8 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
     except DataLossError as error:
         logs.warning("%s The random numbers and the input of this run begin anew.", error.message)
         return
+    runner.state.own_values = dict(state.get("towers", {}))
+    take_own_values(runner.state, runner.state)
     taken = [_counters(runner, state), *_iterators(runner, of_this_process(state["iterators"]))]
     logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")
     other = run_frame.differences(state.get("frame", {}), run_frame.frame()) if PROCESSES.index == 0 else []

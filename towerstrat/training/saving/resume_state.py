@@ -20,7 +20,10 @@ from towerstrat.checkpoints.checkpoint_file import opened
 from towerstrat.checkpoints.side_files import is_there, read
 from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.iterators.session_iterators import resume_iterator
+from towerstrat.data.pipeline.iterator_state import at_one_moment
+from towerstrat.data.pipeline.nodes import PASSES
 from towerstrat.errors import DataLossError
+from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.runtime.plans.runner import Runner
@@ -54,11 +57,14 @@ def saved(runner: Runner) -> bytes | None:
     store = runner.state
     counts = runner.counts()
     counters = {cell.name: np.asarray(store.get(cell)) for cell in store if cell.default is not None}
-    iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
+    with at_one_moment():
+        iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
+        passes = PASSES.by_name() if isinstance(runner, EagerSession) else {}
     apart = {name for name, resource in runner.positions.items() if resource.apart}
     state = {
         "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
         "counts": counts,
+        "passes": passes,
         "towers": own_values(store),
         "iterators": of_all_processes(runner.waiting.states | iterators, apart),
     }
@@ -90,6 +96,8 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
     runner.state.own_values = dict(state.get("towers", {}))
     take_own_values(runner.state, runner.state)
     taken = [_counters(runner, state), *_iterators(runner, of_this_process(state["iterators"]))]
+    if isinstance(runner, EagerSession):
+        PASSES.expect(state.get("passes", {}))
     logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")
     other = run_frame.differences(state.get("frame", {}), run_frame.frame()) if PROCESSES.index == 0 else []
     if other:

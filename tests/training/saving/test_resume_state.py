@@ -419,3 +419,15 @@ def test_checkpoints_of_objects_eagerly(tmp_path):
     wanted = [tf2.random.normal([2]).numpy().tolist() for _ in range(2)]
     checkpoint.restore(path)
     assert [tf2.random.normal([2]).numpy().tolist() for _ in range(2)] == wanted
+
+
+@pytest.mark.usefixtures("later_behavior")
+def test_eager_passes_over_a_dataset_go_on(tmp_path):
+    passes = tf2.data.Dataset.range(9).shuffle(9)
+    order = lambda: [int(each) for each in passes]  # noqa: E731
+    first, checkpoint = order(), tf2.train.Checkpoint(v=tf2.Variable(1.0))
+    path = checkpoint.save(str(tmp_path / "objects"))
+    wanted = [order(), order()]
+    checkpoint.restore(path)
+    assert [order(), order()] == wanted
+    assert first not in wanted

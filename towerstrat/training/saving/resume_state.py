@@ -93,6 +93,8 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
     except DataLossError as error:
         logs.warning("%s The random numbers and the input of this run begin anew.", error.message)
         return
+    if state is None:  # removed meanwhile
+        return
     runner.state.own_values = dict(state.get("towers", {}))
     take_own_values(runner.state, runner.state)
     taken = [_counters(runner, state), *_iterators(runner, of_this_process(state["iterators"]))]

@@ -76,7 +76,10 @@ def fit(folder, model, life, begun, strategy=None):
         rows = STEPS // EPOCHS * BATCH
         given = {"x": [ROWS[:rows], IDS[:rows]], "y": LABELS[:rows], "batch_size": BATCH}
     whole.fit(**given, epochs=EPOCHS, verbose=0, callbacks=[kept, Telling()])
-    return {v.name + str(i): v.numpy() for i, v in enumerate([*whole.variables, *whole.optimizer.variables])}
+    with whole.distribute_strategy.scope():
+        whole.optimizer.build(whole.trainable_variables)  # A life that had no step left restores it here.
+    of_model = {v.name: v.numpy() for v in whole.variables}
+    return of_model | {f"of the optimizer {i}": v.numpy() for i, v in enumerate(whole.optimizer.variables)}
 
 
 def mirrored_fit(folder, model, life, begun):

@@ -17,11 +17,14 @@ class Stopped(Exception):
 
 
 class Stops(tf.keras.callbacks.Callback):
-    """Stops after so many batches."""
+    """Stops after so many batches, 0: never; evaluates before the first one, as the training does after each epoch."""
 
     def __init__(self, batches):
         super().__init__()
         self.batches = batches
+
+    def on_train_begin(self, logs=None):
+        self.model.evaluate(ROWS, ROWS[:, :1], 8, verbose=0)
 
     def on_train_batch_end(self, batch, logs=None):
         self.batches -= 1
@@ -29,14 +32,16 @@ class Stops(tf.keras.callbacks.Callback):
             raise Stopped
 
 
-def fit(given, freq, folder, batches=None):
+def fit(given, freq, folder, batches=0):
     tf.keras.utils.set_random_seed(1)
     model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(3,))])
     model.compile(tf.keras.optimizers.SGD(0.1), "mse")
     kept = tf.keras.callbacks.BackupAndRestore(str(folder), save_freq=freq)
-    callbacks = [kept] if batches is None else [kept, Stops(batches)]
     length = STEPS if given == "endless" else None
-    model.fit(data(given), epochs=EPOCHS, steps_per_epoch=length, verbose=0, callbacks=callbacks)
+    model.fit(
+        data(given), epochs=EPOCHS, steps_per_epoch=length, verbose=0, callbacks=[kept, Stops(batches)],
+        validation_data=data("data"),
+    )  # fmt: skip
     return model.get_weights()
 
 

@@ -25,10 +25,12 @@ class _Input:
 
     Attributes:
       state: where a run was that it goes on with; None: there is none.
+      begins: whether the next loop over data is the training's, and no evaluation's.
       iterator: goes through the data; None before that begins.
     """
 
     state: State | None
+    begins: bool = False
     iterator: Any = None
 
 
@@ -39,7 +41,7 @@ _INPUTS: weakref.WeakKeyDictionary[Any, _Input] = weakref.WeakKeyDictionary()
 def save_places(module: ModuleType) -> None:
     """Lets what a BackupAndRestore saves, and restores, have the place in the data too."""
     kept = vars(module)["WorkerTrainingState"]
-    back_up, restore = kept.back_up, kept.restore
+    back_up, restore, load = kept.back_up, kept.restore, kept.maybe_load_initial_counters_from_ckpt
 
     @wraps(back_up)
     def back_up_with_place(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -58,7 +60,14 @@ def save_places(module: ModuleType) -> None:
         restore(self)
         _INPUTS[self] = _Input(context().session.waiting.states.pop(_NAME, None))
 
+    @wraps(load)
+    def load_before_training(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self in _INPUTS:
+            _INPUTS[self].begins = True
+        return load(self, *args, **kwargs)
+
     kept.back_up, kept.restore = back_up_with_place, restore_with_place
+    kept.maybe_load_initial_counters_from_ckpt = load_before_training
 
 
 def go_on(module: ModuleType) -> None:
@@ -70,9 +79,10 @@ def go_on(module: ModuleType) -> None:
     def enumerate_from_place(self: Any) -> Iterator[tuple[int, Any]]:
         kept = getattr(self._model, "_training_state", None)
         given, epochs = None if kept is None else _INPUTS.get(kept), enumerate_epochs(self)
-        if given is None or given.iterator is not None:  # an evaluation, within the training
+        if given is None or not given.begins:
             yield from epochs
             return
+        given.begins = False
         if given.state is not None:
             yield from _resumed(self, epochs, given)
         for epoch, given.iterator in epochs:

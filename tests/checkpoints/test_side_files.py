@@ -1,5 +1,9 @@
 """Side files of checkpoints: what is written reads back, damage is refused, and each belongs to one checkpoint."""
 
+import hashlib
+import os
+from pathlib import Path
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,8 +13,10 @@ from hypothesis.extra import numpy as arrays
 
 from towerstrat import errors
 from towerstrat.checkpoints import checkpoint_state, side_files
+from towerstrat.checkpoints.bundle_reader import Bundle, header_of
 from towerstrat.checkpoints.bundle_writer import Saved, write
 from towerstrat.checkpoints.state_codec import decoded, encoded
+from towerstrat.platform import messages
 
 scalars = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text("aß😀\0"), st.binary(),
@@ -88,9 +94,37 @@ def test_a_checkpoint_has_its_own_side_file_or_none(tmp_path):
     (tmp_path / path).write_bytes(whole)
     with pytest.raises(errors.DataLossError, match=f"{path}: wrong checksum"):
         side_files.read(prefix)
+    os.remove(path)
+    with pytest.raises(errors.DataLossError, match="gone"):
+        side_files.read(prefix)
     saved(4, None)
     assert side_files.side_files(prefix) == []
     assert side_files.read(prefix) is None
     saved(5, {"step": 5})
     checkpoint_state.remove(prefix)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_key_is_a_field_of_the_header_that_others_read_past(tmp_path):
+    prefix, beside = str(tmp_path / "model"), encoded({"step": 1})
+    write(prefix, [Saved("w", lambda: np.float32(1))], beside)
+    header = messages.BundleHeaderProto.FromString(header_of(prefix))
+    assert header.num_shards == 1
+    header.DiscardUnknownFields()
+    field = b"\x8a\x9d\x1a\x20"  # 53713, of 32 bytes
+    assert header_of(prefix) == header.SerializeToString() + field + hashlib.sha256(beside).digest()
+    assert [*Bundle(prefix).entries] == ["w"]
+    side_files.forget(prefix)
+    assert header_of(prefix) == header.SerializeToString()
+    assert Bundle(prefix).read("w") == 1
+    assert side_files.read(prefix) is None
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_side_file_of_before_there_were_keys_is_read(tmp_path):
+    prefix, state = str(tmp_path / "model"), encoded({"step": 1})
+    write(prefix, [Saved("w", lambda: np.float32(1))])
+    index = (tmp_path / "model.index").read_bytes()
+    Path(side_files.side_file(prefix, index)).write_bytes(state)
+    assert side_files.is_there(prefix)
+    assert side_files.read(prefix) == {"step": 1}

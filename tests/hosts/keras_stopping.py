@@ -32,7 +32,7 @@ class Telling(tf.keras.callbacks.Callback):
 def main(folder, save_freq, execution):
     folder = Path(folder)
     rows = np.random.RandomState(0).rand(8, 3).astype(np.float32)
-    # All batches are alike: Keras begins with the first ones again where it goes on within an epoch.
+    # All batches are alike.
     rows = np.tile(rows, [STEPS, 1])
     tf.keras.utils.set_random_seed(1)
     with tf.distribute.MultiWorkerMirroredStrategy().scope():

@@ -37,15 +37,26 @@ def shard_path(prefix: str, shard: int, shards: int) -> str:
 def shards_of(prefix: str) -> int:
     """The number of shards of a checkpoint; 0 where there is none. Raises DataLossError where its index is damaged."""
     path = index_path(prefix)
+    with damage_in(path):
+        header = header_of(prefix)
+        return 0 if header is None else int(messages.BundleHeaderProto.FromString(header).num_shards)
+
+
+def header_of(prefix: str) -> bytes | None:
+    """The ``BundleHeaderProto`` of a checkpoint as it was written; None where there is none.
+
+    Raises:
+      DataLossError: its index is damaged.
+    """
+    path = index_path(prefix)
     if not storage_of(path).exists(path):
-        return 0
-    with _damage_in(path):
-        header = sorted_tables.Table(storage_of(path).ranges(path)).get(b"")
-        return int(messages.BundleHeaderProto.FromString(header or b"").num_shards)
+        return None
+    with damage_in(path):
+        return sorted_tables.Table(storage_of(path).ranges(path)).get(b"") or b""
 
 
 @contextmanager
-def _damage_in(path: str) -> Iterator[None]:
+def damage_in(path: str) -> Iterator[None]:
     """Errors of what is read from an index with the path of that."""
     try:
         yield
@@ -87,7 +98,7 @@ class Bundle:
         self._verify = verify
         self._storage = storage_of(prefix)
         index = self._storage.ranges(index_path(prefix))
-        with _damage_in(index_path(prefix)):
+        with damage_in(index_path(prefix)):
             found = dict(sorted_tables.Table(index).items())
             header = messages.BundleHeaderProto.FromString(found.pop(b"", b""))
             self._entries = {key: _entry(value) for key, value in found.items()}

@@ -116,7 +116,7 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
             for theirs, entries in others.written(shards) if others is not None else ():
                 for array, entry in zip(theirs, entries, strict=True):
                     index.enter(array, messages.BundleEntryProto.FromString(entry))
-            encoded = index.encoded(shards)
+            encoded = index.encoded(shards, beside)
             if beside is not None:
                 with storage.writing(side_files.side_file(prefix, encoded)) as side:
                     side.write(beside)
@@ -226,12 +226,13 @@ class _Index:
             _enter_shape(self._entries[key], whole.shape)
         whole.part.enter(self._entries[key].slices.add())
 
-    def encoded(self, shards: int) -> bytes:
-        """The index as a table."""
+    def encoded(self, shards: int, beside: bytes | None) -> bytes:
+        """The index as a table. ``beside``: the contents of the checkpoint's side file, whose key is in the header."""
         header = messages.BundleHeaderProto(num_shards=shards)
         header.version.producer = _VERSION
+        side_file = b"" if beside is None else side_files.key(beside)
         entries = sorted((key, entry.SerializeToString()) for key, entry in self._entries.items())
-        return sorted_tables.encoded([(b"", header.SerializeToString()), *entries])
+        return sorted_tables.encoded([(b"", header.SerializeToString() + side_file), *entries])
 
 
 def _enter_shape(entry: Any, shape: tuple[int, ...]) -> None:

@@ -1,15 +1,21 @@
 """Side files of checkpoints: what a run needs besides its variables to go on as if it had not stopped.
 
 A side file has the checksum of its checkpoint's index in its name, ``PREFIX.resume-01234567``, and is there before the
-index is: a checkpoint has its own or none, also where one prefix is written again and again. Its contents are numbers,
-strings, arrays, lists and dictionaries; reading them runs no code.
+index is: a checkpoint has its own or none, also where one prefix is written again and again. The index has the side
+file's SHA-256 in a field of its header that the originals read past: one that is gone or another's is noticed.
+Checkpoints of the originals have no such key, nor have those that were written before there was one. A side file's
+contents are numbers, strings, arrays, lists and dictionaries; reading them runs no code.
 """
 
 from __future__ import annotations
 
-from towerstrat.checkpoints.bundle_reader import index_path
+import hashlib
+
+from towerstrat.checkpoints import sorted_tables, written_files
+from towerstrat.checkpoints.bundle_reader import damage_in, header_of, index_path
 from towerstrat.checkpoints.state_codec import decoded
 from towerstrat.errors import DataLossError
+from towerstrat.platform import messages
 from towerstrat.platform.checksums import masked_crc
 from towerstrat.platform.plain import State
 from towerstrat.platform.storage import storage_of
@@ -36,6 +42,23 @@ def _own(prefix: str) -> str | None:
     return path if storage.exists(path) else None
 
 
+def key(contents: bytes) -> bytes:
+    """What the header of an index has of the contents of its checkpoint's side file: a ``SideFileKey``."""
+    found: bytes = messages.SideFileKey(sha256=hashlib.sha256(contents).digest()).SerializeToString()
+    return found
+
+
+def _sha256(prefix: str) -> bytes:
+    """The SHA-256 of its side file that a checkpoint has; empty where it has none."""
+    with damage_in(index_path(prefix)):
+        return bytes(messages.SideFileKey.FromString(header_of(prefix) or b"").sha256)
+
+
+def is_there(prefix: str) -> bool:
+    """Whether the checkpoint at a prefix has a side file, or had one when it was written."""
+    return bool(_sha256(prefix)) or _own(prefix) is not None
+
+
 def of_others(prefix: str) -> list[str]:
     """The side files of checkpoints that were at a prefix before."""
     found = side_files(prefix)
@@ -44,8 +67,17 @@ def of_others(prefix: str) -> list[str]:
 
 
 def forget(prefix: str) -> None:
-    """Removes the side file of the checkpoint that is at a prefix, if it has one."""
+    """Parts the checkpoint at a prefix from its side file, if it has one: an index without the key takes its place."""
     path = _own(prefix)
+    if _sha256(prefix):
+        index, storage = index_path(prefix), storage_of(prefix)
+        entries = dict(sorted_tables.Table(storage.ranges(index)).items())
+        header = messages.BundleHeaderProto.FromString(entries[b""])
+        header.DiscardUnknownFields()
+        entries[b""] = header.SerializeToString()
+        with storage.writing(index) as file:
+            file.write(sorted_tables.encoded(sorted(entries.items())))
+        written_files.record(index)
     if path is not None:
         storage_of(path).remove(path)
 
@@ -54,13 +86,19 @@ def read(prefix: str) -> State | None:
     """The contents of the side file of the checkpoint that is at a prefix; None where it has none.
 
     Raises:
-      DataLossError: the file is damaged.
+      DataLossError: the file is damaged, gone, or another checkpoint's; or the index is damaged.
     """
-    path = _own(prefix)
+    expected, path = _sha256(prefix), _own(prefix)
     if path is None:
+        if expected:
+            raise DataLossError(None, None, f"The side file of {prefix}, {prefix}.resume-*, is gone.")
         return None
     found = storage_of(path).ranges(path)
+    data = bytes(found.read(0, len(found)))
     try:
-        return decoded(bytes(found.read(0, len(found))))
+        state = decoded(data)
     except ValueError as error:
         raise DataLossError(None, None, f"{path}: {error}.") from None
+    if expected and hashlib.sha256(data).digest() != expected:
+        raise DataLossError(None, None, f"{path} is another checkpoint's: its SHA-256 is not the one in the index.")
+    return state

@@ -122,15 +122,20 @@ def usual_folder() -> Path:
 def processor() -> str:
     """A short digest of the processor's model and instruction set: XLA compiles for exactly these on the CPU."""
     known = [platform.machine(), platform.processor()]
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError):
-            first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
-            fields = ("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part")
-            known += [line for line in first.splitlines() if line.startswith(fields)]
-    elif sys.platform == "darwin":
+    known += processor_lines(("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part"))
+    if sys.platform == "darwin":
         with contextlib.suppress(OSError):
             known.append(subprocess.run(["sysctl", "-n", "machdep.cpu.brand_string"], capture_output=True).stdout.hex())
     return hashlib.sha256("\n".join(known).encode()).hexdigest()[:12]
+
+
+def processor_lines(fields: tuple[str, ...]) -> list[str]:
+    """What Linux says of the first processor: the lines that begin with one of ``fields``; [] elsewhere."""
+    try:
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:
+        return []
+    return [line for line in first.splitlines() if line.startswith(fields)]
 
 
 class EntryFiles:

@@ -32,6 +32,7 @@ def test_pipelines_go_on(runs, caplog):
     left = runs.take(cases.LEFT)
     assert [name for name in FOUND["left"] if left[name] != FOUND["left"][name]] == []
     assert f"positions of {len(left)} iterators" in caplog.text
+    assert "frame" not in caplog.text  # They were stored without one.
 
 
 @pytest.mark.long

@@ -1,9 +1,12 @@
 """A run that stops and goes on comes to what the undisturbed run comes to, bit for bit."""
 
+import os
+import shutil
 import subprocess
 import sys
 
 import jax
+import jaxlib
 import numpy as np
 import pytest
 
@@ -11,7 +14,7 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from tests.spread import spread
 from tests.training.saving import resumed
-from towerstrat.checkpoints.side_files import side_files
+from towerstrat.checkpoints.side_files import forget, side_files
 from towerstrat.platform import logs
 
 
@@ -197,17 +200,74 @@ def test_a_checkpoint_that_is_restored_in_part_is_no_run_to_go_on_with(tmp_path,
     assert again(again.element) == first
 
 
-def test_a_damaged_side_file_is_named_and_left(begun, said):
-    _, path = begun
+@pytest.mark.parametrize("how", ["damaged", "gone", "another"])
+def test_a_side_file_that_is_not_its_own_is_named_and_left(how, begun, tmp_path, said):
+    program, path = begun
     (side,) = side_files(path)
-    with open(side, "r+b") as file:
-        file.seek(60)
-        file.write(b"??")
+    if how == "damaged":
+        with open(side, "r+b") as file:
+            file.seek(60)
+            file.write(b"??")
+        words = f"{side}: wrong checksum."
+    elif how == "gone":
+        os.remove(side)
+        words = f"The side file of {path}, {path}.resume-*, is gone."
+    else:
+        program(program.element)
+        (other,) = side_files(program.saver.save(program.session, str(tmp_path / "other")))
+        shutil.copy(other, side)
+        words = f"{side} is another checkpoint's: its SHA-256 is not the one in the index."
+    said()
     again = Program()
     again.saver.restore(again.session, path)
     (line,) = said()
-    assert line == f"{side}: wrong checksum. The random numbers and the input of this run begin anew."
+    assert line == f"{words} The random numbers and the input of this run begin anew."
     assert again(again.count) == [3]
+    again(again.iterator.initializer)
+    alone = Program()
+    alone(alone.iterator.initializer)
+    assert again(again.element, again.draw) == alone(alone.element, alone.draw)
+
+
+def test_a_checkpoint_without_a_side_file_says_nothing(begun, said):
+    _, path = begun
+    forget(path)
+    assert side_files(path) == []
+    again = Program()
+    again.saver.restore(again.session, path)
+    assert again(again.count) == [3]
+    assert again.saver.save(again.session, path) == path
+    assert said() == []
+
+
+@pytest.mark.parametrize(
+    ("target", "value", "words"),
+    [
+        ("jaxlib.__version__", "0.0.1", f"jaxlib was {jaxlib.__version__}, is 0.0.1"),
+        ("os.sched_getaffinity", lambda process: range(999), f"cores was {len(os.sched_getaffinity(0))}, is 999"),
+        ("XLA_FLAGS", "--xla_dump_to=x --xla_a=2", "flags no longer --xla_a=1, now --xla_a=2"),
+    ],
+)
+def test_a_run_under_another_frame_goes_on_and_says_what_differs(target, value, words, tmp_path, monkeypatch, said):
+    monkeypatch.setenv("XLA_FLAGS", "--xla_a=1")
+    program = Program()
+    program(program.start, program.iterator.initializer)
+    path = program.saver.save(program.session, str(tmp_path / "model"))
+    again = Program()
+    again.saver.restore(again.session, path)
+    assert len(said()) == 1
+    if target == "XLA_FLAGS":
+        monkeypatch.setenv(target, value)
+    else:
+        monkeypatch.setattr(target, value)
+    again.saver.restore(again.session, path)
+    _, line = said()
+    assert line == (
+        f"The run of {path} goes on under another frame than it was saved under, and its numbers may differ in their "
+        f"last bits from those that it would have come to: {words}."
+    )
+    again(again.iterator.initializer)
+    assert again(again.element, again.draw) == program(program.element, program.draw)
 
 
 def test_operations_that_are_gone_are_named(begun, said):
@@ -359,3 +419,15 @@ def test_checkpoints_of_objects_eagerly(tmp_path):
     wanted = [tf2.random.normal([2]).numpy().tolist() for _ in range(2)]
     checkpoint.restore(path)
     assert [tf2.random.normal([2]).numpy().tolist() for _ in range(2)] == wanted
+
+
+@pytest.mark.usefixtures("later_behavior")
+def test_eager_passes_over_a_dataset_go_on(tmp_path):
+    passes = tf2.data.Dataset.range(9).shuffle(9)
+    order = lambda: [int(each) for each in passes]  # noqa: E731
+    first, checkpoint = order(), tf2.train.Checkpoint(v=tf2.Variable(1.0))
+    path = checkpoint.save(str(tmp_path / "objects"))
+    wanted = [order(), order()]
+    checkpoint.restore(path)
+    assert [order(), order()] == wanted
+    assert first not in wanted

@@ -13,6 +13,7 @@ from towerstrat.compat.keras import (
     loss_weights,
     overlapped_steps,
     replica_metrics,
+    resumed_input,
     stored_arrays,
     tf_layers,
     tower_optimizers,
@@ -47,6 +48,11 @@ def _complete_training(module: ModuleType) -> None:
     collective_stop.look_in_loops(module)
 
 
+def _complete_input(module: ModuleType) -> None:
+    overlapped_steps.overlap(module)
+    resumed_input.go_on(module)
+
+
 def _complete_models_of_graphs(module: ModuleType) -> None:
     v1_training.complete_models(module)
     loss_weights.weigh_graphs(module)
@@ -68,7 +74,8 @@ _COMPLETED: Mapping[str, Callable[[ModuleType], None]] = {
     },
     "keras.src.engine.base_layer": tf_layers.take_layers,
     "keras.src.engine.base_layer_v1": tf_layers.take_layers,
-    "keras.src.engine.data_adapter": overlapped_steps.overlap,
+    "keras.src.distribute.worker_training_state": resumed_input.save_places,
+    "keras.src.engine.data_adapter": _complete_input,
     "keras.src.engine.keras_tensor": _operators,
     "keras.src.engine.sequential": _complete_parts,
     "keras.src.engine.training": _complete_training,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from towerstrat.data.elements.structure import Structure
 from towerstrat.data.elements.types import Array, Element
-from towerstrat.data.pipeline.nodes import DatasetNode, EagerOpening, IteratorContext
+from towerstrat.data.pipeline.nodes import PASSES, DatasetNode, EagerOpening, IteratorContext
 from towerstrat.data.pipeline.table_rows import TablePass
 from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.graph import get_default_graph
@@ -17,6 +18,20 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.types import variant
 from towerstrat.graph.runtime.plans.runner import Runner
+
+_PASSES_OVER_DATASETS = "passes over datasets"
+"""The count of a session, in saved states."""
+
+
+@contextmanager
+def passes_as_before(session: Runner) -> Iterator[None]:
+    """Afterwards as many passes of eager code have begun as before: inside, those of another run are begun again."""
+    number, numbers = session.count(_PASSES_OVER_DATASETS), PASSES.by_name()
+    try:
+        yield
+    finally:
+        session.set_count(_PASSES_OVER_DATASETS, number)
+        PASSES.expect(numbers)
 
 
 def boxed(value: Any) -> Array:
@@ -37,7 +52,7 @@ def opening_of(
     """
     given = dict(zip(dict.fromkeys([*node.inputs(), *further]), values, strict=True))
     eager = isinstance(session, EagerSession)
-    passes = 1 + session.count("passes over datasets" if eager else f"{op.graph.state_scope}{op.name}/passes")
+    passes = 1 + session.count(_PASSES_OVER_DATASETS if eager else f"{op.graph.state_scope}{op.name}/passes")
     return (
         EagerOpening(session, node, given, (passes,))
         if eager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
@@ -169,7 +170,39 @@ def _of_process() -> tuple[int, ...]:
     return (PROCESSES.stream,) if PROCESSES.stream else ()
 
 
-_PASSES: weakref.WeakKeyDictionary[Seeds, Iterator[int]] = weakref.WeakKeyDictionary()
+class _Passes:
+    """How many streams of random numbers each random part of eager pipelines has begun.
+
+    Attributes:
+      expected: those of a run that this one goes on with, by name, for parts that begin their first one here.
+    """
+
+    def __init__(self) -> None:
+        self.expected: dict[str, int] = {}
+        self._begun: weakref.WeakKeyDictionary[Seeds, int] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def begin(self, seeds: Seeds) -> int:
+        """The number of a new stream."""
+        with self._lock:
+            number = self._begun.get(seeds, self.expected.get(seeds.name, 0))
+            self._begun[seeds] = number + 1
+            return number
+
+    def by_name(self) -> dict[str, int]:
+        """How many there were, also where the part is not there yet."""
+        with self._lock:
+            return self.expected | {seeds.name: number for seeds, number in self._begun.items()}
+
+    def expect(self, numbers: Mapping[str, int]) -> None:
+        """Goes to the numbers of another run."""
+        with self._lock:
+            self.expected = dict(numbers)
+            for seeds in list(self._begun):
+                self._begun[seeds] = self.expected.get(seeds.name, self._begun[seeds])
+
+
+PASSES = _Passes()
 
 
 class EagerOpening(IteratorContext):
@@ -182,7 +215,7 @@ class EagerOpening(IteratorContext):
 
     def source_of(self, seeds: Seeds, again: bool) -> tuple[int, ...]:
         base = seeds.pair(self) or (seeds.ordinal, *_of_process())
-        return (*base, next(_PASSES.setdefault(seeds, itertools.count()))) if again else base
+        return (*base, PASSES.begin(seeds)) if again else base
 
 
 class Seeds:
@@ -192,6 +225,7 @@ class Seeds:
         self.graph_seed = graph.seed
         self.seed = seed
         self.ordinal = next_seed_ordinal(graph)
+        self.name = f"{graph.state_scope}{self.ordinal}"
 
     def pair(self, opening: IteratorContext) -> tuple[int, int] | None:
         """(graph seed, own seed), or None where neither is set."""

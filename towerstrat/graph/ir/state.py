@@ -153,6 +153,8 @@ class StateStore:
         """Cells that leave when they are written."""
         self.expected: dict[str, Any] = {}
         """The values of counters that have none yet, by name: those of a run that this one goes on with."""
+        self.own_values: dict[str, Any] = {}
+        """The values ``[positions, ...]`` by name of variables that such a run had by position."""
         # A program called again with nothing changed in between skips collecting its state cell by cell.
         self.last: tuple[Program, list[Array], list[Array]] | None = None
         """(program, arrays it donates next, arrays it reads) of the newest run; None after any other change."""

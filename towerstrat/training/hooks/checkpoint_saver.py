@@ -13,6 +13,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.platform import logs, messages
 from towerstrat.platform.coordinator import Coordinator
+from towerstrat.platform.duty import DUTY
 from towerstrat.training.hooks.global_step_read import required_step_read
 from towerstrat.training.hooks.session_run_hook import (
     SessionRunArgs,
@@ -143,7 +144,7 @@ class CheckpointSaverHook(SessionRunHook):
         if last_step != self._timer.last_triggered_step():
             with values_only() if self.ends_run else nullcontext():
                 self._save(session, last_step)
-        elif self.ends_run:
+        elif self.ends_run and DUTY.writes:
             forget(f"{self._save_path}-{last_step}")
         for listener in self._listeners:
             listener.end(session, last_step)

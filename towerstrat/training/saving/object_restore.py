@@ -34,6 +34,7 @@ from towerstrat.training.saving.object_graph import attributes, full_name, node_
 from towerstrat.training.saving.python_state import PythonStateSaveable
 from towerstrat.training.saving.save_restore_ops import store
 from towerstrat.training.saving.saveables import SaveableObject, VariableSaveable
+from towerstrat.training.saving.tower_values import take_own_values
 
 _UIDS = itertools.count(1)
 _CONFIGURATION = "OBJECT_CONFIG_JSON"
@@ -274,9 +275,12 @@ class CheckpointPosition:
     def _descend(self, trackable: Trackable) -> None:
         """Restores the object and all that can be reached from it, breadth first, in one go."""
         found: dict[str, SaveableObject] = {}
+        variables: list[StateVariable] = []
         queue: deque[tuple[CheckpointPosition, Trackable]] = deque([(self, trackable)])
         while queue:
             position, obj = queue.popleft()
+            if isinstance(obj, Variable):
+                variables.append(obj.cell)
             obj._maybe_initialize_trackable()
             if position.restore_uid > obj._update_uid:
                 found |= position._own(obj)
@@ -284,6 +288,8 @@ class CheckpointPosition:
             queue.extend(position._next_children(obj))
             queue.extend(position._next_slots(obj))
         self.checkpoint.take(found)
+        if get_default_graph().executing_eagerly:
+            take_own_values(context().session.state, variables)
 
     def _own(self, obj: Trackable) -> dict[str, SaveableObject]:
         """Key -> saveable object of what the object saves of its own, as far as the checkpoint has it."""

@@ -1,8 +1,10 @@
 """Going on exactly: what a run has besides its variables is saved with them, and taken when they are restored.
 
-These are the counters of random operations, the numbers of passes over datasets, and the positions of iterators. They
-are in the side file of a checkpoint (``towerstrat.checkpoints.side_files``), and matched by the names of operations and
-iterators, and by what a pipeline consists of: what has changed in the program begins anew, and the log says so.
+These are the counters of random operations, the numbers of passes over datasets, the positions of iterators, and what
+towers have of their own in variables (``tower_values``). They are in the side file of a checkpoint
+(``towerstrat.checkpoints.side_files``), and matched by the names of operations, iterators and variables, and by what a
+pipeline consists of: what has changed in the program begins anew, and the log says so. The frame is there too, in which
+they make the same bits (``run_frame``).
 """
 
 from __future__ import annotations
@@ -15,10 +17,13 @@ from typing import Any
 import numpy as np
 
 from towerstrat.checkpoints.checkpoint_file import opened
-from towerstrat.checkpoints.side_files import read
+from towerstrat.checkpoints.side_files import is_there, read
 from towerstrat.checkpoints.state_codec import decoded, encoded
 from towerstrat.data.iterators.session_iterators import resume_iterator
+from towerstrat.data.pipeline.iterator_state import at_one_moment
+from towerstrat.data.pipeline.nodes import PASSES
 from towerstrat.errors import DataLossError
+from towerstrat.graph.eager.context import EagerSession
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.runtime.plans.runner import Runner
@@ -27,6 +32,8 @@ from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
+from towerstrat.training.saving import run_frame
+from towerstrat.training.saving.tower_values import own_values, take_own_values
 
 _OF = " of process "
 """What is between the name of an iterator and the number of the process whose place it is."""
@@ -50,14 +57,18 @@ def saved(runner: Runner) -> bytes | None:
     store = runner.state
     counts = runner.counts()
     counters = {cell.name: np.asarray(store.get(cell)) for cell in store if cell.default is not None}
-    iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
+    with at_one_moment():
+        iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
+        passes = PASSES.by_name() if isinstance(runner, EagerSession) else {}
     apart = {name for name, resource in runner.positions.items() if resource.apart}
     state = {
         "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
         "counts": counts,
+        "passes": passes,
+        "towers": own_values(store),
         "iterators": of_all_processes(runner.waiting.states | iterators, apart),
     }
-    return encoded(state) if any(state.values()) else None
+    return encoded({**state, "frame": run_frame.frame()}) if any(state.values()) else None
 
 
 def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> None:
@@ -71,20 +82,31 @@ def resume(prefix: str, runner: Runner, restored: Set[str] | None = None) -> Non
       runner: the session.
       restored: the names of what was restored. None: what is not there yet will be, as objects are made.
     """
-    if _values_only.get():
+    runner.state.own_values = {}
+    if _values_only.get() or not is_there(prefix):
+        return
+    if restored is not None and not restored >= set(opened(prefix).entries):
+        logs.info("A part of %s is restored: random numbers and input are not those of its run.", prefix)
         return
     try:
         state = read(prefix)
     except DataLossError as error:
         logs.warning("%s The random numbers and the input of this run begin anew.", error.message)
         return
-    if state is None:
+    if state is None:  # removed meanwhile
         return
-    if restored is not None and not restored >= set(opened(prefix).entries):
-        logs.info("A part of %s is restored: random numbers and input are not those of its run.", prefix)
-        return
+    runner.state.own_values = dict(state.get("towers", {}))
+    take_own_values(runner.state, runner.state)
     taken = [_counters(runner, state), *_iterators(runner, of_this_process(state["iterators"]))]
+    if isinstance(runner, EagerSession):
+        PASSES.expect(state.get("passes", {}))
     logs.info("Going on with the run of %s: %s.", prefix, ", ".join(filter(None, taken)) or "nothing was taken")
+    other = run_frame.differences(state.get("frame", {}), run_frame.frame()) if PROCESSES.index == 0 else []
+    if other:
+        logs.warning(
+            "The run of %s goes on under another frame than it was saved under, and its numbers may differ in their "
+            "last bits from those that it would have come to: %s.", prefix, "; ".join(other),
+        )  # fmt: skip
 
 
 def _counters(runner: Runner, state: State) -> str:

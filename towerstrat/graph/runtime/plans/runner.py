@@ -263,6 +263,10 @@ class Runner:
         self._store.update({cell: np.uint32(count + 1)})
         return count
 
+    def set_count(self, name: str, number: int) -> None:
+        """Goes to a number of calls of ``count``."""
+        self._store.update({self._counters[name]: np.uint32(number)})
+
     def start_counts_again(self, prefix: str) -> None:
         """Forgets the counts whose names begin so."""
         for name in [n for n in self._counters if n.startswith(prefix)]:

@@ -14,7 +14,8 @@ import time
 from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.hosts.process_index import PROCESSES
 
-CASE, SLOWLY, COUNT, INDEX = sys.argv[1], sys.argv[2:] == ["slowly"], PROCESSES.count, PROCESSES.index
+CASE, SLOWLY = "".join(sys.argv[1:2]), sys.argv[2:] == ["slowly"]
+COUNT, INDEX = PROCESSES.count, PROCESSES.index
 FIRST = "master" if CASE == "master" else "chief"
 TASK = {"type": FIRST, "index": 0} if INDEX == 0 else {"type": "worker", "index": INDEX - 1}
 if COUNT > 1:

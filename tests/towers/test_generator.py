@@ -4,6 +4,7 @@ import numpy as np
 
 import towerstrat.compat.v1 as tf
 from tests.towers.common import tpu
+from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.graph.scopes.generator import Generator
 from towerstrat.towers.contrib.strategy_variables import MirroredVariable
 
@@ -24,9 +25,10 @@ def test_towers_draw_numbers_of_their_own_and_share_the_state():
         np.testing.assert_array_equal(session.run(g.state), [3 + 2 * 4 * 256, 0, 0])
 
 
-def test_in_a_step_loop():
+def drawn_in_a_loop(each):
+    """The sum of what two towers draw in five steps, in runs of so many, and the generator's state."""
     strategy = tpu(2)
-    with strategy.scope():
+    with tf.Graph().as_default(), strategy.scope():
         g = Generator.from_seed(1)
         total = tf.get_variable(
             "total", [2], initializer=tf.zeros_initializer(), aggregation=tf.VariableAggregation.SUM
@@ -37,9 +39,18 @@ def test_in_a_step_loop():
         def step(context, inputs):
             return strategy.call_for_each_tower(lambda: total.assign_add(g.uniform([2])))
 
-        loop = strategy.run_steps_on_dataset(step, iterator, iterations=5)
-    with tf.Session() as session:
-        session.run([tf.global_variables_initializer(), iterator.initializer])
-        session.run(loop.run_op)
-        np.testing.assert_array_equal(session.run(g.state), [1 + 5 * 2 * 256, 0, 0])
-        assert 2 < session.run(total).mean() < 8
+        loop = strategy.run_steps_on_dataset(step, iterator, iterations=each)
+        with tf.Session() as session:
+            session.run([tf.global_variables_initializer(), iterator.initializer])
+            for _ in range(5 // each):
+                session.run(loop.run_op)
+            return session.run([total, g.state])
+
+
+def test_in_a_step_loop(monkeypatch):
+    """In a scan XLA leaves out a factor of 1 that is there in the told loop: other instructions, the same bits."""
+    monkeypatch.setattr(LIMITS, "compare_loops", False)
+    total, state = drawn_in_a_loop(5)
+    np.testing.assert_array_equal(state, [1 + 5 * 2 * 256, 0, 0])
+    assert 2 < total.mean() < 8
+    assert drawn_in_a_loop(1)[0].tobytes() == total.tobytes()

@@ -159,9 +159,14 @@ class CellRows:
         """``[m, ...]``, or the table."""
         return self.table if self._indices is None else read_rows(self.table, self._indices)
 
-    def set(self, value: jax.Array) -> None:
+    def set(self, value: jax.Array) -> jax.Array:
+        """Changes the rows, and gives what to compute with: where nothing may change the old values, of all rows.
+
+        So XLA computes a slot once, in its old place, which it would copy for two computations with the old value.
+        """
         value = value.astype(self.table.dtype)
         self.table = self.kept(value) if self._indices is None else self._write("set", value)
+        return self.table if self._indices is None else value
 
     def add(self, change: jax.Array) -> None:
         change = change.astype(self.table.dtype)

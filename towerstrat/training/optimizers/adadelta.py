@@ -16,9 +16,9 @@ from towerstrat.training.optimizers.update_ops import define_update
 def _adadelta(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> None:
     var, accumulated, updates = cells
     rate, rho, epsilon = scalars
-    squares, steps = accumulated.value * rho + grad * grad * (1 - rho), updates.value
+    squares = accumulated.set(accumulated.value * rho + grad * grad * (1 - rho))
+    steps = updates.value
     step = jnp.sqrt(steps + epsilon) / jnp.sqrt(squares + epsilon) * grad
-    accumulated.set(squares)
     updates.set(steps * rho + step * step * (1 - rho))
     var.subtract(step * rate)
 

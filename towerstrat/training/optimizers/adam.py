@@ -26,10 +26,8 @@ def _adam(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any, *, use_n
     beta1_power, beta2_power, rate, beta1, beta2, epsilon = scalars
     rate = _corrected(rate, beta1_power, beta2_power)
     m, v = first.value, second.value
-    m = m + (grad - m) * (1 - beta1)
-    v = v + (grad * grad - v) * (1 - beta2)
-    first.set(m)
-    second.set(v)
+    m = first.set(m + (grad - m) * (1 - beta1))
+    v = second.set(v + (grad * grad - v) * (1 - beta2))
     direction = grad * (1 - beta1) + beta1 * m if use_nesterov else m
     var.subtract(rate * direction / (jnp.sqrt(v) + epsilon))
 
@@ -50,10 +48,8 @@ def _ada_max(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> No
     var, first, second = cells
     beta1_power, rate, beta1, beta2, epsilon = scalars
     m = first.value
-    m = m + (grad - m) * (1 - beta1)
-    v = jnp.maximum(beta2 * second.value, jnp.abs(grad))
-    first.set(m)
-    second.set(v)
+    m = first.set(m + (grad - m) * (1 - beta1))
+    v = second.set(jnp.maximum(beta2 * second.value, jnp.abs(grad)))
     var.subtract(rate / (1 - beta1_power) * (m / (v + epsilon)))
 
 

@@ -15,8 +15,7 @@ def _keras_momentum(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any
     """The rate is part of what is accumulated, so that a change of it acts on new gradients alone."""
     var, accumulated = cells
     rate, momentum = scalars
-    new = accumulated.value * momentum - grad * rate
-    accumulated.set(new)
+    new = accumulated.set(accumulated.value * momentum - grad * rate)
     var.add(new * momentum - grad * rate if use_nesterov else new)
 
 
@@ -33,12 +32,9 @@ def _amsgrad(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> No
     beta1_power, beta2_power, rate, beta1, beta2, epsilon = scalars
     rate = rate * jnp.sqrt(1 - beta2_power) / (1 - beta1_power)
     m, v = first.value, second.value
-    m = m + (grad - m) * (1 - beta1)
-    v = v + (grad * grad - v) * (1 - beta2)
-    greatest = jnp.maximum(largest.value, v)
-    first.set(m)
-    second.set(v)
-    largest.set(greatest)
+    m = first.set(m + (grad - m) * (1 - beta1))
+    v = second.set(v + (grad * grad - v) * (1 - beta2))
+    greatest = largest.set(jnp.maximum(largest.value, v))
     var.subtract(m * rate / (jnp.sqrt(greatest) + epsilon))
 
 

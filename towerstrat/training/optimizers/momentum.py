@@ -14,8 +14,7 @@ from towerstrat.training.optimizers.update_ops import define_update
 def _momentum(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any, *, use_nesterov: bool) -> None:
     var, accumulated = cells
     rate, momentum = scalars
-    new = accumulated.value * momentum + grad
-    accumulated.set(new)
+    new = accumulated.set(accumulated.value * momentum + grad)
     var.subtract(grad * rate + new * momentum * rate if use_nesterov else new * rate)
 
 

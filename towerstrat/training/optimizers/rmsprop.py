@@ -19,8 +19,7 @@ def _rms_prop(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> N
     var, squares, step = cells
     rate, decay, momentum, epsilon = scalars
     square = _moved(squares, grad * grad, decay)
-    new = step.value * momentum + grad * rate / jnp.sqrt(square + epsilon)
-    step.set(new)
+    new = step.set(step.value * momentum + grad * rate / jnp.sqrt(square + epsilon))
     var.subtract(new)
 
 
@@ -28,17 +27,14 @@ def _centered(cells: Sequence[CellRows], scalars: Sequence[Any], grad: Any) -> N
     var, mean, squares, step = cells
     rate, decay, momentum, epsilon = scalars
     square, centre = _moved(squares, grad * grad, decay), _moved(mean, grad, decay)
-    new = step.value * momentum + grad * rate / jnp.sqrt(square - centre * centre + epsilon)
-    step.set(new)
+    new = step.set(step.value * momentum + grad * rate / jnp.sqrt(square - centre * centre + epsilon))
     var.subtract(new)
 
 
 def _moved(average: CellRows, value: Any, decay: Any) -> Any:
     """Moves a running average towards a value; the new average."""
     old = average.value
-    new = old + (value - old) * (1 - decay)
-    average.set(new)
-    return new
+    return average.set(old + (value - old) * (1 - decay))
 
 
 RMS_PROP = define_update("RMSProp", "var ms mom", "lr rho momentum epsilon", _rms_prop)

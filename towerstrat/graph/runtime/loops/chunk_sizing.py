@@ -79,10 +79,12 @@ class ChunkScheduler:
         return True
 
     def _too_large(self, steps: int, input_bytes: int, program: Callable[[int], Program]) -> bool:
-        budget = LIMITS.input_of(self.device)
-        if steps <= self._weighed or input_bytes * _PADDING <= budget:
+        if input_bytes <= self._weighed:
             return False
-        self._weighed = steps
+        self._weighed = input_bytes
+        budget = LIMITS.input_of(self.device)
+        if input_bytes * _PADDING <= budget:
+            return False
         whole = program(steps).memory * self._devices
         if whole <= budget:
             return False

@@ -62,11 +62,16 @@ class _Course(NamedTuple):
 
 
 class SharedLoopState:
-    """What all runs of a session share of one step loop, whatever else they fetch."""
+    """What all runs of a session share of one step loop, whatever else they fetch.
+
+    Attributes:
+      foreseen: the length of the scan beside which the program of what it leaves over was compiled, 0: of none.
+    """
 
     def __init__(self, feeder: ChunkAssembler, pace: ChunkScheduler):
         self.feeder = feeder
         self.pace = pace
+        self.foreseen = 0
         self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
 
 
@@ -140,7 +145,8 @@ class LoopStage(StepBody):
                 every, results = self._steps(run, kept, course, done, length)
                 stacks.append(every)
                 done += steps
-                if steps == length and (run.session.remainder_foreseen or 0 < behind < length):
+                if steps == length != kept.foreseen and (run.session.remainder_foreseen or 0 < behind < length):
+                    kept.foreseen = length
                     self.expect(run, kept.programs, chunk)
                 if not course.ready and chunk.error is None:
                     feeder.look_ahead(source, *next_chunk(behind or iterations, length), lambda steps: pace.idle)

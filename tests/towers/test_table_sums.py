@@ -184,14 +184,19 @@ def updated(strategy, optimizer, table, rows):
     return strategy.group(strategy.update(table, lambda v: hook(rows.values, v, rows.indices)))
 
 
+def table_and_rows(strategy):
+    """A table, an iterator over ids, and the rows of its gradient, reduced over the towers."""
+    table = tf.get_variable("table", initializer=start(tf.float32), use_resource=True)
+    data = strategy.distribute_dataset(lambda: tf.data.Dataset.from_tensor_slices(IDS))
+    iterator = data.make_initializable_iterator()
+    return table, iterator, reduced(strategy, table, iterator.get_next())
+
+
 def test_whoever_looks_at_the_rows_sees_those_of_all_towers(choose):
     choose(WHOLE)
     strategy = mirrored(2)
     with tf.Graph().as_default(), strategy.scope(), tf.Session() as sess:
-        table = tf.get_variable("table", initializer=start(tf.float32), use_resource=True)
-        data = strategy.distribute_dataset(lambda: tf.data.Dataset.from_tensor_slices(IDS))
-        iterator = data.make_initializable_iterator()
-        rows = reduced(strategy, table, iterator.get_next())
+        table, iterator, rows = table_and_rows(strategy)
         train = updated(strategy, tf.train.AdagradOptimizer(0.1), table, rows)
         sess.run([tf.global_variables_initializer(), iterator.initializer])
         before = sess.run(table)
@@ -266,10 +271,7 @@ def trained_where_finite():
     """The table after two steps, each of which a condition allows."""
     strategy = mirrored(2)
     with tf.Graph().as_default(), strategy.scope(), tf.Session() as sess:
-        table = tf.get_variable("table", initializer=start(tf.float32), use_resource=True)
-        data = strategy.distribute_dataset(lambda: tf.data.Dataset.from_tensor_slices(IDS))
-        iterator = data.make_initializable_iterator()
-        rows = reduced(strategy, table, iterator.get_next())
+        table, iterator, rows = table_and_rows(strategy)
         optimizer = tf.train.MomentumOptimizer(0.1, 0.9)
         finite = tf.reduce_all(tf.is_finite(rows.values))
         train = tf.cond(finite, lambda: updated(strategy, optimizer, table, rows), tf.no_op)

@@ -43,7 +43,7 @@ def _own(prefix: str) -> str | None:
 
 
 def key(contents: bytes) -> bytes:
-    """What the header of an index has of the contents of its checkpoint's side file: a ``SideFileKey``."""
+    """A ``SideFileKey``: the part of an index's header that tells its checkpoint's side file, by its contents."""
     found: bytes = messages.SideFileKey(sha256=hashlib.sha256(contents).digest()).SerializeToString()
     return found
 

@@ -130,7 +130,7 @@ def processor() -> str:
 
 
 def processor_lines(fields: tuple[str, ...]) -> list[str]:
-    """What Linux says of the first processor: the lines that begin with one of ``fields``; [] elsewhere."""
+    """The lines on the first processor that begin with one of ``fields``, as Linux has them; [] elsewhere."""
     try:
         first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
     except OSError:

@@ -171,7 +171,7 @@ def _of_process() -> tuple[int, ...]:
 
 
 class _Passes:
-    """How many streams of random numbers each random part of eager pipelines has begun.
+    """The numbers of streams of random numbers that the random parts of eager pipelines have begun.
 
     Attributes:
       expected: those of a run that this one goes on with, by name, for parts that begin their first one here.
@@ -190,7 +190,7 @@ class _Passes:
             return number
 
     def by_name(self) -> dict[str, int]:
-        """How many there were, also where the part is not there yet."""
+        """The number of each part, also of those that are not there yet."""
         with self._lock:
             return self.expected | {seeds.name: number for seeds, number in self._begun.items()}
 

@@ -107,7 +107,7 @@ class ShardTraces:
         return None if _depend(further, op) else further
 
     def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
-        """Those of an operation's control inputs that its position runs."""
+        """The control inputs of an operation that its position runs."""
         return {c for c in controls if position in self._makers.get(c, c.only or (position,))}
 
     def _take(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:

@@ -73,7 +73,7 @@ def _is_of_graph(tensor: Tensor) -> bool:
 
 
 def looked_up(indices: Tensor) -> Tensor | None:
-    """What was looked up, a table or a variable's handle, of indices in a graph of which ``of_lookups`` is true."""
+    """The table, or variable's handle, that was looked up by indices of which ``of_lookups`` is true."""
     if are_distinct(indices):
         indices = indices.op.inputs[1]
     indices = from_positions(indices)[-1]

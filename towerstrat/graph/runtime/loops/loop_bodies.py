@@ -49,7 +49,7 @@ def differences(first: jax.stages.Compiled, second: jax.stages.Compiled) -> list
 
 
 def _instructions(text: str) -> Counter[str]:
-    """What the body of a program's outermost loop computes, and what it calls."""
+    """The instructions of a program's outermost loop, in its body and in all that this calls."""
     found_in, entry = computations(text)
     loops = [line for line in found_in.get(entry, ()) if " while(" in line]
     found: Counter[str] = Counter()

@@ -62,7 +62,7 @@ class _Course(NamedTuple):
 
 
 class SharedLoopState:
-    """What all runs of a session share of one step loop, whatever else they fetch.
+    """The part of a step loop that all runs of a session share, whatever else they fetch.
 
     Attributes:
       foreseen: the length of the scan beside which the program of what it leaves over was compiled, 0: of none.

@@ -363,3 +363,22 @@ def test_a_gradient_function_that_assigns(tapes):
             y = function(x)
         np.testing.assert_allclose(tape.gradient(y, x), np.cos(0.75), 1e-6)
     assert seen == 1.0
+
+
+@pytest.mark.parametrize("rows", [0, 2])
+def test_a_map_of_rows_beside_python_has_gradients_where_there_are_no_rows(rows):
+    @tf.function
+    def mapped(z, w):
+        tf.py_function(lambda: None, [], [])
+        return tf.vectorized_map(lambda x: (2.0 * x * w, tf.stack([x, x]), tf.cast(x, tf.int32)), z)
+
+    z, w = tf.ones([rows]), tf.constant(3.0)
+    with tf.GradientTape() as tape:
+        tape.watch([z, w])
+        products, pairs, integers = mapped(z, w)
+        y = tf.reduce_sum(products) + 3.0 * tf.reduce_sum(pairs)
+    assert (products.shape, pairs.shape, integers.shape) == ((rows,), (rows, 2), (rows,))
+    assert integers.dtype == tf.int32
+    by_z, by_w = tape.gradient(y, [z, w])
+    assert by_z.numpy().tolist() == [12.0] * rows
+    assert by_w.numpy() == 2.0 * rows

@@ -513,7 +513,7 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
             if _is_shared(x, op):
                 found[i] = vary((yield id(x), vary(value, lowering.axis)), lowering.axis)  # one x, shared by all
         # Indices of rows are the same in each pass.
-        kept = [f if jnp.issubdtype(f.dtype, jnp.integer) else jnp.where(here == position, f, 0 * f) for f in found]
+        kept = [f if jnp.issubdtype(f.dtype, jnp.integer) else jnp.where(here == position, f, 0) for f in found]
         if not totals:
             totals = kept
             continue

@@ -21,7 +21,9 @@ from towerstrat.graph.ir.state import ERROR_RECORD
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.python_gradients import differentiable_leaves
+from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.regions import captures_of, entering, flows_of, leaving, remark, state_type
+from towerstrat.graph.ops.math.arithmetic import cast
 
 
 def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
@@ -170,11 +172,19 @@ def _unroll(unrolling: Unrolling, op: Operation) -> None:
         made.append([step.tensors[t] for t in block.results])
     for place, output in enumerate(op.outputs):
         if count:
-            (stacked,) = unrolling.execute("Pack", [row[place] for row in made], {"axis": 0})
+            (unrolling.tensors[output],) = unrolling.execute("Pack", [row[place] for row in made], {"axis": 0})
         else:
-            dims = block.results[place].dims or ()
-            stacked = constant(np.zeros((0, *(d or 0 for d in dims)), output.dtype.np))
-        unrolling.tensors[output] = stacked
+            sources = [unrolling.tensors[op.inputs[i]] for i in sorted(op.attrs["flows"][place])]
+            unrolling.tensors[output] = _no_rows(block.results[place], sources)
+
+
+def _no_rows(result: Tensor, sources: Sequence[Tensor]) -> Tensor:
+    """``[0, ...]``: none of a region's results, which depend on tensors all the same: their gradients are zeros."""
+    dims = (0, *(d or 0 for d in result.dims or ()))
+    parts = [arrays.reshape(t, [-1])[:0] for t in sources if t.dtype.is_differentiable]
+    return arrays.concat(
+        [constant(np.zeros(dims, result.dtype.np)), *(cast(arrays.reshape(p, dims), result.dtype) for p in parts)], 0
+    )
 
 
 define_op(

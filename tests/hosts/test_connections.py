@@ -1,5 +1,7 @@
 """Messages between supervisors."""
 
+import collections
+import os
 import re
 import socket
 import struct
@@ -8,6 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.locks import is_free
 from towerstrat.hosts.authentication import MessageKey
 from towerstrat.hosts.connections import Connection
 from towerstrat.hosts.rendezvous_server import addresses
@@ -222,3 +225,25 @@ def test_the_last_lines_of_a_program_are_kept(tmp_path, capfdbinary):
         output.end(60.0)
     assert kept == [*(f"line {i}" for i in range(70, 100)), "the end"]
     assert capfdbinary.readouterr().err == text.encode() + b"!\n"
+
+
+def test_lines_are_not_read_while_they_are_written():
+    read, write = os.pipe()
+    with open(read, "rb") as stream:
+        output, free = Output(stream), []
+
+        class Lines(collections.deque):
+            def __iter__(self):
+                free.append(is_free(output._lock))
+                return super().__iter__()
+
+            def extend(self, lines):
+                free.append(is_free(output._lock))
+                super().extend(lines)
+
+        output._lines = Lines([b""])
+        os.write(write, b"one\ntwo\n")
+        os.close(write)
+        assert output.last(60) == ["one", "two"]
+        output.end(60)
+    assert free == [False, False]

@@ -25,7 +25,7 @@ LIMIT = 300
 """Seconds that a program may take."""
 
 _WARNING = re.compile(r"^(WARNING|INFO|[WIE]\d{4} |towerstrat: )|\b\w*Warning: ")
-_PROGRESS = re.compile(r"^\s*\d+/\d+ .*\[[=>.]+\]|\x08|\r")
+_PROGRESS = re.compile(r"^\s*\d+/\d+ .*\[[=>.]+\]|^Parsing Inputs\.\.\.$|\x08|\r")
 _ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception)\b")
 _STOP = re.compile(
     r"^towerstrat\.errors\.(?:UnknownSymbol|Unsupported)Error: .*?\b([A-Za-z_]\w*(?:\.\w+)+)", re.MULTILINE
@@ -146,7 +146,7 @@ class Outcome(NamedTuple):
     Attributes:
       stops: nothing where it printed what is kept and ended; the public name at which it stopped, having printed the
         beginning of that; else ``differs: ...`` with the first difference.
-      stderr: the end of what it wrote there.
+      stderr: the end of what it wrote there, without warnings.
     """
 
     stops: str
@@ -177,7 +177,8 @@ def outcome(program: Kept, original: bool) -> Outcome:
     found = difference(expected[: len(printed)] if stopped else expected, printed)
     if found is None and done.returncode and not stopped:
         found = f"exit status {done.returncode}"
-    return Outcome(f"differs: {found}" if found else stopped, done.stderr[-3000:])
+    told = [line for line in done.stderr.splitlines() if not _WARNING.search(line)]
+    return Outcome(f"differs: {found}" if found else stopped, "\n".join(told)[-3000:])
 
 
 class Request(NamedTuple):

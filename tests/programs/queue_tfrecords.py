@@ -39,7 +39,7 @@ def convert_to(name, seed):
             "height": _int64_feature(6),
             "width": _int64_feature(6),
             "label": _int64_feature(int(label)),
-            "image_raw": _bytes_feature(image.tobytes()),
+            "image_raw": _bytes_feature(image.tostring()),
         }
         example = tf.train.Example(features=tf.train.Features(feature=features))
         writer.write(example.SerializeToString())
@@ -113,6 +113,10 @@ def main(_):
     tf.gfile.MakeDirs(FLAGS.train_dir)
     for i in range(2):
         convert_to("part-%d" % i, seed=i)
+    record = next(tf.python_io.tf_record_iterator(os.path.join(FLAGS.train_dir, "part-1.tfrecords")))
+    feature = tf.train.Example.FromString(record).features.feature
+    image = np.fromstring(feature["image_raw"].bytes_list.value[0], dtype=np.uint8)
+    print("first image of part-1: label %d, pixels %s" % (feature["label"].int64_list.value[0], image[:4].tolist()))
     run_training()
 
 

@@ -58,7 +58,7 @@ class Kept(NamedTuple):
 
     @property
     def twin(self) -> pathlib.Path:
-        """What the original runs: a program of the same name in ``twins``, where it cannot run this one."""
+        """The program that the original runs: one of the same name in ``twins``, where it cannot run this one."""
         path = self.folder / "twins" / self.program.name
         return path if path.exists() else self.program
 
@@ -141,7 +141,7 @@ def run(program: Kept, original: bool) -> subprocess.CompletedProcess[str]:
 
 
 class Outcome(NamedTuple):
-    """What became of a program.
+    """The end of a program.
 
     Attributes:
       stops: nothing where it printed what is kept and ended; the public name at which it stopped, having printed the
@@ -182,14 +182,14 @@ def outcome(program: Kept, original: bool) -> Outcome:
 
 
 class Request(NamedTuple):
-    """What a command line asks for: the programs in the table's order, how many at a time, and on which side."""
+    """The wish of a command line: the programs in the table's order, how many at a time, and on which side."""
 
     programs: list[Kept]
     jobs: int
     original: bool
 
     def outcomes(self) -> Iterator[tuple[Kept, Outcome]]:
-        """What became of each program, in order."""
+        """The end of each program, in order."""
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
             yield from zip(self.programs, pool.map(lambda p: outcome(p, self.original), self.programs), strict=True)
 

@@ -1,4 +1,4 @@
-"""Where does the time go? RunMetadata, a timeline for chrome://tracing, and counts of parameters by tf.profiler."""
+"""Tells where the time goes: RunMetadata, a timeline for chrome://tracing, and counts of parameters by tf.profiler."""
 
 from __future__ import absolute_import, division, print_function
 

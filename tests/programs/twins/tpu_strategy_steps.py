@@ -1,4 +1,4 @@
-"""What tpu_strategy_steps.py trains, on one device: the batches of its towers are one, and no step is hidden."""
+"""The training of tpu_strategy_steps.py on one device: the batches of its towers are one, and no step is hidden."""
 
 from __future__ import absolute_import, division, print_function
 

@@ -79,7 +79,6 @@ def main(unused_argv):
     config = tf.estimator.RunConfig(
         model_dir="mirrored_model",
         train_distribute=distribution,
-        eval_distribute=distribution,
         save_checkpoints_steps=20,
         session_config=tf.ConfigProto(device_count={"CPU": FLAGS.towers}),
     )

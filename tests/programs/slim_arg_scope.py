@@ -33,16 +33,14 @@ def load_batch(count, seed, batch_size):
 
 def net_arg_scope(weight_decay, is_training):
     batch_norm_params = {"is_training": is_training, "decay": 0.8, "updates_collections": None, "fused": False}
-    with (
-        slim.arg_scope(
-            [slim.conv2d, slim.fully_connected],
-            weights_regularizer=slim.l2_regularizer(weight_decay),
-            weights_initializer=numpy_initializer,
-            activation_fn=tf.nn.relu,
-        ),
-        slim.arg_scope([slim.conv2d], normalizer_fn=slim.batch_norm, normalizer_params=batch_norm_params) as sc,
+    with slim.arg_scope(
+        [slim.conv2d, slim.fully_connected],
+        weights_regularizer=slim.l2_regularizer(weight_decay),
+        weights_initializer=numpy_initializer,
+        activation_fn=tf.nn.relu,
     ):
-        return sc
+        with slim.arg_scope([slim.conv2d], normalizer_fn=slim.batch_norm, normalizer_params=batch_norm_params) as sc:
+            return sc
 
 
 def small_net(images, num_classes, scope="SmallNet", reuse=None):

@@ -144,6 +144,13 @@ def test_padded_batch(sizes, size):
     assert pulled(dataset) == wanted
 
 
+def test_a_padded_batch_of_single_strings_holds_strings():
+    words = tf.data.Dataset.from_tensor_slices([b"a", b"bc", b"d"])
+    batch = words.padded_batch(2, []).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert [type(word) for word in session.run(batch)] == [bytes, bytes]
+
+
 @given(lengths, st.integers(1, 4), st.integers(0, 8), st.integers(1, 8), st.booleans())
 def test_filling_buffers_is_taking_elements(length, size, ahead, count, mapped):
     rows = source(range(length), True).shuffle(5, 1)

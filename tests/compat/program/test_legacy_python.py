@@ -48,6 +48,40 @@ def test_a_program_has_the_names_and_is_told_once(program):
         assert [s for s in said if f"old.py:{line} uses {name}, which is no more: {now}" in s], error
 
 
+ARRAYS = """
+import subprocess, sys
+import numpy as np
+import tensorflow as tf
+
+image = np.arange(4, dtype=np.uint8).reshape(2, 2)
+print(image.tostring(), image.tostring("F"), np.float32(1.0).tostring())
+print(np.fromstring(image.tostring(), np.uint8), np.fromstring(b"abcd", np.int16, 1), np.fromstring("1 2", sep=" "))
+print(np.fromstring(b"ab", np.uint8).flags.writeable, image.ptp(), image.ptp(axis=0))
+image.itemset(1, 7)
+image.itemset((1, 1), 9)
+print(image.tolist(), image.astype(np.int16).newbyteorder().tolist(), flush=True)
+child = "import numpy as np; print(np.zeros(2, np.uint8).tostring())"
+subprocess.run([sys.executable, "-c", "import sys; " + child], check=True)
+"""
+
+
+def test_arrays_have_the_methods_that_wrote_and_read_records(program):
+    code, output, error = program(ARRAYS, options=["--api", "1"])
+    assert (code, output.splitlines()) == (
+        0,
+        [
+            r"b'\x00\x01\x02\x03' b'\x00\x02\x01\x03' b'\x00\x00\x80?'",
+            "[0 1 2 3] [25185] [1. 2.]",
+            "True 3 [2 2]",
+            "[[0, 7], [2, 9]] [[0, 1792], [512, 2304]]",
+            r"b'\x00\x00'",
+        ],
+    ), error
+    if not hasattr(np.ndarray, "tostring"):
+        assert "old.py:7 uses ndarray.tostring(), which is no more: it is tobytes() here" in error
+        assert "old.py:8 uses numpy.fromstring() of bytes, which is no more" in error
+
+
 CHILD = """
 import subprocess, sys
 import tensorflow as tf

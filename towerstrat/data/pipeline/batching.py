@@ -284,7 +284,7 @@ class PaddedBatches(Batches):
             )
         result = np.full((len(column), *sizes), self.fillings[component][()], dtype=column[0].dtype)
         for row, array in enumerate(column):
-            place: Any = (row, *(slice(n) for n in array.shape))
+            place: Any = (row, *(slice(n) for n in array.shape), ...)  # else a string would be put in as an array
             result[place] = array
         return result
 

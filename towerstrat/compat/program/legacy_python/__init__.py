@@ -73,8 +73,8 @@ MODULES = {
     "xml.etree.cElementTree": _FOLDER / "cElementTree.py",
 }
 """Modules that are gone, and the files that stand in for them where no other module of that name is found."""
-COMPLETED = {"h5py._hl.attrs": ".h5py_attributes.decodable"}
-"""Modules whose values were other ones, and what completes them, as in ``NAMES``."""
+COMPLETED = {"h5py._hl.attrs": ".h5py_attributes.decodable", "numpy": ".numpy_arrays.complete"}
+"""Modules whose values were other ones or had other methods, and what completes them, as in ``NAMES``."""
 
 _said: set[str] = set()
 
@@ -85,7 +85,7 @@ def install() -> None:
         return
     sys.meta_path.insert(0, _Later())
     sys.meta_path.append(_Last())
-    for name in (*NAMES, *COMPLETED):
+    for name in {**NAMES, **COMPLETED}:
         if name in sys.modules:
             _extend(sys.modules[name])
 
@@ -107,11 +107,12 @@ def resolve(target: str) -> Any:
 
 
 def _extend(module: ModuleType) -> None:
-    """Lets a module answer for the names that it had, and leaves others to its own ``__getattr__``; or completes it."""
+    """Completes a module; lets it answer for the names that it had, and leaves others to its own ``__getattr__``."""
     if module.__name__ in COMPLETED:
         resolve(COMPLETED[module.__name__])(module, _say)
+    table = NAMES.get(module.__name__)
+    if table is None:
         return
-    table = NAMES[module.__name__]
     own: Callable[[str], Any] | None = vars(module).get("__getattr__")
 
     def __getattr__(name: str) -> Any:

@@ -102,7 +102,7 @@ with tf.Session() as sess:
                 feed[c], feed[h] = state[i].c, state[i].h
             cost, state, norm, _ = sess.run([model.cost, model.final_state, model.norm, train_op], feed)
             costs.append(cost)
-        print(f"epoch {epoch:2d}, train_loss = {np.mean(costs):.3f}, perplexity {np.exp(np.mean(costs)):.2f}")
+        print(f"epoch {epoch:2d}, train_loss = {np.mean(costs):.5f}, perplexity {np.exp(np.mean(costs)):.5f}")
     saver.save(sess, "save/model.ckpt")
     print(repr(sample(sess, "the ", 50)))
 

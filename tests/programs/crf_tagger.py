@@ -86,9 +86,9 @@ with tf.Session() as sess:
             viterbi, _ = tf.contrib.crf.viterbi_decode(score[:length], matrix)
             right += np.sum(np.equal(viterbi, truth[:length]))
             total += length
-        print(f"epoch {epoch} loss {value:.4f} held {held_loss:.4f} accuracy {100.0 * right / total:.2f}%")
+        print(f"epoch {epoch} loss {value:.5f} held {held_loss:.5f} accuracy {100.0 * right / total:.2f}%")
     paths, best = sess.run([decoded, best_score], feed)
-    print("transitions\n", np.round(matrix, 2))
+    print("transitions\n", np.round(matrix, 5))
     for i in range(3):
         text = " ".join(f"{VOCAB[w]}/{TAGS[t]}" for w, t in zip(held_x[i][: held_n[i]], paths[i]))  # noqa: B905
-        print(f"{text}  ({best[i]:.2f})")
+        print(f"{text}  ({best[i]:.5f})")

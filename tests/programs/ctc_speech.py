@@ -85,8 +85,8 @@ with tf.Session(graph=graph) as session:
         val_cost, val_ler = session.run([cost, ler], feed)
         if curr_epoch % 3 == 2:
             print(
-                f"Epoch {curr_epoch + 1}/{NUM_EPOCHS}, train_cost = {train_cost:.3f}, train_ler = {train_ler:.3f}, "
-                f"val_cost = {val_cost:.3f}, val_ler = {val_ler:.3f}"
+                f"Epoch {curr_epoch + 1}/{NUM_EPOCHS}, train_cost = {train_cost:.5f}, train_ler = {train_ler:.5f}, "
+                f"val_cost = {val_cost:.5f}, val_ler = {val_ler:.5f}"
             )
     d = session.run(dense_decoded, feed)
     for said, heard in zip(val_letters[:5], d):  # noqa: B905

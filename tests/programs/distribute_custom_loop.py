@@ -100,8 +100,8 @@ for epoch in range(EPOCHS):
     if epoch % 2 == 0:
         checkpoint.save("./training_checkpoints/ckpt")
     print(
-        f"Epoch {epoch + 1}, Loss: {total_loss / num_batches:.4f}, Accuracy: {100 * train_accuracy.result():.2f}, "
-        f"Test Loss: {test_loss.result():.4f}, Test Accuracy: {100 * test_accuracy.result():.2f}"
+        f"Epoch {epoch + 1}, Loss: {total_loss / num_batches:.5f}, Accuracy: {100 * train_accuracy.result():.2f}, "
+        f"Test Loss: {test_loss.result():.5f}, Test Accuracy: {100 * test_accuracy.result():.2f}"
     )
     test_loss.reset_states()
     train_accuracy.reset_states()

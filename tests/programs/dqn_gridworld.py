@@ -101,8 +101,8 @@ with tf.Session() as sess:
         epsilon = max(0.1, epsilon * 0.94)
         if episode % 10 == 9:
             print(
-                f"episode {episode + 1} reward {np.mean(rewards[-10:]):.3f} epsilon {epsilon:.3f} loss {loss:.4f} "
-                f"last gap {gap:.2f} steps {learn_steps}"
+                f"episode {episode + 1} reward {np.mean(rewards[-10:]):.5f} epsilon {epsilon:.5f} loss {loss:.5f} "
+                f"last gap {gap:.5f} steps {learn_steps}"
             )
     saver.save(sess, "./dqn.ckpt")
 
@@ -115,4 +115,4 @@ with tf.Session() as sess:
     )
     for row in np.argmax(table, axis=1).reshape(SIZE, SIZE):
         print(" ".join(">v<^"[action] for action in row))
-    print("values of the start", np.round(table[0], 2))
+    print("values of the start", np.round(table[0], 5))

@@ -28,8 +28,8 @@ for step in range(60):
     loss, grads_and_vars = loss_and_grads(x_line, y_line)
     optimizer.apply_gradients(grads_and_vars)
     if step % 20 == 0:
-        print(f"Loss at step {step:03d}: {loss.numpy():.3f}")
-print(f"Final loss: {line_loss(x_line, y_line).numpy():.4f}, W = {W.numpy():.4f}, B = {B.numpy():.4f}")
+        print(f"Loss at step {step:03d}: {loss.numpy():.5f}")
+print(f"Final loss: {line_loss(x_line, y_line).numpy():.5f}, W = {W.numpy():.5f}, B = {B.numpy():.5f}")
 
 
 def cube(x):
@@ -88,12 +88,12 @@ for epoch in range(4):
         grads = tape.gradient(loss, model.variables)
         adam.apply_gradients(zip(grads, model.variables), global_step=step_counter)  # noqa: B905
     test_loss, accuracy = evaluate(model)
-    print(f"epoch {epoch}: train {loss.numpy():.4f} test {test_loss:.4f} accuracy {accuracy:.3f}")
+    print(f"epoch {epoch}: train {loss.numpy():.5f} test {test_loss:.5f} accuracy {accuracy:.5f}")
 path = checkpoint.save(os.path.join("checkpoints", "ckpt"))
 print("saved", path, "at step", step_counter.numpy())
 
 other = Network()
 other(tf.zeros([1, 8]))
 status = tf.train.Checkpoint(model=other, step_counter=step_counter).restore(tf.train.latest_checkpoint("checkpoints"))
-print("restored: test %.4f accuracy %.3f" % evaluate(other))  # noqa: UP031
+print("restored: test %.5f accuracy %.5f" % evaluate(other))  # noqa: UP031
 print("classes", tf.argmax(other(features[160:170]), axis=1).numpy(), labels[160:170])

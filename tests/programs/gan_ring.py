@@ -92,12 +92,12 @@ with tf.Session() as sess:
             np.save(f"out/{it // 20:03d}.npy", samples)
             radius = np.sqrt((samples**2).sum(axis=1))
             print(
-                f"Iter: {it:4d} D loss: {D_loss_curr:.3f} G loss: {G_loss_curr:.3f} "
-                f"radius {radius.mean():.3f} +- {radius.std():.3f}"
+                f"Iter: {it:4d} D loss: {D_loss_curr:.5f} G loss: {G_loss_curr:.5f} "
+                f"radius {radius.mean():.5f} +- {radius.std():.5f}"
             )
     writer.close()
     real, fake = sess.run([D_real, D_fake], {X: sample_data(rng, 100), Z: fixed_Z})
-    print(f"D(real) {real.mean():.3f} D(fake) {fake.mean():.3f}")
+    print(f"D(real) {real.mean():.5f} D(fake) {fake.mean():.5f}")
 for path in sorted(name for name in os.listdir("out") if name.endswith(".npy")):
     print(path, np.load(os.path.join("out", path)).shape)
 for file in sorted(os.listdir("out")):
@@ -108,4 +108,4 @@ for file in sorted(os.listdir("out")):
             for value in event.summary.value
             if value.tag == "G_loss"
         ]
-        print("G_loss events", [(step, round(value, 2)) for step, value in values])
+        print("G_loss events", [(step, round(value, 5)) for step, value in values])

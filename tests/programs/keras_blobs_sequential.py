@@ -58,20 +58,20 @@ history = model.fit(
 )
 for epoch in range(EPOCHS):
     print(
-        f"epoch {epoch + 1}: loss {history.history['loss'][epoch]:.4f} acc {history.history['acc'][epoch]:.4f} "
-        f"val_loss {history.history['val_loss'][epoch]:.4f} val_acc {history.history['val_acc'][epoch]:.4f}"
+        f"epoch {epoch + 1}: loss {history.history['loss'][epoch]:.5f} acc {history.history['acc'][epoch]:.5f} "
+        f"val_loss {history.history['val_loss'][epoch]:.5f} val_acc {history.history['val_acc'][epoch]:.5f}"
     )
 
 score = model.evaluate(x_test, y_test_cat, verbose=0)
-print(f"Test loss: {score[0]:.4f}")
-print(f"Test accuracy: {score[1]:.4f}")
+print(f"Test loss: {score[0]:.5f}")
+print(f"Test accuracy: {score[1]:.5f}")
 
 model.save_weights("blobs.h5")
 fresh = build_model()
 before = fresh.evaluate(x_test, y_test_cat, verbose=0)
 fresh.load_weights("blobs.h5")
 after = fresh.evaluate(x_test, y_test_cat, verbose=0)
-print(f"fresh model: {before[0]:.4f}, with loaded weights: {after[0]:.4f}")
+print(f"fresh model: {before[0]:.5f}, with loaded weights: {after[0]:.5f}")
 
 model.save_weights("checkpoint/blobs")
 print("latest:", tf.train.latest_checkpoint("checkpoint"))

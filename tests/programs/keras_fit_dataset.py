@@ -70,18 +70,18 @@ history = model.fit(
     ],
 )
 for epoch, (loss, val_loss, rate) in enumerate(zip(history.history["loss"], history.history["val_loss"], rates)):  # noqa: B905
-    print(f"epoch {epoch + 1:2d}: loss {loss:.4f} val_loss {val_loss:.4f} lr {rate:.5f}")
+    print(f"epoch {epoch + 1:2d}: loss {loss:.5f} val_loss {val_loss:.5f} lr {rate:.5f}")
 print("stopped after", len(history.epoch), "epochs")
 
 result = model.evaluate(valid, verbose=0, return_dict=True)
-print({name: round(value, 3) for name, value in sorted(result.items())})
+print({name: round(value, 5) for name, value in sorted(result.items())})
 baseline = np.mean(np.abs(values[split + WINDOW :] - values[split + WINDOW - 1 : -1]))
-print(f"naive forecast mae {baseline:.4f}")
+print(f"naive forecast mae {baseline:.5f}")
 
 window = list(values[split : split + WINDOW])
 forecast = []
 for _ in range(5):
     step = model.predict(np.array(window[-WINDOW:])[None, :, None], verbose=0)[0, 0]
-    forecast.append(round(float(step), 2))
+    forecast.append(round(float(step), 5))
     window.append(step)
 print("forecast", forecast)

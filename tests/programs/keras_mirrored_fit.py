@@ -67,8 +67,8 @@ def compiled():
 class PrintLR(tf.keras.callbacks.Callback):
     def on_epoch_end(self, epoch, logs=None):
         print(
-            f"Learning rate for epoch {epoch + 1} is {float(self.model.optimizer.lr.numpy()):.4f}, "
-            f"loss {logs['loss']:.4f}, accuracy {logs['accuracy']:.4f}"
+            f"Learning rate for epoch {epoch + 1} is {float(self.model.optimizer.lr.numpy()):.5f}, "
+            f"loss {logs['loss']:.5f}, accuracy {logs['accuracy']:.5f}"
         )
 
 
@@ -91,15 +91,15 @@ model.fit(
 print(sorted(name for name in os.listdir(CHECKPOINTS) if name.endswith(".index")))
 
 loss, accuracy = model.evaluate(eval_dataset, verbose=0)
-print(f"Eval loss: {loss:.4f}, eval accuracy: {accuracy:.4f}")
+print(f"Eval loss: {loss:.5f}, eval accuracy: {accuracy:.5f}")
 
 restored = compiled()
 restored.load_weights(tf.train.latest_checkpoint(CHECKPOINTS)).expect_partial()
 loss, accuracy = restored.evaluate(eval_dataset, verbose=0)
-print(f"Restored: {loss:.4f}, {accuracy:.4f}")
+print(f"Restored: {loss:.5f}, {accuracy:.5f}")
 
 alone = make_model()
 alone.load_weights(os.path.join(CHECKPOINTS, "ckpt_3")).expect_partial()
 logits = alone.predict(eval_dataset, verbose=0)
 labels = np.concatenate([label.numpy() for _, label in eval_dataset])
-print(f"without a strategy, after epoch 3: {np.mean(logits.argmax(axis=1) == labels):.4f}", np.round(logits[0], 3))
+print(f"without a strategy, after epoch 3: {np.mean(logits.argmax(axis=1) == labels):.5f}", np.round(logits[0], 5))

@@ -63,7 +63,7 @@ def main(_):
         estimator.train(train_input_fn, max_steps=steps)
         result = estimator.evaluate(eval_input_fn)
         print(
-            "step %d: loss %.4f accuracy %.4f"  # noqa: UP031
+            "step %d: loss %.5f accuracy %.5f"  # noqa: UP031
             % (result["global_step"], result["loss"], result["sparse_categorical_accuracy"])
         )
     result, _ = tf.estimator.train_and_evaluate(
@@ -71,11 +71,11 @@ def main(_):
         tf.estimator.TrainSpec(train_input_fn, max_steps=160),
         tf.estimator.EvalSpec(eval_input_fn, steps=None, throttle_secs=0),
     )
-    print(f"train_and_evaluate: step {result['global_step']} loss {result['loss']:.4f}")
+    print(f"train_and_evaluate: step {result['global_step']} loss {result['loss']:.5f}")
 
     print("latest", tf.train.latest_checkpoint("model"))
     kernel = estimator.get_variable_value("species/kernel")
-    print("species kernel", kernel.shape, np.round(kernel[0], 3))
+    print("species kernel", kernel.shape, np.round(kernel[0], 5))
     values, labels = flowers(6, 2)
     predictions = estimator.predict(
         tf.compat.v1.estimator.inputs.numpy_input_fn({"measurements": standardized(values)}, shuffle=False)
@@ -83,7 +83,7 @@ def main(_):
     for prediction, label in zip(predictions, labels):  # noqa: B905
         chances = prediction["species"]
         guess = int(np.argmax(chances))
-        print(f"Prediction is {SPECIES[guess]} ({100 * chances[guess]:.1f}%), expected {SPECIES[label]}")
+        print(f"Prediction is {SPECIES[guess]} ({chances[guess]:.5f}), expected {SPECIES[label]}")
 
 
 if __name__ == "__main__":

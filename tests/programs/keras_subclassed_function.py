@@ -91,12 +91,12 @@ for epoch in range(20):
     if epoch % 4 == 3:
         scores = evaluate(x_valid, y_valid)
         print(
-            f"epoch {epoch + 1:2d} loss {loss.numpy():.5f} penalty {penalty.numpy():.5f} grad norm {norm.numpy():.4f} "
-            f"valid mse {scores['mse'].numpy():.5f} mae {scores['mae'].numpy():.4f}"
+            f"epoch {epoch + 1:2d} loss {loss.numpy():.5f} penalty {penalty.numpy():.5f} grad norm {norm.numpy():.5f} "
+            f"valid mse {scores['mse'].numpy():.5f} mae {scores['mae'].numpy():.5f}"
         )
 print("shapes", set(traces), "steps", int(optimizer.iterations))
-print("worst", np.round(evaluate(x_valid, y_valid)["worst"].numpy(), 3))
-print("scales", [round(float(block.scale.numpy()), 4) for block in model.blocks])
+print("worst", np.round(evaluate(x_valid, y_valid)["worst"].numpy(), 5))
+print("scales", [round(float(block.scale.numpy()), 5) for block in model.blocks])
 
 model.save_weights("regressor")
 copy = Regressor()

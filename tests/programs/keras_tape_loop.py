@@ -87,9 +87,9 @@ def run(epochs):
             test_accuracy.update_state(labels, logits)
         path = manager.save()
         print(
-            f"Epoch {epoch + 1}, Loss: {train_loss.result():.4f}, Accuracy: {100 * train_accuracy.result():.2f}, "
-            f"Test Loss: {test_loss.result():.4f}, Test Accuracy: {100 * test_accuracy.result():.2f}, "
-            f"last norm {norm.numpy():.3f}, saved {path}"
+            f"Epoch {epoch + 1}, Loss: {train_loss.result():.5f}, Accuracy: {100 * train_accuracy.result():.2f}, "
+            f"Test Loss: {test_loss.result():.5f}, Test Accuracy: {100 * test_accuracy.result():.2f}, "
+            f"last norm {norm.numpy():.5f}, saved {path}"
         )
     return model, manager
 

@@ -81,13 +81,13 @@ history = model.fit(
         ReduceLROnPlateau(monitor="loss", factor=0.5, patience=1, min_delta=0.2, min_lr=1e-4),
         LambdaCallback(
             on_epoch_end=lambda epoch, logs: print(
-                f"epoch {epoch}: loss {logs['loss']:.4f} price_mae {logs['price_mean_absolute_error']:.4f} "
-                f"val_loss {logs['val_loss']:.4f} lr {K.get_value(model.optimizer.lr):.5f}"
+                f"epoch {epoch}: loss {logs['loss']:.5f} price_mae {logs['price_mean_absolute_error']:.5f} "
+                f"val_loss {logs['val_loss']:.5f} lr {K.get_value(model.optimizer.lr):.5f}"
             )
         ),
     ],
 )
-print("norms", np.round(norms.norms, 3).tolist())
+print("norms", np.round(norms.norms, 5).tolist())
 
 with open("log.csv") as log:
     rows = list(csv.DictReader(log))
@@ -96,8 +96,8 @@ print(len(rows), "rows; last val_expensive_acc", rows[-1]["val_expensive_acc"][:
 best = min(history.history["val_loss"])
 model.load_weights("best/weights")
 scores = model.evaluate([held_numbers, held_words], [held_price, held_expensive], verbose=0)
-print(f"best val_loss {best:.4f}, after loading {scores[0]:.4f}")
+print(f"best val_loss {best:.5f}, after loading {scores[0]:.5f}")
 for name, score in zip(model.metrics_names, scores):  # noqa: B905
-    print(f"{name:30s} {score:.4f}")
+    print(f"{name:30s} {score:.5f}")
 guess, chance = model.predict([held_numbers[:5], held_words[:5]])
-print(np.round(guess[:, 0], 3), np.round(chance[:, 0], 3))
+print(np.round(guess[:, 0], 5), np.round(chance[:, 0], 5))

@@ -106,7 +106,7 @@ with tf.compat.v1.Session() as sess:
         if i % 40 == 0 or i == 159:
             exact = sess.run(right, held).mean()
             print(
-                f"step {i:3d} loss {value:.3f} norm {size:.3f} held loss {sess.run(loss, held):.3f} exact {exact:.2f}"
+                f"step {i:3d} loss {value:.5f} norm {size:.5f} held loss {sess.run(loss, held):.5f} exact {exact:.5f}"
             )
     words = sess.run(decoded, held)
     for row in range(4):

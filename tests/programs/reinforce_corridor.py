@@ -103,8 +103,8 @@ def main():
             )
             if batch % 2 == 0:
                 print(
-                    f"batch {batch:2d} steps {len(states):3d} reward {np.mean(totals):6.3f} policy loss {loss:.4f} "
-                    f"value loss {value_loss:.4f} entropy {entropy:.4f}"
+                    f"batch {batch:2d} steps {len(states):3d} reward {np.mean(totals):6.5f} policy loss {loss:.5f} "
+                    f"value loss {value_loss:.5f} entropy {entropy:.5f}"
                 )
         state, done, path = env.reset(), False, [env.cell]
         while not done:

@@ -85,15 +85,15 @@ def main(_):
             scores = sess.run([accuracy, auc])
             held_loss, held_prediction = sess.run([loss, prediction], held)
             print(
-                f"step {sess.run(global_step):3d} loss {train_loss:.4f} accuracy {scores[0]:.4f} auc {scores[1]:.3f} "
-                f"held loss {held_loss:.4f} accuracy {np.mean(held_prediction == held[labels]):.3f}"
+                f"step {sess.run(global_step):3d} loss {train_loss:.5f} accuracy {scores[0]:.5f} auc {scores[1]:.5f} "
+                f"held loss {held_loss:.5f} accuracy {np.mean(held_prediction == held[labels]):.5f}"
             )
         for sentence in ["the film was great", "the plot was not great and very boring", "not dire", "actors awful"]:
             codes = [VOCAB.index(word) for word in sentence.split()]
             row = np.zeros((1, MAX_LEN), np.int32)
             row[0, : len(codes)] = codes
             chance = sess.run(tf.nn.softmax(logits), {words: row, lengths: [len(codes)]})[0, 1]
-            print(f"{sentence:40s} {chance:.3f}")
+            print(f"{sentence:40s} {chance:.5f}")
 
 
 if __name__ == "__main__":

@@ -89,14 +89,14 @@ with tf.Session() as sess:
             _, value = sess.run([train_op, loss], feed)
         if epoch % 3 == 0:
             perplexity = np.exp(sess.run(loss, held))
-            print(f"epoch {epoch} step {sess.run(global_step)} loss {value:.3f} held perplexity {perplexity:.2f}")
+            print(f"epoch {epoch} step {sess.run(global_step)} loss {value:.5f} held perplexity {perplexity:.5f}")
     saver.save(sess, "nmt/model.ckpt")
 
 with tf.Session() as sess:
     saver.restore(sess, "nmt/model.ckpt")
     words, ends, where = sess.run([greedy.sample_id, greedy_lengths, alignments], held)
     exact = [words[i, : ends[i]].tolist() == [w for w in held[target][i] if w != PAD] for i in range(len(words))]
-    print(f"exact: {np.mean(exact):.2f}")
+    print(f"exact: {np.mean(exact):.5f}")
     for i in range(4):
         text = " ".join(SOURCE[w] for w in held[source][i] if w != PAD)
         print(text, "->", " ".join(TARGET[w] for w in words[i, : ends[i] - 1]), where[i].argmax(axis=1)[: ends[i] - 1])

@@ -77,11 +77,11 @@ with tf.Session() as sess:
     for step in range(80):
         value, _ = sess.run([loss, train_op], feed)
         if step % 20 == 0:
-            print(f"step {step} loss {value:.4f}")
-    print(f"loss at the end {sess.run(loss, feed):.4f}")
+            print(f"step {step} loss {value:.5f}")
+    print(f"loss at the end {sess.run(loss, feed):.5f}")
     beginnings = sorted({name[0] for name in NAMES})
     ids, log_probs = sess.run([found, scores], {first: [LETTERS.index(letter) for letter in beginnings]})
     for i, letter in enumerate(beginnings):
         for beam in range(2):
             word = "".join(LETTERS[k] for k in ids[i, :, beam] if k > 0)
-            print(f"{letter}: {word:10s} log probability {log_probs[i, beam]:.3f}")
+            print(f"{letter}: {word:10s} log probability {log_probs[i, beam]:.5f}")

@@ -76,16 +76,16 @@ with tf.Session() as sess:
             break
         if step % 24 == 0:
             test, test_kl = sess.run([held_elbo, held_divergence])
-            print(f"step {step:3d} elbo {value:.3f} kl {kl:.3f} held elbo {test:.3f} kl {test_kl:.3f}")
+            print(f"step {step:3d} elbo {value:.5f} kl {kl:.5f} held elbo {test:.5f} kl {test_kl:.5f}")
     path = saver.save(sess, "./vae", global_step=global_step)
     print("saved", path)
 
 with tf.Session() as sess:
     saver.restore(sess, path)
-    print(f"restored: {sess.run(held_elbo):.3f}")
+    print(f"restored: {sess.run(held_elbo):.5f}")
     codes = sess.run(held_code)
-    print("codes: mean", np.round(codes.mean(axis=0), 2), "deviation", np.round(codes.std(axis=0), 2))
+    print("codes: mean", np.round(codes.mean(axis=0), 5), "deviation", np.round(codes.std(axis=0), 5))
     means, modes = sess.run([pictures, most_likely])
-    print("mean brightness", np.round(means.mean(axis=1), 3))
+    print("mean brightness", np.round(means.mean(axis=1), 5))
     for row in modes[1].reshape(SIDE, SIDE):
         print("".join(".#"[int(pixel)] for pixel in row))

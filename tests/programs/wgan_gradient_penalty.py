@@ -101,8 +101,8 @@ with tf.Session() as session:
             }
             distance, penalty, _ = session.run([wasserstein, gradient_penalty, disc_train_op], feed_dict=feed)
         if iteration % 8 == 7:
-            print(f"iter {iteration} wasserstein {distance:.3f} penalty {penalty:.3f}")
+            print(f"iter {iteration} wasserstein {distance:.5f} penalty {penalty:.5f}")
     samples = session.run(fake_data, {noise: np.random.RandomState(9).normal(size=(50, NOISE))})
 spectrum = np.abs(np.fft.rfft(samples, axis=1)).mean(axis=0)
-print("samples", samples.shape, "spectrum", np.round(spectrum, 2))
+print("samples", samples.shape, "spectrum", np.round(spectrum, 5))
 print("loudest frequency", int(spectrum.argmax()), "of", len(spectrum))

@@ -31,7 +31,7 @@ def build_dataset(words, n_words):
     return data, count, dictionary, dict(zip(dictionary.values(), dictionary.keys()))  # noqa: B905
 
 
-vocabulary_size = 18
+vocabulary_size = 20
 data, count, dictionary, reverse_dictionary = build_dataset(read_data(), vocabulary_size)
 print("Most common words (+UNK)", count[:4])
 print("Sample data", data[:8], [reverse_dictionary[i] for i in data[:8]])
@@ -118,7 +118,7 @@ with tf.Session(graph=graph) as session:
         _, loss_val = session.run([optimizer, loss], feed_dict=feed_dict)
         average_loss += loss_val
         if step % 100 == 0:
-            print(f"Average loss at step {step}: {average_loss / 100:.3f}")
+            print(f"Average loss at step {step}: {average_loss / 100:.5f}")
             average_loss = 0
     sim = similarity.eval()
     for i, code in enumerate(valid_examples):
@@ -128,4 +128,4 @@ with tf.Session(graph=graph) as session:
 animals, food = ([dictionary[w] for w in SUBJECTS[topic]] for topic in ("animals", "food"))
 inside = final_embeddings[animals].dot(final_embeddings[animals].T).mean()
 across = final_embeddings[animals].dot(final_embeddings[food].T).mean()
-print(f"cosine among animals {inside:.3f}, between animals and food {across:.3f}")
+print(f"cosine among animals {inside:.5f}, between animals and food {across:.5f}")

@@ -107,7 +107,7 @@ area = trapezoid(tf.sin, tf.constant(0.0), tf.constant(np.pi, tf.float32), tf.co
 print(f"integral of sin {area.numpy():.5f}")
 
 measured = tf.constant(
-    np.exp(-0.15 * np.arange(1, 21) * 0.2) * np.cos(np.sqrt(2.5) * np.arange(1, 21) * 0.2), tf.float32
+    np.exp(-0.15 * np.arange(1, 11) * 0.4) * np.cos(np.sqrt(2.5) * np.arange(1, 11) * 0.4), tf.float32
 )
 model = Oscillator()
 optimizer = tf.keras.optimizers.Adam(0.1)
@@ -116,7 +116,7 @@ optimizer = tf.keras.optimizers.Adam(0.1)
 @tf.function
 def fit_step():
     with tf.GradientTape() as tape:
-        path = rk4(model, tf.constant([1.0, -0.15]), 0.2, 20)
+        path = rk4(model, tf.constant([1.0, -0.15]), 0.4, 10)
         loss = tf.reduce_mean((path - measured) ** 2)
     gradients = tape.gradient(loss, model.trainable_variables)
     optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905

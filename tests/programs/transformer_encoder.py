@@ -115,7 +115,7 @@ with tf1.Session() as sess:
         rate, value, _ = sess.run([lr, loss, train_op], dict(zip((x, y), make_batch(rng, BATCH))))  # noqa: B905
         if step % 20 == 19:
             held_loss, held_accuracy = sess.run([loss, accuracy], held)
-            print(f"step {step + 1} lr {rate:.6f} loss {value:.4f} held {held_loss:.4f} accuracy {held_accuracy:.4f}")
+            print(f"step {step + 1} lr {rate:.6f} loss {value:.5f} held {held_loss:.5f} accuracy {held_accuracy:.5f}")
     found, weights = sess.run([guess, attention], held)
     for i in range(3):
         print(held[x][i], "->", found[i] * (held[y][i] > 0), "wanted", held[y][i])

@@ -29,7 +29,7 @@ def initial(seed):
 
 def make_encoder(data):
     with tf.variable_scope("encoder", reuse=tf.AUTO_REUSE, initializer=initial(0)):
-        x = tf.layers.dense(data, UNITS, tf.nn.relu, name="hidden")
+        x = tf.layers.dense(data, UNITS, tf.nn.tanh, name="hidden")
         loc = tf.layers.dense(x, LATENT, name="loc")
         scale = tf.layers.dense(x, LATENT, tf.nn.softplus, name="scale")
     return tfd.Normal(loc, scale + 1e-3)
@@ -37,7 +37,7 @@ def make_encoder(data):
 
 def make_decoder(code):
     with tf.variable_scope("decoder", reuse=tf.AUTO_REUSE, initializer=initial(1)):
-        x = tf.layers.dense(code, UNITS, tf.nn.relu, name="hidden")
+        x = tf.layers.dense(code, UNITS, tf.nn.tanh, name="hidden")
         logits = tf.layers.dense(x, SIDE * SIDE, name="logits")
     return tfd.Bernoulli(logits=logits)
 

@@ -52,6 +52,8 @@ DEVIATIONS = {
         "ClusterResolver.master", "SimpleClusterResolver", "SimpleClusterResolver.master", "TPUClusterResolver.master",
         "UnionClusterResolver", "UnionClusterResolver.master")},
     "tf.nn.dropout": "rate came with 1.13, and keep_prob got a default then",
+    **{f"tf.{name}": "keepdims came after 1.12" for name in (
+        "nn.moments", "nn.sufficient_statistics", "nn.weighted_moments", "reduce_join", "strings.reduce_join")},
     "tf.nn.fused_batch_norm": "exponential_avg_factor came with 1.15",
     "tf.train.update_checkpoint_state": RELATIVE,
     **{f"tf.contrib.distribute.{name}": "those of 1.13 to 1.15 too" for name in ("MirroredStrategy", "TPUStrategy")},

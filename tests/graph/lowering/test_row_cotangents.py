@@ -37,6 +37,12 @@ def loop(table, n):
     return tf.while_loop(lambda i, a: i < 3, lambda i, a: (i + 1, a * 1.5 + read(table, [i, 2])), [0, 0.0])[1]
 
 
+def loop_into_an_array(table, n):
+    """The shape of the array's elements depends on a number that is fed: an evaluation of the body finds it."""
+    body = lambda i, array: (i + 1, array.write(i, table(tf.range(n) + i) ** 2))  # noqa: E731
+    return tf.reduce_sum(tf.while_loop(lambda i, _: i < 3, body, [0, tf.TensorArray(tf.float32, 3)])[1].stack())
+
+
 def loop_of_unknown_length(table, n):
     return tf.while_loop(lambda i, a: a < 20.0, lambda i, a: (i + 1, a * 1.5 + read(table, i)), [0, 1.0])[1]
 
@@ -65,7 +71,10 @@ def loop_of_growing_shape(table, n):
     return tf.reduce_sum(tf.while_loop(lambda i, a: i < 3, body, [0, tf.zeros([1, 2])], shapes)[1])
 
 
-FORMS = (branch, nested, loop, loop_of_unknown_length, bounded, branch_in_loop, loop_in_loop, loop_of_growing_shape)
+FORMS = (
+    branch, nested, loop_into_an_array, loop, loop_of_unknown_length, bounded, branch_in_loop, loop_in_loop,
+    loop_of_growing_shape,
+)  # fmt: skip
 
 
 @spread(("n", "form"), itertools.product((2, 3, 4), FORMS), every=11)

@@ -198,6 +198,22 @@ def test_refused_while_building(build, kind, words):
         build()
 
 
+@pytest.mark.parametrize(("function", "weights", "of_x"), [
+    (misc.moments, [], slice(0, 2)), (misc.weighted_moments, [[1.0, 2.0]], slice(0, 2)),
+    (misc.sufficient_statistics, [], slice(1, 3)),
+])  # fmt: skip
+def test_dimensions_are_kept_under_both_names(function, weights, of_x):
+    x = constant([[1.0, 2.0], [3.0, 5.0]])
+    wanted = function(x, [1], *weights, keep_dims=True)[of_x]
+    found = function(x, [1], *weights, keepdims=True)[of_x]
+    assert [t.shape.as_list() for t in found] == [[2, 1]] * 2
+    with Session() as session:
+        np.testing.assert_array_equal(*session.run([list(found), list(wanted)]))
+    assert function(x, [1], *weights)[1].shape.as_list() == [2]
+    with pytest.raises(ValueError, match="both 'keep_dims' and 'keepdims'"):
+        function(x, [1], *weights, keep_dims=True, keepdims=True)
+
+
 @pytest.mark.parametrize(("build", "wanted"), [
     (lambda x: misc.relu(x), "Relu"), (lambda x: misc.leaky_relu(x), "LeakyRelu"), (lambda x: misc.crelu(x),
         "CRelu/Relu"),

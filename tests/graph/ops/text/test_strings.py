@@ -255,3 +255,11 @@ def test_functions_and_datasets_reach_the_entries_of_a_table():
 
         assert insert(tf2.constant(["abc", "z"])).numpy().tolist() == [3, 1]
         assert int(changing.size()) == 2
+
+
+def test_reduce_join_keeps_dimensions_under_both_names():
+    with tf.Session() as session:
+        found = session.run([tf.reduce_join([["a", "b"]], 1, **{name: True}) for name in ("keep_dims", "keepdims")])
+    assert [x.tolist() for x in found] == [[[b"ab"]]] * 2
+    with pytest.raises(ValueError, match="both 'keep_dims' and 'keepdims'"):
+        tf.reduce_join([["a"]], 1, keep_dims=True, keepdims=True)

@@ -236,6 +236,8 @@ class Loop:
                 child = self._child(
                     self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
                 )
+                # The zeros of the row lookups are those of all iterations, too many for one.
+                child.lookups = None
                 self.run_body(child)
                 found.extend(child.value(r) for r in self.body.results)
                 return ()

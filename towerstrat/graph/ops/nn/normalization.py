@@ -19,6 +19,7 @@ from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32, int32, int64
+from towerstrat.graph.ops.array.arrays import one_of
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.math.arithmetic import add as plus
@@ -99,27 +100,33 @@ define_op("WeightedMoments", _moments_rule, _weighted_moments)
 
 
 def moments(
-    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool = False
-) -> tuple[Tensor, Tensor]:
+    x: Any, axes: Any, shift: Any = None, name: str | None = None, keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
     """(mean, variance) over dimensions. float16 is computed in float32; of int32 and int64 both lose their fraction.
 
     Args:
       axes: integers.
       shift: changes nothing, as in the original.
-      keep_dims: keeps the reduced dimensions, with size 1.
+      keepdims: keeps the reduced dimensions, with size 1; ``keep_dims`` is an old name.
     """
-    attrs = {"axes": integers(axes), "keep_dims": bool(keep_dims)}
+    attrs = {"axes": integers(axes), "keep_dims": bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims"))}
     mean, variance = add("Moments", [convert_to_tensor(x, name="x")], attrs, name or "moments")
     return mean, variance
 
 
 def weighted_moments(
-    x: Any, axes: Any, frequency_weights: Any, name: str | None = None, keep_dims: bool = False
-) -> tuple[Tensor, Tensor]:
-    """(mean, variance) over dimensions, each element counted ``frequency_weights`` times (broadcast with ``x``)."""
+    x: Any, axes: Any, frequency_weights: Any, name: str | None = None, keep_dims: bool | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """(mean, variance) over dimensions, each element counted ``frequency_weights`` times (broadcast with ``x``).
+
+    Args:
+      keepdims: keeps the reduced dimensions, with size 1; ``keep_dims`` is an old name.
+    """
     x = convert_to_tensor(x, name="x")
     weights = convert_to_tensor(frequency_weights, name="frequency_weights")
-    attrs = {"axes": integers(axes), "keep_dims": bool(keep_dims)}
+    attrs = {"axes": integers(axes), "keep_dims": bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims"))}
     mean, variance = add("WeightedMoments", [x, weights], attrs, name or "weighted_moments")
     return mean, variance
 
@@ -136,13 +143,16 @@ define_op(
 
 
 def sufficient_statistics(
-    x: Any, axes: Any, shift: Any = None, keep_dims: bool = False, name: str | None = None
-) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    x: Any, axes: Any, shift: Any = None, keep_dims: bool | None = None, name: str | None = None,
+    keepdims: bool | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:  # fmt: skip
     """(count, sum, sum of squares, shift): what ``normalize_moments`` makes mean and variance of.
 
     Args:
       shift: subtracted from ``x`` first, for accuracy; or None.
+      keepdims: keeps the reduced dimensions, with size 1; ``keep_dims`` is an old name.
     """
+    keep = bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     dims = sorted(set(integers(axes) or ()))
     with get_default_graph().name_scope(name or "sufficient_statistics"):
         x = convert_to_tensor(x, name="x")
@@ -155,8 +165,8 @@ def sufficient_statistics(
         if shift is not None:
             shift = convert_to_tensor(shift, None if isinstance(shift, Tensor) else x.dtype, name="shift")
             first, second = subtract(x, shift), squared_difference(x, shift)
-        mean_ss = reduce_sum(first, dims, keepdims=keep_dims, name="mean_ss")
-        var_ss = reduce_sum(square(x) if second is None else second, dims, keepdims=keep_dims, name="var_ss")
+        mean_ss = reduce_sum(first, dims, keepdims=keep, name="mean_ss")
+        var_ss = reduce_sum(square(x) if second is None else second, dims, keepdims=keep, name="var_ss")
     return counts, mean_ss, var_ss, shift
 
 

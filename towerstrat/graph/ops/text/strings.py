@@ -174,20 +174,21 @@ define_op("ReduceJoin", _reduce_rule, numpy=string_kernels.reduce_join, differen
 
 
 def reduce_join(
-    inputs: Any, axis: Any = None, keep_dims: bool = False, separator: str = "", name: str | None = None,
-    reduction_indices: Any = None,
+    inputs: Any, axis: Any = None, keep_dims: bool | None = None, separator: str = "", name: str | None = None,
+    reduction_indices: Any = None, keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Strings joined along dimensions.
 
     Args:
       axis: which ones, in order; the first is the innermost. None: all, the last innermost.
-      keep_dims: keep them with size 1.
-      reduction_indices: the deprecated name of ``axis``.
+      keepdims: keep them with size 1.
+      reduction_indices, keep_dims: deprecated names of ``axis`` and ``keepdims``.
     """
+    keep = bool(one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
     axis = one_of(axis, reduction_indices, "axis", "reduction_indices")
     x = _strings(inputs)
     axes = arrays.range(arrays.rank(x) - 1, -1, -1) if axis is None else convert_to_tensor(axis, int32)
-    return add_op("ReduceJoin", [x, axes], {"keep_dims": keep_dims, "separator": separator}, name or "ReduceJoin")
+    return add_op("ReduceJoin", [x, axes], {"keep_dims": keep, "separator": separator}, name or "ReduceJoin")
 
 
 def _split_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

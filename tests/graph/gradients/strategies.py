@@ -123,10 +123,11 @@ class Contrib(Place):
 
     def variable(self, name: str, value: Any) -> Any:
         if name not in self.of_towers:
-            return tf.get_variable(name, initializer=value, use_resource=True)
+            return tf.get_variable(name, dtype=value.dtype, initializer=value, use_resource=True)
         return tf.get_variable(
-            name, initializer=value, trainable=False, use_resource=True,
-            synchronization=tf.VariableSynchronization.ON_READ, aggregation=getattr(tf.VariableAggregation, self.of_towers[name]),
+            name, dtype=value.dtype, initializer=value, trainable=False, use_resource=True,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=getattr(tf.VariableAggregation, self.of_towers[name]),
         )  # fmt: skip
 
     def run(self, program: Program, x: Any) -> list[list[Any]]:
@@ -190,13 +191,13 @@ class LaterTowers(Later):
         )  # fmt: skip
 
     def run(self, program: Program, x: Any) -> list[list[Any]]:
-        def replica(x: Any) -> list[Any]:
-            number = tf2.distribute.get_replica_context().replica_id_in_sync_group
-            return list(program(x * (tf2.cast(number, tf2.float64) + 1.0), **self.variables))
-
-        found = self.distribution.run(replica, (x,))
+        found = self.distribution.run(lambda x: self.tower(program, x), (x,))
         parts = [None if f is None else self.distribution.experimental_local_results(f) for f in found]
         return transposed(parts, self.count)
+
+    def tower(self, program: Program, x: Any) -> list[Any]:
+        number = tf2.distribute.get_replica_context().replica_id_in_sync_group
+        return list(program(x * (tf2.cast(number, tf2.float64) + 1.0), **self.variables))
 
 
 class LaterMirrored(LaterTowers):

@@ -9,8 +9,8 @@ import pytest
 from tests.golden.gradient_structures_cases import STRUCTURES
 from tests.graph.gradients import table
 from tests.graph.gradients.formulas import formula, wanted
-from tests.graph.gradients.ways import Task, in_graph, in_steps
 from tests.graph.gradients.table import TABLE
+from tests.graph.gradients.ways import Task, in_graph, in_steps
 from tests.graph.three_ways import within
 from tests.rows import difference
 from towerstrat.graph.ir import op_registry

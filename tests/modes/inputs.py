@@ -33,13 +33,15 @@ class Input:
     Args:
       kind: the value of the table.
       graph: whether the program is built for a session.
+      by_steps: whether steps take it by ``next``; else a loop goes over its dataset.
     """
 
-    def __init__(self, kind: str, place: Place, graph: bool):
+    def __init__(self, kind: str, place: Place, graph: bool, by_steps: bool = True):
         self.kind, self.place, self.graph = kind, place, graph
         self.starts: list[Any] = []
         self._fed = None
-        getattr(self, "_make_" + kind.replace(" ", "_"))()
+        if by_steps:
+            getattr(self, "_make_" + kind.replace(" ", "_"))()
 
     def next(self) -> Any:
         """The batch of a step: a tensor, or a value of towers."""

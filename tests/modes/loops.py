@@ -392,7 +392,7 @@ def carry_out(nest: Nest, strategy: str, mode: str, kind: str, loop: str) -> Tra
         stack.enter_context(tf.Graph().as_default() if trainer.graph else eager_mode())
         stack.enter_context(trainer.place.scope())
         trainer.make()
-        source = Input(kind, trainer.place, trainer.graph)
+        source = Input(kind, trainer.place, trainer.graph, loop != "over dataset")
         if trainer.graph:
             return GRAPH_LOOPS[loop](trainer, source)
         return METHODS[loop](Calls(trainer, source, mode))

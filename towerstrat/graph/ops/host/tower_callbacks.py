@@ -61,9 +61,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     words = [_split(np.empty(kind.shape, kind.dtype)) for kind in kinds]
     forms = [ShapeDtypeStruct(w.shape, w.dtype) for w in words]
     made = io_callback(call, forms, *map(_split_on_device, values), ordered=False)
-    return [
-        vary(_joined_on_device(value, kind.dtype), lowering.axis) for value, kind in zip(made, kinds, strict=True)
-    ]
+    return [vary(_joined_on_device(value, kind.dtype), lowering.axis) for value, kind in zip(made, kinds, strict=True)]
 
 
 # 64-bit numbers go to Python and back as pairs of 32-bit words: in the threads that call, JAX has no 64-bit types.

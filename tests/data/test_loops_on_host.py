@@ -183,6 +183,21 @@ def test_a_gradient_through_a_loop_over_data_is_refused_by_name():
         slope(Dataset.range(4))
 
 
+def test_an_array_that_grows_by_a_counter():
+    """The host knows the counter, at which the array gets another row."""
+
+    @tf.function
+    def rows(dataset):
+        found = tf.TensorArray(tf.float32, 0, dynamic_size=True)
+        i = 0
+        for x in dataset:
+            found = found.write(i, tf.cast(x, tf.float32) * 2)
+            i += 1  # noqa: SIM113 (autograph converts the counter)
+        return found.stack()
+
+    assert rows(Dataset.range(3)).numpy().tolist() == [0, 2, 4]
+
+
 def test_a_gradient_of_a_call_is_taken_step_by_step():
     w = tf.Variable(2.0)
 

@@ -46,7 +46,7 @@ def _place(random: Random) -> list[str]:
     """An allowed choice of all that is no structure, as in a row of the table."""
     while True:
         chosen = {i: random.choice(values) for i, values in enumerate(table.FACTORS.values()) if i >= 2}
-        if table.allowed(chosen):
+        if table.TABLE.allowed(chosen):
             return list(chosen.values())
 
 

@@ -423,19 +423,19 @@ class read_after_write(Structure):
 STRUCTURES = {s.__name__: s for s in Structure.__subclasses__()}
 
 
-def function_of(k, nest, side):
+def function_of(k, nest, side, structures=STRUCTURES):
     """The function of a vector that a nest is: ``(structure, nest, ...)``, the inner ones one after the other.
 
     ``side`` is "build" or "formula".
     """
-    inner = [function_of(k, part, side) for part in nest[1:]] or [k.leaf]
+    inner = [function_of(k, part, side, structures) for part in nest[1:]] or [k.leaf]
 
     def body(x):
         for f in inner:
             x = f(x)
         return x
 
-    return lambda x: getattr(STRUCTURES[nest[0]], side)(k, body, x)
+    return lambda x: getattr(structures[nest[0]], side)(k, body, x)
 
 
 def names_in(nest):

@@ -25,7 +25,7 @@ class Arithmetic:
     """The kit of formulas: counts writes, and reads back what was written without a gradient.
 
     Attributes:
-      frozen: what was read back less ``s``, in order; where it is given, as it is for differences, it stays that.
+      frozen: what has no gradient, in order; where it is given, as it is for differences, it stays that.
     """
 
     sin = staticmethod(jets.sin)
@@ -53,8 +53,12 @@ class Arithmetic:
         return found
 
     def read_back(self, value: Any) -> Any:
-        self.frozen.append(jets.plain(value) - jets.plain(self.s) if self.given is None else next(self.given))
-        return self.s + self.frozen[-1]
+        return self.s + self.stopped(jets.plain(value) - jets.plain(self.s))
+
+    def stopped(self, value: Any) -> Any:
+        """A value that has no gradient."""
+        self.frozen.append(value if self.given is None else next(self.given))
+        return self.frozen[-1]
 
 
 @dataclass

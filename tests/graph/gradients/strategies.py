@@ -7,7 +7,7 @@ of its own. ``Place.run`` gives each tower ``x`` times its number from 1 on.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -24,8 +24,8 @@ X = np.array([0.3, -0.7])
 """The input of the first tower; the next one has twice that, and so on."""
 VARIABLES = {"w": np.float64(0.9), "s": np.array([0.4, 0.2]), "count": np.float64(0.0)}
 """Variables and their initial values."""
-OWN = ("s", "count")
-"""Those of which each tower has its own."""
+OWN = {"s": "SUM", "count": "SUM"}
+"""Those of which each tower has its own, and how one reads them together."""
 
 Program = Callable[..., Sequence[Any]]
 
@@ -43,15 +43,15 @@ class Place:
     function: Any = staticmethod(tf.contrib.eager.defun)
     counts_trips = False
 
-    def __init__(self, towers: int):
-        self.count = towers
+    def __init__(self, towers: int, values: Mapping[str, Any] = VARIABLES, own: Mapping[str, str] = OWN):
+        self.count, self.values, self.of_towers = towers, values, own
         self.variables: dict[str, Any] = {}
 
     def scope(self) -> AbstractContextManager[Any]:
         return nullcontext()
 
     def make_variables(self) -> None:
-        self.variables = {name: self.variable(name, value) for name, value in VARIABLES.items()}
+        self.variables = {name: self.variable(name, value) for name, value in self.values.items()}
 
     def variable(self, name: str, value: Any) -> Any:
         return tf.Variable(value, name=name, use_resource=True)
@@ -94,8 +94,11 @@ class ByHand(Place):
             LIMITS.towers_on_cpu = before
 
     def make_variables(self) -> None:
-        self.variables = {"w": self.variable("w", VARIABLES["w"])}
-        self.own = [{name: self.variable(f"{name}_{i}", VARIABLES[name]) for name in OWN} for i in range(self.count)]
+        self.variables = {n: self.variable(n, v) for n, v in self.values.items() if n not in self.of_towers}
+        self.own = [
+            {name: self.variable(f"{name}_{i}", self.values[name]) for name in self.of_towers}
+            for i in range(self.count)
+        ]
 
     def run(self, program: Program, x: Any) -> list[list[Any]]:
         found = []
@@ -119,11 +122,12 @@ class Contrib(Place):
         return self.distribution.scope()
 
     def variable(self, name: str, value: Any) -> Any:
-        if name not in OWN:
-            return tf.get_variable(name, initializer=value, use_resource=True)
+        if name not in self.of_towers:
+            return tf.get_variable(name, dtype=value.dtype, initializer=value, use_resource=True)
         return tf.get_variable(
-            name, initializer=value, trainable=False, use_resource=True,
-            synchronization=tf.VariableSynchronization.ON_READ, aggregation=tf.VariableAggregation.SUM,
+            name, dtype=value.dtype, initializer=value, trainable=False, use_resource=True,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=getattr(tf.VariableAggregation, self.of_towers[name]),
         )  # fmt: skip
 
     def run(self, program: Program, x: Any) -> list[list[Any]]:
@@ -179,21 +183,21 @@ class LaterTowers(Later):
         return self.distribution.scope()
 
     def variable(self, name: str, value: Any) -> Any:
-        if name not in OWN:
+        if name not in self.of_towers:
             return tf2.Variable(value, name=name)
         return tf2.Variable(
             value, name=name, trainable=False, synchronization=tf2.VariableSynchronization.ON_READ,
-            aggregation=tf2.VariableAggregation.SUM,
+            aggregation=getattr(tf2.VariableAggregation, self.of_towers[name]),
         )  # fmt: skip
 
     def run(self, program: Program, x: Any) -> list[list[Any]]:
-        def replica(x: Any) -> list[Any]:
-            number = tf2.distribute.get_replica_context().replica_id_in_sync_group
-            return list(program(x * (tf2.cast(number, tf2.float64) + 1.0), **self.variables))
-
-        found = self.distribution.run(replica, (x,))
+        found = self.distribution.run(lambda x: self.tower(program, x), (x,))
         parts = [None if f is None else self.distribution.experimental_local_results(f) for f in found]
         return transposed(parts, self.count)
+
+    def tower(self, program: Program, x: Any) -> list[Any]:
+        number = tf2.distribute.get_replica_context().replica_id_in_sync_group
+        return list(program(x * (tf2.cast(number, tf2.float64) + 1.0), **self.variables))
 
 
 class LaterMirrored(LaterTowers):

@@ -5,14 +5,10 @@ A row is a program: a structure around another, differentiated once or twice, in
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 
+from tests.covering import Row, Rule, Table
 from tests.golden.gradient_structures_cases import STRUCTURES, reads_back
-from tests.graph.gradients.covering import Part, Row, covering
 from tests.graph.gradients.formulas import Wanted, wanted
 from tests.graph.gradients.strategies import STRATEGIES
 from tests.graph.gradients.ways import WAYS, Found, Task
@@ -31,23 +27,8 @@ FACTORS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Values by factor. The inner structures have an operation of their own each; the others are made of these, and are
 inside of all in ``nested``."""
-NAMES = tuple(FACTORS)
-SPACED = {value for values in FACTORS.values() for value in values if " " in value}
 ROUNDING = 1e-12
 """Of some hundred operations in float64, relative to the largest number in a row."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A combination that there is not.
-
-    Attributes:
-      excludes: whether values are of it, by factor; a factor that is not chosen yet is "".
-      reason: why.
-    """
-
-    excludes: Callable[[dict[str, str]], bool]
-    reason: str
 
 
 CONTRIB = ("contrib Mirrored", "contrib TPU")
@@ -68,21 +49,7 @@ RULES = (
 )
 
 
-def allowed(part: Part) -> bool:
-    values = {name: part.get(i, "") for i, name in enumerate(NAMES)}
-    return not any(rule.excludes(values) for rule in RULES)
-
-
-@functools.cache
-def pairs() -> list[Row]:
-    """Rows that have all pairs of values."""
-    return covering(list(FACTORS.values()), 2, allowed)
-
-
-@functools.cache
-def triples() -> list[Row]:
-    """Rows that have, with those of ``pairs``, all triples of values."""
-    return covering(list(FACTORS.values()), 3, allowed, pairs())
+TABLE = Table(FACTORS, RULES)
 
 
 def nested() -> list[Row]:
@@ -94,18 +61,6 @@ def nested() -> list[Row]:
         for i, outer in enumerate(FACTORS["outer"])
         for j, inner in enumerate(others)
     ]
-
-
-def name_of(row: Row) -> str:
-    return "-".join(row).replace(" ", "_")
-
-
-def named(name: str) -> Row:
-    """The row of a name. Raises ValueError where there is none."""
-    row = tuple(value.replace("_", " ") if value.replace("_", " ") in SPACED else value for value in name.split("-"))
-    if len(row) != len(FACTORS) or not allowed(dict(enumerate(row))):
-        raise ValueError(f"{name!r} is no row: values of {', '.join(FACTORS)} with - between them.")
-    return row
 
 
 def check(row: Row) -> None:

@@ -8,18 +8,17 @@ import pytest
 
 from tests.golden.gradient_structures_cases import STRUCTURES
 from tests.graph.gradients import table
-from tests.graph.gradients.__main__ import difference
-from tests.graph.gradients.covering import combinations, covered
 from tests.graph.gradients.formulas import formula, wanted
+from tests.graph.gradients.table import TABLE
 from tests.graph.gradients.ways import Task, in_graph, in_steps
 from tests.graph.three_ways import within
+from tests.rows import difference
 from towerstrat.graph.ir import op_registry
 
-FACTORS = list(table.FACTORS.values())
 GOLDEN = json.loads((pathlib.Path(__file__).parents[2] / "golden" / "gradient_structures.json").read_text())
 
 
-@pytest.mark.parametrize("row", table.pairs(), ids=table.name_of)
+@pytest.mark.parametrize("row", TABLE.pairs, ids=TABLE.name_of)
 def test_pairs_of_values(row):
     table.check(row)
 
@@ -27,7 +26,7 @@ def test_pairs_of_values(row):
 @pytest.mark.long
 @pytest.mark.parametrize("outer", table.FACTORS["outer"])
 def test_triples_of_values(outer):
-    _none_differs([row for row in table.triples() if row[0] == outer])
+    _none_differs([row for row in TABLE.triples if row[0] == outer])
 
 
 @pytest.mark.long
@@ -40,11 +39,11 @@ def test_all_structures_around_all(outer):
 @pytest.mark.parametrize("outer", ["foldr", "scan", "while_initial"])
 def test_loops_that_write_where_towers_differ(outer):
     """What a loop's writes ask of earlier checks was made in the trace of its body, and used outside."""
-    table.check(table.named(f"{outer}-vectorized_map-contrib_Mirrored-graph-second-2-counted"))
+    table.check(TABLE.named(f"{outer}-vectorized_map-contrib_Mirrored-graph-second-2-counted"))
 
 
 def _none_differs(rows):
-    found = {table.name_of(row): difference(row) for row in rows}
+    found = {TABLE.name_of(row): difference(table.check, row) for row in rows}
     assert not {name: problem for name, problem in found.items() if problem}
 
 
@@ -59,31 +58,19 @@ def test_formulas_are_what_the_originals_compute(way):
         np.testing.assert_allclose(found, [*numbers, expected.writes], rtol=0, atol=1e-9, err_msg=name)
 
 
-def counts(rows, strength):
-    """How many combinations of values the rows have, of how many there are."""
-    every = set(combinations(FACTORS, strength, table.allowed))
-    return len(every & {c for row in rows for c in covered(row, strength)}), len(every)
-
-
 def test_the_table_has_all_pairs_and_says_what_there_is_not():
-    found, every = counts(table.pairs(), 2)
+    found, every = TABLE.counts(TABLE.pairs, 2)
     assert found == every > 800
-    assert len(table.pairs()) <= 200
-    left_out = set(combinations(FACTORS, 2, lambda part: True)) - set(combinations(FACTORS, 2, table.allowed))
+    assert len(TABLE.pairs) <= 200
+    left_out = TABLE.left_out()
     assert len(left_out) == 9
-    for rule in table.RULES:
-        assert any(rule.excludes({**dict.fromkeys(table.NAMES, ""), **_named(c)}) for c in left_out), rule.reason
-    for combination in left_out:
-        assert any(rule.excludes({**dict.fromkeys(table.NAMES, ""), **_named(combination)}) for rule in table.RULES)
-
-
-def _named(combination):
-    return {table.NAMES[place]: value for place, value in combination}
+    assert all(left_out.values())
+    assert {rule.reason for rules in left_out.values() for rule in rules} == {rule.reason for rule in table.RULES}
 
 
 @pytest.mark.long
 def test_the_table_has_all_triples():
-    found, every = counts(table.pairs() + table.triples(), 3)
+    found, every = TABLE.counts(TABLE.pairs + TABLE.triples, 3)
     assert found == every > 6000
 
 

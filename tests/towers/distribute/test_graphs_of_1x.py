@@ -275,3 +275,31 @@ def test_an_element_is_taken_outside_of_the_replicas_function(later_behavior):
     iterator = iter(strategy.experimental_distribute_dataset(numbers(8, 4)))
     with pytest.raises(ValueError, match=r"next\(iterator\) should be called from outside of replica_fn"):
         strategy.run(tf.function(lambda: next(iterator)))
+
+
+@pytest.mark.parametrize("way", ["a call", "a loop"])
+def test_a_function_in_a_graph_makes_the_slots_of_an_optimizer(way):
+    """They belong to the graph, whose strategy is the one that the function's replicas are of; values of 1.15.5."""
+    strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
+    with strategy.scope(), tf.Session() as session:
+        weight, rule = tf.Variable(1.0), tf.train.MomentumOptimizer(0.5, 0.5)
+
+        def replica(x):
+            loss = weight * weight * x / 2.0
+            train = rule.apply_gradients([(tf.gradients(loss, weight)[0], weight)])
+            with tf.control_dependencies([train]):
+                return tf.identity(loss)
+
+        @tf.function
+        def step(x):
+            return sum(strategy.experimental_local_results(strategy.experimental_run_v2(replica, (x,))))
+
+        if way == "a call":
+            loss = step(tf.constant(1.0))
+            session.run(tf.global_variables_initializer())
+            losses = [session.run(loss) for _ in range(2)]
+        else:
+            loop = tf.while_loop(lambda i, _: i < 2, lambda i, _: (i + 1, step(tf.constant(1.0))), [0, 0.0])
+            session.run(tf.global_variables_initializer())
+            losses = [1.0, session.run(loop)[1]]
+        assert (losses, session.run(weight)) == ([1.0, 0.0], -0.5)

@@ -1,4 +1,4 @@
-"""``tf.py_func`` in towers whose results have no known shape."""
+"""``tf.py_func`` in towers: results of unknown shape, and of types of 64 bits."""
 
 import numpy as np
 import pytest
@@ -43,6 +43,29 @@ def test_each_tower_calls_its_own():
     assert sorted(calls) == [0, 1, 2]
     wanted = [ROWS[i, 0, 0] * ROWS[0, : i + 1].sum() for i in range(3)]
     np.testing.assert_allclose([value for value, _ in found], wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("strategy", [mirrored, tpu])
+def test_wide_numbers_go_to_python_and_back(strategy):
+    """A program calls back in threads in which JAX has no types of 64 bits."""
+    given = [np.int64(2**40), np.array([1.0, 2.0]), np.array([[1 + 2j]]), np.array([True, False])]
+
+    def own(number, reals, parts, flags):
+        return number + 1, reals * (1 + 2.0**-40), parts * 1j, flags, np.float32(reals.dtype.itemsize)
+
+    def tower():
+        made = tf.py_func(own, [tf.constant(g) for g in given], [*(g.dtype for g in given), tf.float32])
+        for tensor, shape in zip(made, [[], [2], [1, 1], [2], []], strict=True):
+            tensor.set_shape(shape)
+        return made
+
+    towers = strategy(2)
+    with towers.scope(), tf.Session() as session:
+        found = session.run([list(towers.unwrap(value)) for value in towers.call_for_each_tower(tower)])
+    for values, wanted in zip(found, own(*given), strict=True):
+        for value in values:
+            np.testing.assert_array_equal(value, wanted)
+            assert value.dtype == wanted.dtype
 
 
 def test_what_it_raises_is_raised():

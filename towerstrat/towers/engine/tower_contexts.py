@@ -24,7 +24,8 @@ class Mode(NamedTuple):
       engine: the engine that is current.
       tower: the current tower context; None in cross-tower context.
       update_device: the device that an ``update`` call is at, or None.
-      graph: where the scope of the engine's strategy was entered; in another graph of the program it is not current.
+      graph: where the scope of the engine's strategy was entered, or what is around the function in which it was; in
+        another graph of the program it is not current.
     """
 
     engine: Engine
@@ -100,7 +101,7 @@ def get_update_device() -> str | None:
 
 def enter_cross_tower(engine: Engine) -> AbstractContextManager[Any]:
     """A context manager: code inside speaks for all towers of ``engine``."""
-    return TRACE_CONTEXTS.entered(Mode(engine, None, get_update_device(), get_default_graph()))
+    return TRACE_CONTEXTS.entered(Mode(engine, None, get_update_device(), get_default_graph().home))
 
 
 class UpdateContext:

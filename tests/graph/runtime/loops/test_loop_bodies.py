@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from jax import lax
 
+import towerstrat.compat.v1 as tf
 from towerstrat.graph.runtime.loops.loop_bodies import differences
 
 
@@ -68,3 +69,21 @@ def test_another_step_is_told(other):
     found = differences(scan(3), made)
     assert found
     assert all(line.startswith(("+ ", "- ")) for line in found)
+
+
+@pytest.mark.xfail(strict=True, raises=AssertionError, reason="one of the loops alone knows that no check can fail")
+def test_a_step_with_a_loop_in_it_is_the_same_in_both_loops():
+    """What an inner loop checks of its indices is found out by the compiler, and not in both of the loops around it."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        elements = tf.data.make_one_shot_iterator(tf.data.Dataset.range(6))
+        weight = tf.Variable(1.0, use_resource=True)
+
+        def body(i, total):
+            x = tf.cast(elements.get_next(), tf.float32)
+            doubled = tf.reduce_sum(tf.map_fn(lambda e: e * 2.0, tf.stack([x, x + 1.0])))
+            with tf.control_dependencies([weight.assign_add(doubled * 0.3)]):
+                return i + 1, total + x
+
+        loop = tf.while_loop(lambda i, _: i < 3, body, [tf.constant(0), tf.constant(0.0)])
+        session.run(tf.global_variables_initializer())
+        assert session.run(loop)[1] == 3.0

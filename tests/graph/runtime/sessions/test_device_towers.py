@@ -424,6 +424,18 @@ def test_towers_that_differ_in_little_run_side_by_side(switch):
     assert copy is not None
 
 
+def test_towers_whose_gradients_wait_for_python_run_as_they_are(switch):
+    """The host cannot take part in the program of the towers."""
+
+    def scaled(rows):
+        net = tf.layers.dense(rows, 4, name="dense")
+        factor = tf.py_func(lambda x: np.abs(x).mean(), [tf.stop_gradient(net)], tf.float32)
+        factor.set_shape([])
+        return net * factor
+
+    assert check(switch, trained, scaled, [ROWS, LABELS], 2) == [None]
+
+
 def test_what_is_fetched_of_one_tower_is_that_tower_s(switch):
     def build(towers):
         fetches, feeds = trained(perceptron, [ROWS, LABELS], towers)

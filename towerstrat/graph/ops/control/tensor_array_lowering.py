@@ -20,6 +20,7 @@ from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import Array, int32
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 
 Shape: TypeAlias = tuple[int, ...]
 
@@ -92,12 +93,11 @@ Value: TypeAlias = Array | Unwritten
 """The value of an array of tensors while lowering."""
 
 
-class Grows(Exception):
+class Grows(NeedsStatic):
     """A write to a growing array at an index that is not known while lowering, so that its size is not either."""
 
     def __init__(self, op: Operation):
-        super().__init__(op.name)
-        self.op = op
+        super().__init__(op, 1)
 
 
 def equal_length(lengths: Array | Sequence[int]) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from jax import ShapeDtypeStruct
+from jax import ShapeDtypeStruct, lax
 from jax.experimental import io_callback
 
 from towerstrat.errors import OpError, UnsupportedError
@@ -38,12 +38,17 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
             "tf.while_loop."
         )
     kinds = [ShapeDtypeStruct(tuple(t.dims or ()), t.dtype.np) for t in (*results, number)]
-    values = [lowering.even(lowering.value(t), t) for t in op.inputs]
+    values = [jnp.asarray(lowering.even(lowering.value(t), t)) for t in op.inputs]
+    given = [value.dtype for value in values]
 
-    def call(*arrays: Any) -> list[Any]:
+    def call(*words: Any) -> list[Any]:
+        arrays = [_joined(np.asarray(w), dtype) for w, dtype in zip(words, given, strict=True)]
+        return [_split(value) for value in checked(arrays)]
+
+    def checked(arrays: Sequence[Any]) -> list[Any]:
         # A position that raised would leave the others waiting for it: the host raises after the program.
         try:
-            found = called(op, [np.asarray(a) for a in arrays])
+            found = called(op, arrays)
             for kind, value in zip(kinds, found, strict=False):
                 if np.shape(value) != kind.shape:
                     raise ValueError(f"a result has shape {list(np.shape(value))}, expected {list(kind.shape)}")
@@ -53,8 +58,43 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
             return [*(np.zeros(kind.shape, kind.dtype) for kind in kinds[:-1]), np.int32(len(failures))]
         return [*found, np.int32(0)]
 
-    made = io_callback(call, kinds, *map(jnp.asarray, values), ordered=False)
-    return [vary(value, lowering.axis) for value in made]
+    words = [_split(np.empty(kind.shape, kind.dtype)) for kind in kinds]
+    forms = [ShapeDtypeStruct(w.shape, w.dtype) for w in words]
+    made = io_callback(call, forms, *map(_split_on_device, values), ordered=False)
+    return [vary(_joined_on_device(value, kind.dtype), lowering.axis) for value, kind in zip(made, kinds, strict=True)]
+
+
+# 64-bit numbers go to Python and back as pairs of 32-bit words: in the threads that call, JAX has no 64-bit types.
+
+
+def _is_wide(dtype: Any) -> bool:
+    return np.dtype(dtype).itemsize // (2 if np.dtype(dtype).kind == "c" else 1) == 8
+
+
+def _split(value: Any) -> Any:
+    array = np.asarray(value)
+    return array[..., None].view(np.uint32) if _is_wide(array.dtype) else array
+
+
+def _joined(words: Any, dtype: Any) -> Any:
+    return np.ascontiguousarray(words).view(dtype)[..., 0] if _is_wide(dtype) else words
+
+
+def _split_on_device(value: Array) -> Array:
+    if not _is_wide(value.dtype):
+        return value
+    parts = jnp.stack([value.real, value.imag], -1) if value.dtype.kind == "c" else value
+    words = lax.bitcast_convert_type(parts, jnp.uint32)
+    return words.reshape(*value.shape, -1)
+
+
+def _joined_on_device(words: Array, dtype: Any) -> Array:
+    if not _is_wide(dtype):
+        return words
+    if np.dtype(dtype).kind != "c":
+        return lax.bitcast_convert_type(words, dtype)
+    parts = lax.bitcast_convert_type(words.reshape(*words.shape[:-1], 2, 2), jnp.float64)
+    return lax.complex(parts[..., 0], parts[..., 1])
 
 
 def _unknown(op: Operation) -> UnsupportedError:

@@ -240,6 +240,8 @@ def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
     gradients = [(op, tower) for tower in towers for op in tower if op.type == "Gradients"]
     if any(_leaves(op, set(tower)) or _is_of_arrays(op) for op, tower in gradients):
         return None
+    if any(op.type == "Gradients" and _waits_for_host(op, order) for op in order):
+        return None
     return towers if _much_the_same(towers) else None
 
 
@@ -265,6 +267,23 @@ def _leaves(gradient: Operation, tower: Set[Operation]) -> bool:
     """Whether a gradient's paths leave the tower before they end: there an operation that is done once has a part."""
     outside = (step for step in gradient.attrs["path"] if step not in tower)
     return any(t.op in tower for step in outside for t in step.inputs)
+
+
+def _waits_for_host(gradient: Operation, order: Sequence[Operation]) -> bool:
+    """Whether the host computes something of a gradient's path that the path uses: no program can have both."""
+    path = gradient.attrs["path"]
+    behind, hosted = set(path), set[Operation]()
+    for op in order:
+        needs = tuple(dependencies(op))
+        if not hosted.isdisjoint(needs):
+            if op in path:
+                return True
+            hosted.add(op)
+        elif not behind.isdisjoint(needs):
+            behind.add(op)
+            if op.definition.host is not None:
+                hosted.add(op)
+    return False
 
 
 def _is_of_arrays(gradient: Operation) -> bool:

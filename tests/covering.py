@@ -1,9 +1,11 @@
-"""Covering arrays: few rows in which every allowed combination of some factors' values occurs."""
+"""Covering arrays: few rows in which every allowed combination of some factors' values occurs; tables made of them."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 Row = tuple[str, ...]
 """A value for each factor, in their order."""
@@ -85,3 +87,68 @@ def _complete(
         if found is not None:
             return found
     return None
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A combination that there is not.
+
+    Attributes:
+      excludes: whether values are of it, by factor; a factor that is not chosen yet is "".
+      reason: why.
+    """
+
+    excludes: Callable[[dict[str, str]], bool]
+    reason: str
+
+
+class Table:
+    """Factors, what of them cannot be together, and rows.
+
+    Args:
+      factors: names and values.
+    """
+
+    def __init__(self, factors: Mapping[str, Sequence[str]], rules: Sequence[Rule]):
+        self.names, self.factors, self.rules = tuple(factors), list(factors.values()), rules
+        self._spaced = {value for values in self.factors for value in values if " " in value}
+
+    def allowed(self, part: Part) -> bool:
+        values = {name: part.get(i, "") for i, name in enumerate(self.names)}
+        return not any(rule.excludes(values) for rule in self.rules)
+
+    @functools.cached_property
+    def pairs(self) -> list[Row]:
+        """Rows that have all pairs of values."""
+        return covering(self.factors, 2, self.allowed)
+
+    @functools.cached_property
+    def triples(self) -> list[Row]:
+        """Rows that have, with those of ``pairs``, all triples of values."""
+        return covering(self.factors, 3, self.allowed, self.pairs)
+
+    def counts(self, rows: Sequence[Row], strength: int) -> tuple[int, int]:
+        """How many combinations of values the rows have, of how many there are."""
+        every = set(combinations(self.factors, strength, self.allowed))
+        return len(every & {c for row in rows for c in covered(row, strength)}), len(every)
+
+    def left_out(self) -> dict[Combination, list[Rule]]:
+        """The pairs of values that there are not, and the rules that say so by themselves."""
+        every = combinations(self.factors, 2, lambda part: True)
+        there = set(combinations(self.factors, 2, self.allowed))
+        return {c: [rule for rule in self.rules if rule.excludes(self._values(c))] for c in every if c not in there}
+
+    def _values(self, combination: Combination) -> dict[str, str]:
+        return {**dict.fromkeys(self.names, ""), **{self.names[place]: value for place, value in combination}}
+
+    @staticmethod
+    def name_of(row: Row) -> str:
+        return "-".join(row).replace(" ", "_")
+
+    def named(self, name: str) -> Row:
+        """The row of a name. Raises ValueError where there is none."""
+        parts = ((value, value.replace("_", " ")) for value in name.split("-"))
+        row = tuple(spaced if spaced in self._spaced else value for value, spaced in parts)
+        if len(row) != len(self.factors) or not self.allowed(dict(enumerate(row))):
+            raise ValueError(f"{name!r} is no row: values of {', '.join(self.names)} with - between them.")
+        return row

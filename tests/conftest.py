@@ -2,6 +2,7 @@
 
 import math
 import os
+import random
 import shutil
 import tempfile
 
@@ -51,6 +52,7 @@ if jax.__version_info__ < (0, 11):  # Later ones do not know it, and end.
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
+    parser.addoption("--shuffle", metavar="SEED", help="run files, and the tests of each file, in an order drawn by SEED")
 
 
 PROGRAMS = pytest.StashKey[str]()
@@ -88,11 +90,29 @@ def pytest_unconfigure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``)."""
-    if config.getoption("--long") or any("::" in argument for argument in config.args):
-        return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-    items[:] = [item for item in items if not item.get_closest_marker("long")]
+    """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``).
+
+    ``--shuffle`` then draws the order.
+    """
+    if not (config.getoption("--long") or any("::" in argument for argument in config.args)):
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+    if (seed := config.getoption("--shuffle")) is not None:
+        items[:] = _shuffled(items, seed)
+
+
+def _shuffled(items, seed):
+    """The files in an order that a seed draws, each as a whole, and the tests of each in one of their own."""
+    chance, files = random.Random(seed), {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    return [item for tests in chance.sample([*files.values()], len(files)) for item in chance.sample(tests, len(tests))]
+
+
+def pytest_sessionstart(session):
+    seed = session.config.getoption("--shuffle")
+    if seed is not None and not hasattr(session.config, "workerinput"):
+        session.config.get_terminal_writer().line(f"shuffled: --shuffle {seed}")  # -q shows no header
 
 
 @pytest.fixture(autouse=True)

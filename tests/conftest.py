@@ -52,7 +52,9 @@ if jax.__version_info__ < (0, 11):  # Later ones do not know it, and end.
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
-    parser.addoption("--shuffle", metavar="SEED", help="run files, and the tests of each file, in an order drawn by SEED")
+    parser.addoption(
+        "--shuffle", metavar="SEED", help="run files, and the tests of each file, in an order drawn by SEED"
+    )
 
 
 PROGRAMS = pytest.StashKey[str]()

@@ -22,7 +22,7 @@ ROWS = {
         # Processes are copied before this one computes anything.
         kills.sigkill, kills.states_of_a_save,
         disks.full_checkpoint, disks.wide_checkpoint, disks.full_tmpfs, disks.full_events, disks.full_records,
-        disks.full_cache, disks.slow_disk, disks.slow_disk_beside,
+        disks.full_data_cache, disks.full_cache, disks.slow_disk, disks.slow_disk_beside,
         folders.checkpoint_folder, folders.events_file, folders.model_dir, folders.data_file, folders.data_folder,
         clocks.save_secs, clocks.rates, clocks.kept_for_good, clocks.kept_by_manager, clocks.timeouts, clocks.polling,
         clocks.services, clocks.event_names,

@@ -191,9 +191,7 @@ def event_names(folder):
     paths = sorted(Path(folder).iterdir())
     steps = [e.step for path in paths for e in tf.train.summary_iterator(str(path)) if e.summary.value]
     assert steps == [0, 1, 2]
-    return Outcome(
-        "names go on in order, so that TensorBoard reads the later file; in the original it reads no later one"
-    )
+    return Outcome("names go on in order, so that a TensorBoard that goes by them comes to the later file")
 
 
 def polling(folder):

@@ -1,6 +1,7 @@
 """Disks that are full or slow while something is written."""
 
 import os
+import queue
 import subprocess
 import threading
 import warnings
@@ -156,18 +157,56 @@ def full_cache(folder):
     return Outcome("a warning with the folder; steps go on, entries that are there stay, no part of one is left")
 
 
+def full_data_cache(folder):
+    """a full disk while `Dataset.cache` writes its file"""
+    path = os.path.join(folder, "cache")
+    failed = 0
+    for point in range(1, 100):
+        with tf.Graph().as_default(), tf.Session() as session:
+            element = tf.data.Dataset.range(100).cache(path).make_one_shot_iterator().get_next()
+            with Disk(folder, full_from(point, half=True)):
+                said = refused(lambda: [session.run(element) for _ in range(100)], folder)  # noqa: B023
+            if said is None:
+                break
+            failed += 1
+            assert os.listdir(folder) == []
+    with tf.Graph().as_default(), tf.Session() as session:
+        element = tf.data.Dataset.range(100).cache(path).make_one_shot_iterator().get_next()
+        assert [session.run(element) for _ in range(100)] == list(range(100))
+    return Outcome(f"{failed} places: `ResourceExhaustedError` with the file, of which nothing is left")
+
+
 def slow_disk(folder):
-    """a disk that is slow at each call of a save"""
-    calls = []
+    """a disk that hangs at each call of a save for as long as somebody looks at the folder"""
+    points, go_on = queue.Queue(), queue.Queue()
+
+    def hangs(point):
+        points.put(point)
+        go_on.get(timeout=60)
+
+    def save():
+        with Disk(folder, hangs):
+            training.save()
+        points.put(None)
+
     with Training(folder) as training:
-        with Disk(folder, calls.append):
-            for _ in range(4):
-                training.step()
-                training.save()
-        assert restored(folder) == training.steps == training.value()
+        training.step()
+        training.save()
+        training.step()
+        saving, found = threading.Thread(target=save), []
+        saving.start()
+        while points.get(timeout=60) is not None:
+            assert training.saved == 1
+            found.append(restored(folder))
+            go_on.put(True)
+        saving.join(60)
+        assert found == sorted(found)
+        assert {found[0], found[-1]} == {1, 2}
+        assert restored(folder) == training.saved == training.value() == 2
     return Outcome(
-        f"`Saver.save` returns when all is on the disk ({len(calls) // 4} calls): steps wait for it, nothing is lost"
-    )
+        f"{len(found)} calls: `Saver.save` returns when all is on the disk, so that steps wait for it; until the "
+        "new one is whole the latest checkpoint is the one before"
+    )  # fmt: skip
 
 
 def slow_disk_beside(folder):

@@ -112,4 +112,4 @@ def sigkill(folder):
                 assert restored(place) == last[-1] + 1
                 assert temporary_files(place) == []
     assert set(last) == {2, 3}
-    return Outcome(f"{kills} kills: as above, in a process that starts again")
+    return Outcome(f"{kills} kills: as in the next row, and another process goes on")

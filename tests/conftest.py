@@ -2,6 +2,7 @@
 
 import math
 import os
+import random
 import shutil
 import tempfile
 import time
@@ -55,6 +56,9 @@ def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
     parser.addoption("--shard", type=shards.shard, metavar="K/N", help="run the K-th of N parts of the tests alone")
     parser.addoption("--minutes", type=float, metavar="M", help="begin no test later than M minutes from now: skip it")
+    parser.addoption(
+        "--shuffle", metavar="SEED", help="run files, and the tests of each file, in an order drawn by SEED"
+    )
 
 
 START = time.monotonic()
@@ -93,11 +97,16 @@ def pytest_unconfigure(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``)."""
+    """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``).
+
+    ``--shard`` then leaves out the other parts, and ``--shuffle`` draws the order.
+    """
     if not config.getoption("--long") and not any("::" in argument for argument in config.args):
         _keep(config, items, lambda item: not item.get_closest_marker("long"))
     if part := config.getoption("--shard"):
         _keep(config, items, lambda item: part.has(item.nodeid))
+    if (seed := config.getoption("--shuffle")) is not None:
+        items[:] = _shuffled(items, seed)
 
 
 def _keep(config, items, wanted):
@@ -108,6 +117,20 @@ def _keep(config, items, wanted):
 def pytest_runtest_setup(item):
     if (minutes := item.config.getoption("--minutes")) is not None and time.monotonic() - START > 60 * minutes:
         pytest.skip(f"{minutes:g} minutes are gone")
+
+
+def _shuffled(items, seed):
+    """The files in an order that a seed draws, each as a whole, and the tests of each in one of their own."""
+    chance, files = random.Random(seed), {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    return [item for tests in chance.sample([*files.values()], len(files)) for item in chance.sample(tests, len(tests))]
+
+
+def pytest_sessionstart(session):
+    seed = session.config.getoption("--shuffle")
+    if seed is not None and not hasattr(session.config, "workerinput"):
+        session.config.get_terminal_writer().line(f"shuffled: --shuffle {seed}")  # -q shows no header
 
 
 @pytest.fixture(autouse=True)

@@ -8,6 +8,7 @@ a file, and those that are in it are not run again.
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import random
@@ -22,14 +23,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.hosts.program import BUSY
+from tests.hosts.several import held_port
+from tests.hosts.test_listening import listens_at
 from towerstrat.hosts.process_spec import ENDED, REFUSED
-from towerstrat.hosts.sockets import free_port
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("program.py")
 HEARTBEAT, STUCK, JOIN = 2.0, 3.0, 4.0
+"""Seconds, where a fault is found by them; elsewhere a minute."""
 SLACK = 5.0
 """Seconds that ending may take after a fault has been found."""
+MINUTE = 60.0
 OTHER_VERSION = """
 import runpy, sys, towerstrat
 towerstrat.__version__ = "9.9.9"
@@ -45,6 +49,8 @@ class Trial:
     Attributes:
       kind: the fault. victim: the process that it happens to. count: how many there are. folder: an empty one.
       random: draws when it happens.
+      least: seconds for which each end is waited for at least; tests do not compare seconds.
+      heartbeat, stuck, join: seconds after which supervisors find who is silent, makes no step, does not come.
       steps: of the program.
       started: the supervisors, by their name: the index, or "I again" of a second one.
       problems: what is not as it must be.
@@ -55,12 +61,17 @@ class Trial:
     count: int
     folder: Path
     random: random.Random
+    least: float = MINUTE
+    heartbeat: float = MINUTE
+    stuck: float = MINUTE
+    join: float = MINUTE
     steps: int = 400
     started: dict[str, subprocess.Popen] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def __post_init__(self):
-        self.port = free_port()
+        self._held = contextlib.ExitStack()
+        self.port = self._held.enter_context(held_port())
 
     def start(self, index, name=None, program=PROGRAM, arguments=(), version=False, **environment):
         """Starts one supervisor with its program."""
@@ -68,8 +79,8 @@ class Trial:
         head = ["-c", OTHER_VERSION] if version else ["-m", "towerstrat.hosts"]
         command = [
             sys.executable, *head, "supervise", f"--hosts={self.count}", f"--host={index}",
-            f"--coordinator=127.0.0.1:{self.port}", f"--heartbeat={HEARTBEAT}", f"--stuck-timeout={STUCK}",
-            f"--join-timeout={JOIN}", f"--program={program}",
+            f"--coordinator=127.0.0.1:{self.port}", f"--heartbeat={self.heartbeat}",
+            f"--stuck-timeout={self.stuck}", f"--join-timeout={self.join}", f"--program={program}",
             "--", sys.executable, str(program), str(self.folder), str(self.steps), *arguments,
         ]  # fmt: skip
         with (self.folder / f"error-{name}").open("wb") as error:
@@ -80,7 +91,7 @@ class Trial:
     def launch(self, *options):
         """Starts all by ``launch``."""
         command = [
-            sys.executable, "-m", "towerstrat.hosts", "launch", f"-n={self.count}", f"--heartbeat={HEARTBEAT}",
+            sys.executable, "-m", "towerstrat.hosts", "launch", f"-n={self.count}", f"--heartbeat={self.heartbeat}",
             *options, "--", sys.executable, str(PROGRAM), str(self.folder), str(self.steps),
         ]  # fmt: skip
         with (self.folder / "error-launch").open("wb") as error:
@@ -100,10 +111,17 @@ class Trial:
         return self.until(lambda: _programs(self.folder).get(index), f"program {index} runs")
 
     def running(self):
-        """Waits until all programs run, and a moment."""
+        """Waits until all programs run, and have made a drawn number of steps."""
         for index in range(self.count):
             self.program(index)
-        time.sleep(self.random.uniform(0, 0.5))
+        steps = self.random.randint(0, min(40, self.steps // 2))
+        self.until(lambda: min(self.made()) >= steps, f"{steps} steps")
+
+    def made(self):
+        """How many steps each program has made in its first attempt."""
+        path = self.folder / "steps-1"
+        numbers = memoryview(path.read_bytes()).cast("q") if path.exists() else [0] * self.count
+        return list(numbers[: self.count])
 
     def until(self, condition, what, seconds=60.0):
         until = time.monotonic() + seconds
@@ -118,10 +136,10 @@ class Trial:
 
     def must_end(self, names, pattern, seconds, statuses=None):
         """These supervisors end in time, with a failure, and say something."""
-        began = time.monotonic()
+        until, seconds = time.monotonic() + max(seconds, self.least), max(seconds, self.least)
         for name in names:
             try:
-                status = self.started[name].wait(max(0.0, began + seconds - time.monotonic()))
+                status = self.started[name].wait(max(0.0, until - time.monotonic()))
             except subprocess.TimeoutExpired:
                 self.problems.append(f"{name} has not ended after {seconds:g} s: {self.said(name)}")
                 continue
@@ -131,6 +149,7 @@ class Trial:
                 self.problems.append(f"{name} does not say {pattern!r}: {self.said(name)}")
 
     def nothing_is_left(self):
+        self._held.close()
         for name, process in self.started.items():
             if process.poll() is None:
                 self.problems.append(f"supervisor {name} is left")
@@ -139,7 +158,7 @@ class Trial:
         left = [path.name for path in self.folder.glob("pid-*") if not _gone(int(path.name.split("-")[2]))]
         if left:
             try:
-                self.until(lambda: all(_gone(int(name.split("-")[2])) for name in left), "", 2.0)
+                self.until(lambda: all(_gone(int(name.split("-")[2])) for name in left), "", max(2.0, self.least))
             except TimeoutError:
                 self.problems.append(f"programs are left: {left}")
         for name in left:
@@ -182,6 +201,7 @@ def kill_supervisor(trial):
 
 def stop_program(trial):
     """SIGSTOP of a program."""
+    trial.heartbeat = HEARTBEAT
     trial.start_all()
     trial.running()
     os.kill(trial.program(trial.victim), signal.SIGSTOP)
@@ -190,6 +210,7 @@ def stop_program(trial):
 
 def stop_supervisor(trial):
     """SIGSTOP of a supervisor; later it goes on."""
+    trial.heartbeat = HEARTBEAT
     trial.start_all()
     trial.running()
     stopped = trial.started[str(trial.victim)]
@@ -203,19 +224,20 @@ def stop_supervisor(trial):
 
 def stop_all(trial):
     """SIGSTOP of all supervisors and programs, as when their machine sleeps: they go on."""
-    trial.steps = 60
+    trial.steps, trial.heartbeat = 60, HEARTBEAT
     trial.start_all()
     trial.running()
     pids = [process.pid for process in trial.started.values()] + [trial.program(index) for index in range(trial.count)]
     for number in (signal.SIGSTOP, signal.SIGCONT):
         for pid in pids:
             os.kill(pid, number)
-        time.sleep(HEARTBEAT + 1 if number == signal.SIGSTOP else 0)
+        time.sleep(HEARTBEAT + 1 if number == signal.SIGSTOP else 0)  # the fault: time passes
     trial.must_end(trial.all, "", 60.0, {0})
 
 
 def sleep(trial):
     """The program of one process sleeps between two steps."""
+    trial.stuck, trial.heartbeat = STUCK, HEARTBEAT
     # Before its first step a program starts, which may take longer.
     trial.start_all(FAULT=f"sleep:{trial.victim}:{trial.random.randint(2, 60)}")
     trial.running()
@@ -224,6 +246,7 @@ def sleep(trial):
 
 def sleep_within(trial):
     """The program of one process sleeps within a step: all are in it."""
+    trial.stuck, trial.heartbeat = STUCK, HEARTBEAT
     trial.start_all(FAULT=f"sleep within:{trial.victim}:{trial.random.randint(1, 60)}")
     trial.running()
     pattern = (
@@ -234,7 +257,7 @@ def sleep_within(trial):
 
 def busy(trial):
     """The program of one process does something else than steps, for longer than these may take: all goes well."""
-    trial.steps = 60
+    trial.steps, trial.stuck = 60, STUCK
     trial.start_all(FAULT=f"busy:{trial.victim}:{trial.random.randint(1, 60)}")
     trial.must_end(trial.all, "", BUSY + 60.0, {0})
 
@@ -256,6 +279,7 @@ def exits(trial):
 
 def leaves(trial):
     """The program of one process ends as if all was well, in the middle."""
+    trial.stuck, trial.heartbeat = STUCK, HEARTBEAT
     trial.start_all(FAULT=f"leave:{trial.victim}:{trial.random.randint(1, 60)}")
     trial.running()
     trial.must_end(trial.all, trial.named() + " has ended, the others have made no step", STUCK + 2 + HEARTBEAT + SLACK)
@@ -265,13 +289,16 @@ def late(trial):
     """A process comes late, and in time: all goes well."""
     trial.steps = 20
     trial.start_others()
-    time.sleep(trial.random.uniform(0.2, JOIN / 2))
+    if trial.victim != 0:
+        zero = trial.started["0"].pid
+        trial.until(lambda: trial.port in [port for _, port in listens_at(zero)], "process 0 listens")
     trial.start(trial.victim)
     trial.must_end(trial.all, "", 60.0, {0})
 
 
 def never(trial):
     """A process does not come in time; when it comes, nobody is there."""
+    trial.join = JOIN
     trial.start_others()
     if trial.victim == 0:
         pattern = r"found nobody at 127.0.0.1:\d+ for .*process 0 must listen there"
@@ -285,6 +312,7 @@ def never(trial):
 
 def twice(trial):
     """A process is started twice, before all are there."""
+    trial.join = JOIN
     missing = trial.random.choice([i for i in range(1, trial.count) if i != trial.victim])
     for index in range(trial.count):
         if index != missing:
@@ -302,6 +330,7 @@ def again(trial):
     trial.steps = 60
     trial.start_all()
     trial.running()
+    trial.join = JOIN  # for it alone: the run may be over when it comes
     trial.start(trial.victim, "again")
     trial.must_end(
         ["again"], rf"process {trial.victim} \(host \S+, pid \d+\) came to .* when the run there had|found nobody", 60.0
@@ -372,6 +401,7 @@ def told(trial):
 
 def launch_stop(trial):
     """``launch``: SIGSTOP of a supervisor, which is killed in the end."""
+    trial.heartbeat = HEARTBEAT
     trial.launch()
     stopped = int(Path(f"/proc/{trial.program(trial.victim)}/stat").read_text().rpartition(")")[2].split()[1])
     os.kill(stopped, signal.SIGSTOP)
@@ -417,9 +447,9 @@ KINDS = {
 }  # fmt: skip
 
 
-def run(kind, victim, count, folder, draws):
-    """Runs a trial; what is not as it must be."""
-    trial = Trial(kind, victim, count, Path(folder), draws)
+def run(kind, victim, count, folder, draws, least=MINUTE):
+    """Runs a trial; what is not as it must be. least: see ``Trial``."""
+    trial = Trial(kind, victim, count, Path(folder), draws, least)
     try:
         KINDS[kind](trial)
     except (OSError, TimeoutError) as error:
@@ -476,7 +506,7 @@ def main():
         kind, victim = draws.choice(list(KINDS)), draws.randrange(arguments.processes)
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            problems = run(kind, victim, arguments.processes, folder, draws)
+            problems = run(kind, victim, arguments.processes, folder, draws, 0.0)
         row = {"number": number, "kind": kind, "victim": victim, "problems": problems}
         done[number] = row
         print(

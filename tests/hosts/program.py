@@ -27,7 +27,7 @@ def main(folder, steps, *_):
     attempt = int(os.environ["TOWERSTRAT_ATTEMPT"])
     kind, victim, at = (os.environ.get("FAULT", "") + "::").split(":")[:3]
     folder = Path(folder)
-    numbers = _meeting(folder / f"steps-{attempt}")
+    numbers = meeting(folder / f"steps-{attempt}")
     told = []
     signal.signal(signal.SIGTERM, lambda number, frame: told.append(number))
     (folder / f"pid-{index}-{os.getpid()}").touch()
@@ -60,7 +60,8 @@ def main(folder, steps, *_):
         (folder / "result").write_text(repr(weight))
 
 
-def _meeting(path):
+def meeting(path):
+    """Numbers in a file that all processes have."""
     with open(path, "ab") as file:
         file.truncate(_SIZE)
     with open(path, "r+b") as file:

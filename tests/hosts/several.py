@@ -5,6 +5,7 @@
 starts ``tests.hosts.cases`` in two processes of four virtual devices each.
 """
 
+import contextlib
 import json
 import os
 import runpy
@@ -20,11 +21,17 @@ from towerstrat.hosts.process_index import PROCESSES
 ROOT = Path(__file__).parent.parent.parent
 
 
-def start(processes, devices, module, arguments=()):
+@contextlib.contextmanager
+def held_port():
+    """A free port, which stays free: a socket is bound to it that does not listen, beside which a server can be."""
+    with socket.socket() as held:
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def _start(processes, devices, port, module, arguments):
     """The processes, which print to pipes."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     command = [sys.executable, "-m", "tests.hosts.several", "--as"]
     return [
         subprocess.Popen(
@@ -37,12 +44,13 @@ def start(processes, devices, module, arguments=()):
 
 def run(processes, devices, module, arguments=(), seconds=300):
     """(exit status, output, errors) of each process. One that is not done after so many seconds is killed."""
-    running = start(processes, devices, module, arguments)
-    try:
-        outputs = [process.communicate(timeout=seconds) for process in running]
-    finally:
-        for process in running:
-            process.kill()
+    with held_port() as port:
+        running = _start(processes, devices, port, module, arguments)
+        try:
+            outputs = [process.communicate(timeout=seconds) for process in running]
+        finally:
+            for process in running:
+                process.kill()
     return [(process.returncode, *output) for process, output in zip(running, outputs, strict=True)]
 
 

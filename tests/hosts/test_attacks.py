@@ -9,10 +9,9 @@ import time
 
 import pytest
 
-from tests.hosts.several import environment
+from tests.hosts.several import environment, held_port
 from tests.hosts.stranger import Stranger
 from tests.hosts.test_listening import descendants, listens_at, pytestmark  # noqa: F401 - the same systems
-from towerstrat.hosts.sockets import free_port
 
 SECRET = "a secret for a test, of this run"
 PROGRAM = """
@@ -63,8 +62,12 @@ class Evil:
 @pytest.fixture
 def run(tmp_path):
     """Two processes that meet at a port and wait for the attack, with their output."""
+    with held_port() as port:
+        yield from _running(tmp_path, port)
+
+
+def _running(tmp_path, port):
     (tmp_path / "train.py").write_text(PROGRAM)
-    port = free_port()
     outputs = [tmp_path / f"output-{index}" for index in range(2)]
     started = []
     for index, output in enumerate(outputs):

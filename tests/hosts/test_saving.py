@@ -127,18 +127,25 @@ def launched():
         process.wait(60)
 
 
+def _size(path):
+    """Bytes of a file; of one that is gone none."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
 def kill_one_that_saves(place, run, draws):
-    """kill -9 of a program while files of a checkpoint are being written, by it or by another."""
-    until = time.monotonic() + 240
+    """kill -9 of a program while a checkpoint is being written, by it or by another, as one file has a drawn size."""
+    until, size = time.monotonic() + 240, draws.randrange(1 << 20)
     while True:
         assert run.poll() is None, (place / "said").read_text()
         assert time.monotonic() < until, (place / "said").read_text()
         living = [
             pid for path in place.glob("pid-*") if os.path.exists(f"/proc/{(pid := int(path.name.split('-')[2]))}")
         ]
-        begun = [path.name for path in place.glob("model.ckpt-*.data-*.tmp")]
+        begun = [path.name for path in place.glob("model.ckpt-*.data-*.tmp") if _size(path) >= size]
         if any(f"-{pid}-" in name for pid in living for name in begun) and list(place.glob("model.ckpt-*.index")):
-            time.sleep(draws.uniform(0, 0.03))
             os.kill(draws.choice(sorted(living)), signal.SIGKILL)
             return
         time.sleep(0.001)

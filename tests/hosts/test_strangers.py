@@ -6,13 +6,14 @@ import time
 
 import pytest
 
+from tests.hosts.several import held_port
 from towerstrat.hosts import rendezvous_server
 from towerstrat.hosts.authentication import MessageKey
 from towerstrat.hosts.connections import Connection, Loop
 from towerstrat.hosts.heartbeat import Seen
 from towerstrat.hosts.process_spec import Place, Timeouts
 from towerstrat.hosts.rendezvous_server import RendezvousServer
-from towerstrat.hosts.sockets import connect, free_port, private_folder
+from towerstrat.hosts.sockets import connect, private_folder
 from towerstrat.hosts.supervisor_messages import Beat, FromZero, Register, Welcome
 
 KEY = MessageKey(b"a secret of sixteen")
@@ -147,7 +148,7 @@ def test_another_secret_is_refused():
 
 @pytest.mark.parametrize(("key", "lines"), [(KEY, 0), (MessageKey(b""), 1)])
 def test_a_run_at_a_port_without_a_secret_says_so(key, lines):
-    with meeting(key, address=f"127.0.0.1:{free_port()}") as meet:
+    with held_port() as port, meeting(key, address=f"127.0.0.1:{port}") as meet:
         assert [line.partition(":")[0] for line in meet.said] == ["This run has no secret"] * lines
         assert isinstance(meet.connect(), socket.socket)
         assert comes_in(meet, meet.process(1, key), 1)

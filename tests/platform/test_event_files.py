@@ -6,7 +6,6 @@ import random
 import struct
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -112,7 +111,9 @@ def test_a_writer_killed_at_any_moment_leaves_what_it_wrote(tmp_path):
     for kill in range(20):
         with subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE) as process:
             process.stdout.readline()
-            time.sleep(moments.uniform(0.0, 0.1))
+            (*_, path), size = sorted(tmp_path.iterdir()), moments.randrange(1 << 20)
+            while path.stat().st_size < size:
+                assert process.poll() is None
             process.kill()
         paths = sorted(tmp_path.iterdir())
         assert len(paths) == kill + 1

@@ -194,7 +194,8 @@ class EntryFiles:
                 file.write(content)
             os.replace(temporary, path)
         except BaseException:
-            os.unlink(temporary)
+            with contextlib.suppress(OSError):  # with its folder
+                os.unlink(temporary)
             raise
 
     def _sweep(self, limit: int) -> None:

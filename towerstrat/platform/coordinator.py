@@ -180,10 +180,11 @@ class LooperThread(threading.Thread):
                 while not self._coord.should_stop():
                     self.run_loop()
             else:
-                due = time.time()
-                while not self._coord.wait_for_stop(max(0.0, due - time.time())):
-                    due += self._interval
+                due = time.monotonic()
+                while not self._coord.wait_for_stop(max(0.0, due - time.monotonic())):
                     self.run_loop()
+                    # What was missed meanwhile, as on a slow disk, is not made up for.
+                    due = max(due + self._interval, time.monotonic())
             self.stop_loop()
 
     def start_loop(self) -> None:

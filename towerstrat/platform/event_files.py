@@ -15,12 +15,13 @@ import weakref
 from collections.abc import Iterator
 
 from towerstrat.errors import AlreadyExistsError
-from towerstrat.platform import messages
+from towerstrat.platform import logs, messages
 from towerstrat.platform.duty import DUTY
 from towerstrat.platform.records import TruncatedRecordError, framed, records
 from towerstrat.platform.storage import Growing, storage_of
 
 _VERSION = "brain.Event:2"
+_NAME = "events.out.tfevents."
 
 
 class EventFile:
@@ -52,13 +53,21 @@ class EventFile:
         """Begins a file; does nothing where one has begun."""
         with self._lock:
             if self._file is None and DUTY.writes:
+                storage_of(self._folder).make_folder(self._folder, parents=True)
                 self.path, self._file = _created(self._folder, self._suffix)
                 self._finish = weakref.finalize(self, self._file.close)  # programs forget to close it
                 self._write(messages.Event(wall_time=int(time.time()), file_version=_VERSION))
 
     def add(self, event: messages.Event) -> None:
-        """Adds an event."""
+        """Adds an event. Where somebody has removed the file, which is logged, another one begins with it.
+
+        Raises:
+          OpError: the disk is full, or gone. The file ends with the event before this one, and later ones may follow.
+        """
         with self._lock:
+            if self._file is not None and not self._file.is_there():
+                logs.warning("%s is gone, and what was in it: events go to a new file from now on.", self.path)
+                self.close()
             self.open()
             self._write(event)
 
@@ -85,9 +94,14 @@ class EventFile:
 
 
 def _created(folder: str, suffix: str) -> tuple[str, Growing]:
-    """A file that is named after this second, or after the next one that no other writer has."""
-    for second in itertools.count(int(time.time())):
-        path = os.path.join(folder, f"events.out.tfevents.{second:010d}.{socket.gethostname()}{suffix}")
+    """A file that is named after this second, or after the next one that no other writer has.
+
+    Readers go by names: after a clock was set back the second is that of the last file that is there.
+    """
+    start = os.path.join(folder, _NAME)
+    last = [path[len(start) :].partition(".")[0] for path in storage_of(folder).beginning_with(start)]
+    for second in itertools.count(max([int(time.time()), *(int(text) for text in last if text.isdecimal())])):
+        path = os.path.join(folder, f"{_NAME}{second:010d}.{socket.gethostname()}{suffix}")
         try:
             return path, storage_of(path).growing(path)
         except AlreadyExistsError:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import glob
+import io
 import mmap
 import os
 import shutil
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, cast
+from typing import IO, Any
 
+from towerstrat.errors import OpError
 from towerstrat.platform import writers
 from towerstrat.platform.statistics import FileStatistics
 from towerstrat.platform.system_errors import translated
@@ -32,16 +34,46 @@ class _Mapped:
         return self._view[start : start + size]
 
 
+class File(io.FileIO):
+    """A file without a buffer: what the system refuses, now or when a buffer is written, names it."""
+
+    def write(self, data: Any) -> int:
+        with translated(str(self.name)):
+            return super().write(data)
+
+    def readinto(self, buffer: Any) -> int:
+        with translated(str(self.name)):
+            return super().readinto(buffer)
+
+    def readall(self) -> bytes:
+        with translated(str(self.name)):
+            return super().readall()
+
+    def close(self) -> None:
+        with translated(str(self.name)):
+            super().close()
+
+
 class _Growing:
     """See ``Growing``: nothing is buffered in this process, so that what was written outlives it."""
 
     def __init__(self, path: str):
-        self._file = open(path, "xb", buffering=0)  # noqa: SIM115 - open until it is closed
+        self._file = File(path, "x")
+        self._size = 0
 
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
-        while rest:  # the system takes less where the disk is full, and then raises
-            rest = rest[self._file.write(rest) :]
+        try:
+            while rest:  # the system takes less where the disk is full, and then raises
+                rest = rest[self._file.write(rest) :]
+        except OpError:
+            self._file.truncate(self._size)  # what comes when there is room again follows what is whole
+            self._file.seek(self._size)
+            raise
+        self._size += len(data)
+
+    def is_there(self) -> bool:
+        return os.fstat(self._file.fileno()).st_nlink > 0
 
     def flush(self) -> None:
         """Does nothing: what was written is the system's already."""
@@ -102,7 +134,10 @@ class Local:
 
     def open(self, path: str, mode: str) -> IO[bytes]:
         with translated(path):
-            return cast(IO[bytes], open(self._path(path), mode, buffering=_BUFFER))
+            raw = File(self._path(path), mode.replace("b", ""))
+        if raw.readable() and raw.writable():
+            return io.BufferedRandom(raw, _BUFFER)
+        return io.BufferedReader(raw, _BUFFER) if raw.readable() else io.BufferedWriter(raw, _BUFFER)
 
     def remove(self, path: str) -> None:
         with translated(path), suppress(FileNotFoundError):

@@ -37,6 +37,10 @@ class _Growing:
     def write(self, data: bytes) -> None:
         self._data += data
 
+    def is_there(self) -> bool:
+        """True: what was written is kept here, and each ``flush`` writes all of it."""
+        return True
+
     def flush(self) -> None:
         if len(self._data) > self._flushed:
             with self._storage.writing(self._path) as file:

@@ -27,7 +27,13 @@ class Growing(Protocol):
     """A file that grows, and that others read meanwhile."""
 
     def write(self, data: bytes) -> None:
-        """Adds bytes at the end, all with one call of the system where the file is local."""
+        """Adds bytes at the end, all with one call of the system where the file is local.
+
+        Where that raises, as on a full disk, nothing of them is there.
+        """
+
+    def is_there(self) -> bool:
+        """Whether the file is in a folder still: False where somebody has removed it."""
 
     def flush(self) -> None:
         """Afterwards readers see what was written. Of local files they always do, also when this process is killed."""

@@ -27,7 +27,7 @@ _NAME = re.compile(r"\.(?P<host>[^/]+)-(?P<process>\d+)-[0-9a-f]{8}\.tmp$")
 def temporary(path: str) -> Iterator[IO[bytes]]:
     """A new file beside ``path``, locked until the block ends, open for writing; afterwards it is gone, or was renamed.
 
-    What killed processes left of the same path is removed first.
+    What killed processes left in the folder is removed first.
     """
     remove_abandoned(path)
     file = _created(path)
@@ -50,16 +50,16 @@ def _created(path: str) -> IO[bytes]:
 
 
 def remove_abandoned(path: str) -> list[str]:
-    """Removes the temporary files of ``path`` whose writers are gone; says who the others are."""
+    """Removes the temporary files of a folder whose writers are gone; says who the others are that write ``path``."""
     living = []
-    for found in glob.glob(f"{glob.escape(path)}.*.tmp"):
+    for found in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "*.tmp")):
         writer = _NAME.search(found)
         if writer is None:
             continue
         with suppress(OSError), open(found, "rb") as file:
             if _is_free(file.fileno()):
                 os.remove(found)
-            else:
+            elif found.startswith(f"{path}."):
                 living.append(f"process {writer['process']} on {writer['host']}")
     return living
 

@@ -41,8 +41,11 @@ def test_one_write_at_a_time():
 
     writer.submit(first)
     assert order == []
-    threading.Timer(0.05, go.set).start()
-    writer.submit(lambda: order.append("second"))
+    second = threading.Thread(target=writer.submit, args=(lambda: order.append("second"),))
+    second.start()
+    assert order == []
+    go.set()
+    second.join(60)
     assert order[0] == "first"
     writer.wait()
     writer.wait()
@@ -65,12 +68,12 @@ def test_an_error_is_raised_once_by_the_next_call():
 
 def test_a_program_that_ends_waits_and_says_what_failed(tmp_path):
     program = """
-import sys, time
+import sys, threading
 from towerstrat.graph.eager import mode
 from towerstrat.training.saving.async_writer import BackgroundWriter
 
 def slow():
-    time.sleep(0.2)
+    threading.main_thread().join()  # returns when the program has come to its end
     open(sys.argv[1], "w").write("written")
 
 def fails():

@@ -4,7 +4,6 @@ import glob
 import random
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -53,6 +52,11 @@ def shown(folder):
     return found
 
 
+def events_size(folder):
+    """Bytes of all events."""
+    return sum(path.stat().st_size for path in folder.glob("events*"))
+
+
 def checkpoints(folder):
     """Step -> the values of the checkpoint that was kept."""
     paths = glob.glob(f"{folder}/model.ckpt-*.index")
@@ -74,8 +78,9 @@ def test_each_step_is_there_once_whenever_the_run_is_killed(tmp_path):
     while kills < 50:
         with subprocess.Popen(command(tmp_path / "killed", last), stdout=subprocess.PIPE) as run:
             run.stdout.readline()
-            time.sleep(moments.uniform(0.0, 0.4))
-            assert run.poll() is None, f"it ended after {kills} kills"
+            before, more = events_size(tmp_path / "killed"), moments.randrange(1 << 12)
+            while events_size(tmp_path / "killed") < before + more:
+                assert run.poll() is None, f"it ended after {kills} kills"
             run.kill()
             kills += 1
     subprocess.run(command(tmp_path / "killed", last), check=True, capture_output=True)

@@ -53,10 +53,10 @@ class AsyncCheckpointSaverHook(CheckpointSaverHook):
 
     def _write(self, write: Callable[[], str | None], session: SessionLike, step: int) -> None:
         logs.info("Saving checkpoints for %d into %s.", step, self._save_path)
-        start = time.time()
+        start = time.perf_counter()
         write()
         self._log_checkpoint(step)
         for listener in self._listeners:
             listener.after_save(session, step)
-        logs.info("Checkpoint actual writing time: (%.3f sec)", time.time() - start)
+        logs.info("Checkpoint actual writing time: (%.3f sec)", time.perf_counter() - start)
         logs.info("Checkpoint finished for %d into %s.", step, self._save_path)

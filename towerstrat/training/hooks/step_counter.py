@@ -71,7 +71,7 @@ class StepCounterHook(SessionRunHook):
         return runs_until_trigger(self._timer, step, self._steps_per_run)
 
     def _log_and_record(self, elapsed_steps: int, elapsed_time: float, global_step: int) -> None:
-        steps_per_sec = elapsed_steps / elapsed_time
+        steps_per_sec = elapsed_steps / elapsed_time if elapsed_time > 0 else float("inf")
         if self._summary_writer is not None:
             value = messages.Summary.Value(tag=self._summary_tag, simple_value=steps_per_sec)
             self._summary_writer.add_summary(messages.Summary(value=[value]), global_step)

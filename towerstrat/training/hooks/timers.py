@@ -14,6 +14,9 @@ _CAUTION = 0.5
 class SecondOrStepTimer:
     """Triggers at the first step, and then once in so many seconds or steps.
 
+    Seconds are those of ``time.time``. Where that clock is set back they are counted on from there, so that nothing
+    waits until it has caught up; where it is set forward the next step triggers, once.
+
     Args:
       every_secs: seconds between two triggers.
       every_steps: steps between two triggers; one of the two is given.
@@ -35,6 +38,7 @@ class SecondOrStepTimer:
         """Forgets the last trigger: the next step triggers."""
         self._last_triggered_step: int | None = None
         self._last_triggered_time: float | None = None
+        self._seen = -float("inf")
         self._next_look = 0
 
     def should_trigger_for_step(self, step: int) -> bool:
@@ -44,21 +48,31 @@ class SecondOrStepTimer:
         if self._last_triggered_step == step:
             return False
         if self._every_secs is not None:
-            return self._has_passed(step, self._last_triggered_step, self._last_triggered_time, self._every_secs)
+            return self._has_passed(step, self._last_triggered_step, self._every_secs)
         assert self._every_steps is not None
         return bool(step >= self._last_triggered_step + self._every_steps)
 
-    def _has_passed(self, step: int, last_step: int, last_time: float, seconds: float) -> bool:
+    def _passed(self) -> float | None:
+        """Seconds since the last trigger, never less than none; None before the first."""
+        now = time.time()
+        if self._last_triggered_time is not None and now < self._seen:
+            self._last_triggered_time -= self._seen - now
+        self._seen = now
+        return None if self._last_triggered_time is None else now - self._last_triggered_time
+
+    def _has_passed(self, step: int, last_step: int, seconds: float) -> bool:
         """Whether so many seconds have passed since the last trigger.
 
         Processes that run together go by the first one's clock, at steps that they all know beforehand: few, nearer to
         one another as the time comes.
         """
-        if not PROCESSES.together:
-            return time.time() >= last_time + seconds
-        if step < self._next_look:
+        if PROCESSES.together and step < self._next_look:
             return False
-        passed = AGREEMENT.first(time.time() - last_time)
+        passed = self._passed()
+        assert passed is not None
+        if not PROCESSES.together:
+            return passed >= seconds
+        passed = AGREEMENT.first(passed)
         left = (seconds - passed) / max(passed, 1e-9) * (step - last_step)
         self._next_look = step + max(1, int(min(left, step - last_step) * _CAUTION))
         return passed >= seconds
@@ -69,12 +83,9 @@ class SecondOrStepTimer:
         Returns:
           Seconds and steps since the one before it; None, None for the first one.
         """
-        now = time.time()
-        if self._last_triggered_step is None or self._last_triggered_time is None:
-            elapsed: tuple[float | None, int | None] = (None, None)
-        else:
-            elapsed = (now - self._last_triggered_time, step - self._last_triggered_step)
-        self._last_triggered_time = now
+        passed = self._passed()
+        elapsed = (passed, None if self._last_triggered_step is None else step - self._last_triggered_step)
+        self._last_triggered_time = self._seen
         self._last_triggered_step = step
         self._next_look = step + 1
         return elapsed

@@ -149,6 +149,7 @@ class CheckpointManager:
         """Enters a checkpoint that is there, and removes those that are too many."""
         self._kept.pop(path, None)
         self._kept[path] = time.time()
+        self._last_preserved = min(self._last_preserved, self._kept[path])  # a clock may be set back
         self._latest = path
         # The state is written before older ones go and afterwards, so that it never names fewer than there are.
         self._record()

@@ -17,13 +17,13 @@ def wait_for_new_checkpoint(
 ) -> str | None:
     """The path of the latest checkpoint once it is another than ``last_checkpoint``; None after ``timeout`` seconds."""
     logs.info("Waiting for new checkpoint at %s", checkpoint_dir)
-    stop = None if timeout is None else time.time() + timeout
+    stop = None if timeout is None else time.monotonic() + timeout
     while True:
         path = latest_checkpoint(checkpoint_dir)
         if path is not None and path != last_checkpoint:
             logs.info("Found new checkpoint at %s", path)
             return path
-        if stop is not None and time.time() + seconds_to_sleep > stop:
+        if stop is not None and time.monotonic() + seconds_to_sleep > stop:
             return None
         time.sleep(seconds_to_sleep)
 
@@ -54,7 +54,7 @@ def checkpoints_iterator(
             if timeout_fn():
                 return
             continue
-        start = time.time()
+        start = time.monotonic()
         path = found
         yield found
-        time.sleep(max(0.0, start + min_interval_secs - time.time()))
+        time.sleep(max(0.0, start + min_interval_secs - time.monotonic()))

@@ -209,8 +209,10 @@ class Saver:
         if not self._max_to_keep:
             return
         self._folders.add(checkpoint_state.folder_of(path))
+        now = time.time()
+        self._keep_from = min(self._keep_from, now + self._hours * 3600)  # a clock may be set back
         self._last = [entry for entry in self._last if entry[0] != path]
-        self._last.append((path, time.time()))
+        self._last.append((path, now))
         while len(self._last) > self._max_to_keep:
             self._surplus.append(self._last.pop(0))
 
@@ -219,7 +221,8 @@ class Saver:
         while self._surplus:
             path, written = self._surplus.pop(0)
             if written > self._keep_from and written != float("inf"):
-                self._keep_from += self._hours * 3600
+                # A clock may be set forward: at most two are kept for that, not one for each period that it left out.
+                self._keep_from = max(self._keep_from + self._hours * 3600, written)
                 continue
             try:
                 latest_checkpoint.remove_surplus(path, self._folders, suffix)

@@ -162,7 +162,7 @@ class SessionManager:
           AbortedError, FailedPreconditionError: the first process has ended, or lacks values of variables.
         """
         limit = float("inf") if max_wait_secs is None else max_wait_secs
-        end = time.time() + limit
+        end = time.monotonic() + limit
         while True:
             session = Session(master, graph=self._graph, config=config)
             session.begin_together()
@@ -177,7 +177,7 @@ class SessionManager:
                 raise FailedPreconditionError(
                     None, None, f"The first process has no values for what this one needs: {not_local or not_ready}"
                 )
-            if max(0.0, end - time.time()) < self._recovery_wait_secs:
+            if max(0.0, end - time.monotonic()) < self._recovery_wait_secs:
                 raise DeadlineExceededError(None, None, f"Session was not ready after waiting {limit:.0f} secs.")
             logs.info("Waiting for model to be ready.  Ready_for_local_init_op:  %s, ready: %s", not_local, not_ready)
             time.sleep(self._recovery_wait_secs)

@@ -74,11 +74,11 @@ class StepCounterService(LooperThread):
         self._last_step = 0
 
     def start_loop(self) -> None:
-        self._last_time = time.time()
+        self._last_time = time.monotonic()
         self._last_step = global_step(self._sess, self._step_counter)
 
     def run_loop(self) -> None:
-        step, now = global_step(self._sess, self._step_counter), time.time()
+        step, now = global_step(self._sess, self._step_counter), time.monotonic()
         steps, seconds = step - self._last_step, now - self._last_time
         self._last_step, self._last_time = step, now
         rate = steps / seconds if seconds > 0 else float("inf")

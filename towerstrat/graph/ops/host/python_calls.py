@@ -31,6 +31,7 @@ from towerstrat.graph.ir.types import as_dtype, resource, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.host.runtime_checks import entry, shown
 from towerstrat.platform import logs
+from towerstrat.platform.storage import storage_of
 
 _LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (StopIteration, OutOfRangeError),
@@ -378,5 +379,5 @@ def _writer(stream: Any) -> Callable[[str, str], None]:
 
 
 def _append(path: str, text: str, end: str) -> None:
-    with open(path, "a") as file:
-        file.write(text + end)
+    with storage_of(path).open(path, "ab") as file:
+        file.write((text + end).encode())

@@ -18,6 +18,7 @@ from hypothesis import HealthCheck, settings
 
 import towerstrat.compat.v1
 import towerstrat.graph.ops.control.switch_merge  # noqa: F401  (its names are in no namespace, but its type is tested)
+from tests.value_cases import table as value_cases
 from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
@@ -87,12 +88,22 @@ def pytest_unconfigure(config):
         shutil.rmtree(config.stash[PROGRAMS], ignore_errors=True)
 
 
+COLLECTED = pytest.StashKey[frozenset[str]]()
+"""The names of the tests of all files that were looked at."""
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``)."""
+    """Leaves out what is marked long, and no value case, unless it was asked for.
+
+    It is by ``--long``, or by naming tests (``FILE::TEST``).
+    """
+    config.stash[COLLECTED] = frozenset(item.nodeid for item in items)
     if config.getoption("--long") or any("::" in argument for argument in config.args):
         return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-    items[:] = [item for item in items if not item.get_closest_marker("long")]
+    left_out = [i for i in items if i.get_closest_marker("long") and i.nodeid not in value_cases.tests()]
+    config.hook.pytest_deselected(items=left_out)
+    gone = set(left_out)
+    items[:] = [item for item in items if item not in gone]
 
 
 @pytest.fixture(autouse=True)

@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, settings
 import towerstrat.compat.v1
 import towerstrat.graph.ops.control.switch_merge  # noqa: F401  (its names are in no namespace, but its type is tested)
 from tests import shards
+from tests.value_cases import table as value_cases
 from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
@@ -96,13 +97,19 @@ def pytest_unconfigure(config):
         shutil.rmtree(config.stash[PROGRAMS], ignore_errors=True)
 
 
+COLLECTED = pytest.StashKey[frozenset[str]]()
+"""The names of the tests of all files that were looked at."""
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``).
+    """Leaves out what is long and no value case, unless asked for: by ``--long``, or by naming tests (``FILE::TEST``).
 
     ``--shard`` then leaves out the other parts, and ``--shuffle`` draws the order.
     """
+    config.stash[COLLECTED] = frozenset(item.nodeid for item in items)
     if not config.getoption("--long") and not any("::" in argument for argument in config.args):
-        _keep(config, items, lambda item: not item.get_closest_marker("long"))
+        named = value_cases.tests()
+        _keep(config, items, lambda item: not item.get_closest_marker("long") or item.nodeid in named)
     if part := config.getoption("--shard"):
         _keep(config, items, lambda item: part.has(item.nodeid))
     if (seed := config.getoption("--shuffle")) is not None:

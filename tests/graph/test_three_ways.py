@@ -102,10 +102,10 @@ def str_of(cases):
 
 
 def chunks(cases):
-    """The cases, some at a time: each eleventh by default, the others in the long run."""
+    """The cases, some at a time: each 31st by default, the others in the long run."""
     cases = list(cases)
-    rest = [case for i, case in enumerate(cases) if i % 11]
-    return [*together(cases[::11]), *(pytest.param(some, marks=pytest.mark.long) for some in together(rest))]
+    rest = [case for i, case in enumerate(cases) if i % 31]
+    return [*together(cases[::31]), *(pytest.param(some, marks=pytest.mark.long) for some in together(rest))]
 
 
 def together(cases):

@@ -34,7 +34,7 @@ def at_once(case):
     return [np.asarray(r) for r in results], gradients
 
 
-@spread("case", CASES, every=23)
+@spread("case", CASES)
 def test_values_and_gradients_are_those_of_the_original(case):
     results, gradients = at_once(case)
     expected = PARTS[case]

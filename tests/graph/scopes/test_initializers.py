@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.bounds import close
+from towerstrat.compat.v2_functions import initializers as v2
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.ops.array.arrays import ones
@@ -17,34 +18,55 @@ FAN_IN, FAN_OUT = 720, 1080
 AVERAGE = (FAN_IN + FAN_OUT) / 2
 # initializer, standard deviation, largest magnitude (None: unbounded)
 STATISTICS = [
-    (i.VarianceScaling(), FAN_IN**-0.5, 2 * FAN_IN**-0.5 / 0.8796),
-    (i.VarianceScaling(2.0, "fan_out", "uniform"), (2 / FAN_OUT) ** 0.5, (6 / FAN_OUT) ** 0.5),
-    (i.VarianceScaling(3.0, "fan_avg", "untruncated_normal"), (3 / AVERAGE) ** 0.5, None),
-    (i.GlorotUniform(), AVERAGE**-0.5, (3 / AVERAGE) ** 0.5),
-    (i.GlorotNormal(), AVERAGE**-0.5, 2 * AVERAGE**-0.5 / 0.8796),
-    (i.he_normal(), (2 / FAN_IN) ** 0.5, None),
-    (i.he_uniform(), (2 / FAN_IN) ** 0.5, (6 / FAN_IN) ** 0.5),
-    (i.lecun_normal(), FAN_IN**-0.5, None),
-    (i.lecun_uniform(), FAN_IN**-0.5, (3 / FAN_IN) ** 0.5),
-    (i.UniformUnitScaling(1.5), 1.5 * FAN_IN**-0.5, 1.5 * (3 / FAN_IN) ** 0.5),
-    (i.RandomNormal(0.0, 0.3), 0.3, None),
-    (i.TruncatedNormal(0.0, 0.3), 0.3 * 0.8796, 0.6),
-    (i.RandomUniform(-0.5, 0.5), 12**-0.5, 0.5),
-    (i.xavier_initializer(), AVERAGE**-0.5, (3 / AVERAGE) ** 0.5),
-    (i.xavier_initializer(uniform=False), (1.3 / AVERAGE) ** 0.5 * 0.8796, None),
-    (i.contrib_variance_scaling_initializer(mode="FAN_OUT"), (2.6 / FAN_OUT) ** 0.5 * 0.8796, None),
+    ("i.VarianceScaling()", FAN_IN**-0.5, 2 * FAN_IN**-0.5 / 0.8796),
+    ("i.VarianceScaling(2.0, 'fan_out', 'uniform')", (2 / FAN_OUT) ** 0.5, (6 / FAN_OUT) ** 0.5),
+    ("i.VarianceScaling(3.0, 'fan_avg', 'untruncated_normal')", (3 / AVERAGE) ** 0.5, None),
+    ("i.GlorotUniform()", AVERAGE**-0.5, (3 / AVERAGE) ** 0.5),
+    ("i.GlorotNormal()", AVERAGE**-0.5, 2 * AVERAGE**-0.5 / 0.8796),
+    ("i.he_normal()", (2 / FAN_IN) ** 0.5, None),
+    ("i.he_uniform()", (2 / FAN_IN) ** 0.5, (6 / FAN_IN) ** 0.5),
+    ("i.lecun_normal()", FAN_IN**-0.5, None),
+    ("i.lecun_uniform()", FAN_IN**-0.5, (3 / FAN_IN) ** 0.5),
+    ("i.UniformUnitScaling(1.5)", 1.5 * FAN_IN**-0.5, 1.5 * (3 / FAN_IN) ** 0.5),
+    ("i.RandomNormal(0.0, 0.3)", 0.3, None),
+    ("i.TruncatedNormal(0.0, 0.3)", 0.3 * 0.8796, 0.6),
+    ("i.RandomUniform(-0.5, 0.5)", 12**-0.5, 0.5),
+    ("i.xavier_initializer()", AVERAGE**-0.5, (3 / AVERAGE) ** 0.5),
+    ("i.xavier_initializer(uniform=False)", (1.3 / AVERAGE) ** 0.5 * 0.8796, None),
+    ("i.contrib_variance_scaling_initializer(mode='FAN_OUT')", (2.6 / FAN_OUT) ** 0.5 * 0.8796, None),
+    ("v2.VarianceScaling()", FAN_IN**-0.5, None),
+    ("v2.GlorotUniform()", AVERAGE**-0.5, (3 / AVERAGE) ** 0.5),
+    ("v2.GlorotNormal()", AVERAGE**-0.5, 2 * AVERAGE**-0.5 / 0.8796),
+    ("v2.HeUniform()", (2 / FAN_IN) ** 0.5, (6 / FAN_IN) ** 0.5),
+    ("v2.HeNormal()", (2 / FAN_IN) ** 0.5, None),
+    ("v2.LecunUniform()", FAN_IN**-0.5, (3 / FAN_IN) ** 0.5),
+    ("v2.LecunNormal()", FAN_IN**-0.5, None),
+    ("v2.RandomUniform()", 0.05 / 3**0.5, 0.05),
+    ("v2.RandomNormal()", 0.05, None),
+    ("v2.TruncatedNormal()", 0.05 * 0.8796, 0.1),
+    ("i.xavier_initializer_conv2d()", AVERAGE**-0.5, (3 / AVERAGE) ** 0.5),
 ]
 
 
-@pytest.mark.long
-def test_statistics():
-    values = Session().run([initializer(SHAPE) for initializer, _, _ in STATISTICS])
-    for value, (initializer, deviation, bound) in zip(values, STATISTICS, strict=True):
-        assert value.shape == SHAPE
-        assert value.dtype == np.float32
-        np.testing.assert_allclose(value.mean(), 0, atol=0.02 * deviation, err_msg=str(initializer))
-        np.testing.assert_allclose(value.std(), deviation, rtol=0.02, err_msg=str(initializer))
-        assert bound is None or 0.95 * bound < np.abs(value).max() <= bound * 1.001
+@pytest.mark.parametrize(("made", "deviation", "bound"), STATISTICS, ids=[made for made, _, _ in STATISTICS])
+def test_statistics(made, deviation, bound):
+    value = Session().run(eval(made, {"i": i, "v2": v2})(SHAPE))
+    assert value.shape == SHAPE
+    assert value.dtype == np.float32
+    np.testing.assert_allclose(value.mean(), 0, atol=0.02 * deviation)
+    np.testing.assert_allclose(value.std(), deviation, rtol=0.02)
+    assert bound is None or 0.95 * bound < np.abs(value).max() <= bound * 1.001
+
+
+def test_constants_of_2x():
+    made = [
+        v2.Zeros()([2, 2]), v2.Ones()([2, 2]), v2.Constant(3.0)([2, 2]), v2.ConstantInPlace(4.0)([2, 2]),
+        v2.Identity(2.0)([2, 2]), v2.Orthogonal(2.0)([3, 3]),
+    ]  # fmt: skip
+    *values, orthogonal = Session().run(made)
+    wanted = [[[0, 0], [0, 0]], [[1, 1], [1, 1]], [[3, 3], [3, 3]], [[4, 4], [4, 4]], [[2, 0], [0, 2]]]
+    assert [v.tolist() for v in values] == wanted
+    close(orthogonal @ orthogonal.T, 4 * np.eye(3), 9, 4)
 
 
 @pytest.mark.parametrize(("shape", "wanted"), [

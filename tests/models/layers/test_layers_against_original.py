@@ -26,7 +26,7 @@ def test_every_case_has_its_golden():
     assert sorted(KEYS) == sorted(FACTS)
 
 
-@spread("key", KEYS, every=19)
+@spread("key", KEYS)
 def test_case(key):
     group, name = key.split("/")
     facts, arrays = layer_cases.run(tf, getattr(layer_cases, group)[name])

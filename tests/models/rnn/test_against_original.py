@@ -18,7 +18,7 @@ def test_every_case_has_its_golden():
     assert sorted(rnn_cases.CASES) == sorted(FACTS)
 
 
-@spread("key", list(rnn_cases.CASES), every=9)
+@spread("key", list(rnn_cases.CASES))
 def test_case(key):
     facts, arrays = rnn_cases.run(tf, rnn_cases.CASES[key])
     assert facts == FACTS[key]

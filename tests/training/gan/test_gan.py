@@ -26,7 +26,7 @@ def test_every_case_has_its_golden():
     assert sorted(gan_cases.CASES) == sorted(FACTS)
 
 
-@spread("name", gan_cases.CASES, every=11)
+@spread("name", gan_cases.CASES)
 def test_case(name):
     facts, arrays = gan_cases.run(tf, name)
     assert facts == FACTS[name]

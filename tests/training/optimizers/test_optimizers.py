@@ -59,7 +59,7 @@ def started():
     return session
 
 
-@spread(("name", "dtype"), COMPARED, every=15)
+@spread(("name", "dtype"), COMPARED)
 def test_trains_as_the_original(name, dtype):
     variables, step = make_variables(dtype), global_step()
     data = inputs(name, dtype)

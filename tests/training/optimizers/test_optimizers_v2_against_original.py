@@ -50,7 +50,7 @@ def found(name):
         return json.loads(json.dumps(cases.run(SIDE, name)))
 
 
-@spread("name", [name for name in cases.CASES if name not in ERRORS], every=13)
+@spread("name", [name for name in cases.CASES if name not in ERRORS])
 def test_case(name):
     compare(found(name), GOLDEN[name])
 

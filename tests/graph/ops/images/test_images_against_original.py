@@ -93,7 +93,7 @@ SIZED = ("tf.contrib.image.sparse_image_warp", "tf.contrib.image.interpolate_spl
 STILL = [text for text in CASES if text != NOISE]
 
 
-@spread("text", STILL, every=23)
+@spread("text", STILL)
 def test_values_and_gradients_in_sessions(text):
     in_session(text, shaped=True)
 

@@ -1,0 +1,108 @@
+"""Results of public functions and methods, a little wrong: numbers, tensors, datasets, and what is called later."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tests.value_cases.change import Change, changed
+from tests.value_cases.operations import disturb_definition
+from towerstrat.data.api.dataset import Dataset
+from towerstrat.graph.eager.tensor import EagerTensor
+from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
+from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ops.math import arithmetic
+from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
+from towerstrat.graph.ops.text import strings
+from towerstrat.graph.variables.variables import Variable
+from towerstrat.towers.engine.distributed_values import DistributedValues
+
+_NUMBERS = (float, int, str, bytes, np.ndarray, np.generic)
+
+
+def wrong(value: Any, change: Change) -> Any:
+    """A result, or a structure of them, changed; what is no value of these stays as it is."""
+    if isinstance(value, Tensor):
+        return _tensor(value, change)
+    if isinstance(value, IndexedSlices):
+        return IndexedSlices(wrong(value.values, change), value.indices, value.dense_shape)
+    if isinstance(value, SparseTensor):
+        return SparseTensor(value.indices, wrong(value.values, change), value.dense_shape)
+    if isinstance(value, RaggedTensor):
+        return value.with_flat_values(wrong(value.flat_values, change))
+    if isinstance(value, Dataset):
+        return value.map(lambda *parts: wrong(parts[0] if len(parts) == 1 else parts, change))
+    if isinstance(value, DistributedValues) and not isinstance(value, Variable):
+        return type(value)({device: wrong(value.get(device), change) for device in value.devices})
+    if isinstance(value, dict):
+        return type(value)((key, wrong(part, change)) for key, part in value.items())
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(wrong(part, change) for part in value))
+    if isinstance(value, tuple | list):
+        return type(value)(wrong(part, change) for part in value)
+    return changed(value, change) if isinstance(value, _NUMBERS) else value
+
+
+def _tensor(tensor: Tensor, change: Change) -> Tensor:
+    """The tensor of a graph, whose operation computes something else, so that names stay; or another eager tensor."""
+    dtype = tensor.dtype
+    if not isinstance(tensor, EagerTensor):
+        definition = tensor.op.definition
+        if definition.kernel is not None or definition.numpy is not None:
+            tensor.op.definition = replace(definition)
+            disturb_definition(tensor.op.definition, change)
+            return tensor
+    if dtype.name == "string":
+        return strings.string_join([tensor, change.text])
+    if dtype.is_bool:
+        return arithmetic.not_equal(tensor, change.flip)
+    if dtype.is_floating or dtype.is_complex:
+        return tensor * change.factor + change.offset
+    return tensor + change.shift if dtype.is_integer else tensor
+
+
+class Once:
+    """Keeps what a disturbance computes with from being disturbed itself."""
+
+    def __init__(self) -> None:
+        self.busy = False
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Inside, nothing is disturbed."""
+        self.busy = True
+        try:
+            yield
+        finally:
+            self.busy = False
+
+
+ONCE = Once()
+
+
+def disturbed(value: Any, change: Change) -> Any:
+    """``wrong``, without disturbing what computes it; of what is to be called, the results of the calls."""
+    if callable(value) and not isinstance(value, Tensor | Dataset | type):
+        return later(value, change)
+    with ONCE.alone():
+        return wrong(value, change)
+
+
+def later(function: Any, change: Change) -> Any:
+    """A function, or an object to call, whose results are changed."""
+    own = type(function)
+    if isinstance(function, FunctionType | partial):
+        return lambda *args, **kwargs: disturbed(function(*args, **kwargs), change)
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return disturbed(own.__call__(self, *args, **kwargs), change)
+
+    function.__class__ = type(own.__name__, (own,), {"__call__": call, "__module__": own.__module__})
+    return function

@@ -5,27 +5,7 @@
 and ``file``. Floating inputs are differentiated.
 """
 
-import json
-
 import numpy as np
-
-
-def packed(arrays):
-    """Many small arrays as two: what they are, and their bytes in a row."""
-    kinds = [[name, arrays[name].dtype.str, list(arrays[name].shape)] for name in sorted(arrays)]
-    data = b"".join(np.ascontiguousarray(arrays[name]).tobytes() for name, _, _ in kinds)
-    return {"kinds": np.array(json.dumps(kinds)), "data": np.frombuffer(data, np.uint8)}
-
-
-def unpacked(stored):
-    """Undoes ``packed``."""
-    found, start = {}, 0
-    for name, kind, shape in json.loads(str(stored["kinds"])):
-        end = start + int(np.prod(shape)) * np.dtype(kind).itemsize
-        found[name] = np.frombuffer(stored["data"][start:end].tobytes(), kind).reshape(shape)
-        start = end
-    return found
-
 
 _RANDOM = np.random.RandomState(5)
 

@@ -1,13 +1,11 @@
-"""Writes names_v2.npz: what TensorFlow 2.15 computes for the expressions of names_v2_cases, and their gradients.
-
-Run it with the Python that has TensorFlow 2.15: ``python tests/golden/names_v2.py``.
-"""
-
-import os
+"""Writes names_v2.npz: what TensorFlow 2.15 computes for the expressions of names_v2_cases, and their gradients."""
 
 import numpy as np
 import tensorflow as tf
+from goldens import LEFT_OUT, Both, make
 from names_v2_cases import CASES, INPUTS
+
+RUNS = ["2.15"]
 
 
 def flat(value):
@@ -25,16 +23,7 @@ def evaluate(case):
     if first.dtype == tf.float32:
         gradients = tape.gradient(first, watched)
         found |= {f"gradient/{k}": tf.convert_to_tensor(g).numpy() for k, g in gradients.items() if g is not None}
-    return found
+    return Both(LEFT_OUT, found)
 
 
-if __name__ == "__main__":
-    arrays = {}
-    for case in CASES:
-        try:
-            arrays |= {f"{case}/{part}": array for part, array in evaluate(case).items()}
-        except Exception as error:
-            raise SystemExit(f"{case}: {error}") from error
-    where = os.path.splitext(os.path.abspath(__file__))[0] + ".npz"
-    np.savez_compressed(where, **arrays)
-    print(len(CASES), "cases,", len(arrays), "arrays,", os.path.getsize(where), "bytes")
+make("names_v2", {case: lambda c=case: evaluate(c) for case in CASES})

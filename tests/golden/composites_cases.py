@@ -196,11 +196,8 @@ def loops(tf):
     data = tf.data.Dataset.from_tensor_slices(matrix(tf)).batch(2)
     optional = iter(data).get_next_as_optional()
     return [
-        facts(total(data)),
-        facts(following(iter(data))),
-        described(optional.element_spec),
-        facts(optional.get_value()),
-    ]
+        facts(total(data)), facts(following(iter(data))), described(optional.element_spec), facts(optional.get_value()),
+    ]  # fmt: skip
 
 
 def sparse_batches(tf):
@@ -362,10 +359,8 @@ def counts(tf, function):
         ):  # fmt: skip
             found.append(tried(lambda values=values, arguments=arguments: function(values, **arguments)))
     wrong = [
-        (given["ragged"][0], given["dense"][1]),
-        (given["sparse"][0], given["dense"][1]),
-        (tf.constant([1, -1]), None),
-    ]
+        (given["ragged"][0], given["dense"][1]), (given["sparse"][0], given["dense"][1]), (tf.constant([1, -1]), None),
+    ]  # fmt: skip
     none = [tf.zeros([0], tf.int32), tf.zeros([2, 0], tf.int32), tf.ragged.constant([[], []], dtype=tf.int32)]
     found += [tried(lambda values=values, weights=weights: function(values, weights)) for values, weights in wrong]
     return found + [tried(lambda values=values: function(values, axis=-1)) for values in none]

@@ -202,22 +202,18 @@ def while_returns_as_its_body(tf):
 def while_grows(tf):
     x = tf.placeholder(tf.float32, [None])
     _, y = tf.while_loop(
-        lambda i, a: i < 3,
-        lambda i, a: (i + 1, tf.concat([a, a * 2.0], 0)),
-        [tf.constant(0), x],
+        lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, a * 2.0], 0)), [tf.constant(0), x],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
-    )
+    )  # fmt: skip
     return [y] + tf.gradients(y, x), [{x: [1.0, 2.0]}]
 
 
 def while_grows_by_value(tf):
     x = _scalar(tf)
     _, y = tf.while_loop(
-        lambda i, a: i < x,
-        lambda i, a: (i + 1.0, tf.concat([a, a * x], 0)),
-        [tf.constant(0.0), tf.reshape(x, [1])],
+        lambda i, a: i < x, lambda i, a: (i + 1.0, tf.concat([a, a * x], 0)), [tf.constant(0.0), tf.reshape(x, [1])],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
-    )
+    )  # fmt: skip
     return [y] + tf.gradients(y, x), [{x: 2.0}, {x: 3.0}]
 
 
@@ -429,22 +425,11 @@ def assert_holds(tf):
 def assert_family(tf):
     x = tf.placeholder(tf.float32, [2])
     checks = [
-        tf.assert_equal(x, x),
-        tf.assert_none_equal(x, x + 1.0),
-        tf.assert_less(x, x + 1.0),
-        tf.assert_less_equal(x, x),
-        tf.assert_greater(x, x - 1.0),
-        tf.assert_greater_equal(x, x),
-        tf.assert_positive(x),
-        tf.assert_non_negative(x),
-        tf.assert_negative(-x),
-        tf.assert_non_positive(-x),
-        tf.assert_rank(x, 1),
-        tf.assert_rank_at_least(x, 1),
-        tf.assert_rank_in(x, (0, 1)),
-        tf.assert_type(x, tf.float32),
-        tf.assert_integer(tf.constant(1)),
-    ]
+        tf.assert_equal(x, x), tf.assert_none_equal(x, x + 1.0), tf.assert_less(x, x + 1.0), tf.assert_less_equal(x, x),
+        tf.assert_greater(x, x - 1.0), tf.assert_greater_equal(x, x), tf.assert_positive(x), tf.assert_non_negative(x),
+        tf.assert_negative(-x), tf.assert_non_positive(-x), tf.assert_rank(x, 1), tf.assert_rank_at_least(x, 1),
+        tf.assert_rank_in(x, (0, 1)), tf.assert_type(x, tf.float32), tf.assert_integer(tf.constant(1)),
+    ]  # fmt: skip
     with tf.control_dependencies(checks):
         return [tf.identity(x)], [{x: [1.0, 2.0]}, {x: [0.0, 1.0]}]
 

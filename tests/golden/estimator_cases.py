@@ -32,12 +32,9 @@ def logistic(tf, metrics=True, rate=0.1):
         loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
         optimizer = tf.train.MomentumOptimizer(rate, 0.9)
         return tf.estimator.EstimatorSpec(
-            mode,
-            predictions={"p": p},
-            loss=loss,
-            train_op=optimizer.minimize(loss, tf.train.get_global_step()),
+            mode, predictions={"p": p}, loss=loss, train_op=optimizer.minimize(loss, tf.train.get_global_step()),
             eval_metric_ops={"acc": tf.metrics.accuracy(labels, tf.round(p))} if metrics else None,
-        )
+        )  # fmt: skip
 
     return model_fn
 
@@ -313,14 +310,9 @@ def extenders(tf, folder):
 
 
 PROGRAMS = [
-    train_and_go_on,
-    evaluate_in_ways,
-    predict_in_ways,
-    batch_norm_and_averages,
-    warm_starts,
-    train_with_evaluations,
+    train_and_go_on, evaluate_in_ways, predict_in_ways, batch_norm_and_averages, warm_starts, train_with_evaluations,
     extenders,
-]
+]  # fmt: skip
 
 
 # ---- what is refused -----------------------------------------------------------------------------------------------
@@ -483,16 +475,13 @@ INPUTS = {
     "array": {"x": ROWS["b"], "shuffle": False, "batch_size": 2},
     "targets": {"x": ROWS, "y": np.arange(5) * 10, "shuffle": False, "batch_size": 2, "num_epochs": 2},
     "several_targets": {
-        "x": ROWS["a"],
-        "y": {"q": np.arange(5), "p": np.arange(5) * 2},
-        "shuffle": False,
-        "batch_size": 3,
+        "x": ROWS["a"], "y": {"q": np.arange(5), "p": np.arange(5) * 2}, "shuffle": False, "batch_size": 3,
     },
     "without_end": {"x": ROWS, "shuffle": False, "batch_size": 3, "num_epochs": None},
     "whole": {"x": ROWS, "shuffle": False},
     "text": {"x": {"t": np.array(["a", "bc"])}, "shuffle": False, "batch_size": 1},
     "flags": {"x": {"t": np.array([True, False, True])}, "shuffle": False, "batch_size": 2},
-}
+}  # fmt: skip
 
 
 def batches(tf, limit=7, **arguments):

@@ -10,12 +10,8 @@ FORMS = ["1", "-1", "True", "1.0", "1.5", "'1'", "None", "[1]", "(1,)", "[-1]", 
 FORMS += ["(0, 1)", "np.int32(1)", "np.int64(1)", "np.uint8(1)", "np.float32(1)", "np.array(1)", "np.array([1])"]
 FORMS += ["np.bool_(True)", "np.array([0, 1])", "np.array([], int)", "tf.Dimension(1)", "[tf.Dimension(1)]"]
 FORMS += [
-    "[tf.Dimension(0), 1]",
-    "tf.constant(1)",
-    "tf.constant([1])",
-    "tf.constant([0, 1])",
-    "tf.constant(1, tf.int64)",
-]
+    "[tf.Dimension(0), 1]", "tf.constant(1)", "tf.constant([1])", "tf.constant([0, 1])", "tf.constant(1, tf.int64)",
+]  # fmt: skip
 FORMS += ["tf.constant(1.0)", "tf.TensorShape([0, 1])", "[tf.constant(1)]", "[tf.constant(0), 1]", "[np.int64(1)]"]
 FORMS += ["tf.constant(1, tf.int64)", "range(2)", "7", "[7]"]
 CALLS = {

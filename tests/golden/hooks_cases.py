@@ -525,27 +525,18 @@ def arguments(tf, world):
         saver = train.Saver()
         folder = world.folder
         trials = [
-            lambda: train.SecondOrStepTimer(),
-            lambda: train.SecondOrStepTimer(1, 2),
-            lambda: train.StopAtStepHook(),
-            lambda: train.StopAtStepHook(1, 2),
-            lambda: train.LoggingTensorHook(["a"]),
-            lambda: train.LoggingTensorHook(["a"], 1, 2),
-            lambda: train.LoggingTensorHook(["a"], 1, 2, at_end=True),
-            lambda: train.LoggingTensorHook(["a"], 0),
-            lambda: train.LoggingTensorHook(["a"], -3),
-            lambda: train.LoggingTensorHook(["two"], 1).begin(),
-            lambda: train.StepCounterHook(1, 2),
-            lambda: train.StepCounterHook(None),
-            lambda: train.CheckpointSaverHook(folder),
+            lambda: train.SecondOrStepTimer(), lambda: train.SecondOrStepTimer(1, 2), lambda: train.StopAtStepHook(),
+            lambda: train.StopAtStepHook(1, 2), lambda: train.LoggingTensorHook(["a"]),
+            lambda: train.LoggingTensorHook(["a"], 1, 2), lambda: train.LoggingTensorHook(["a"], 1, 2, at_end=True),
+            lambda: train.LoggingTensorHook(["a"], 0), lambda: train.LoggingTensorHook(["a"], -3),
+            lambda: train.LoggingTensorHook(["two"], 1).begin(), lambda: train.StepCounterHook(1, 2),
+            lambda: train.StepCounterHook(None), lambda: train.CheckpointSaverHook(folder),
             lambda: train.CheckpointSaverHook(folder, 1, 2),
             lambda: train.CheckpointSaverHook(folder, 1, saver=saver, scaffold=train.Scaffold()),
-            lambda: train.CheckpointSaverHook(folder, 1)._get_saver(),
-            lambda: train.SummarySaverHook(1),
+            lambda: train.CheckpointSaverHook(folder, 1)._get_saver(), lambda: train.SummarySaverHook(1),
             lambda: train.SummarySaverHook(1, scaffold=train.Scaffold(), summary_op="x"),
-            lambda: train.SummarySaverHook(summary_op="x"),
-            lambda: train.SummarySaverHook(1, 2, summary_op="x"),
-        ]
+            lambda: train.SummarySaverHook(summary_op="x"), lambda: train.SummarySaverHook(1, 2, summary_op="x"),
+        ]  # fmt: skip
         found = [refused(trial) for trial in trials]
         for _ in range(2):
             tf.add_to_collection(tf.GraphKeys.SAVERS, saver)

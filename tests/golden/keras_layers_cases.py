@@ -235,12 +235,9 @@ def _pooling() -> None:
     on("UpSampling3D/first", lambda k: k.layers.UpSampling3D((1, 2, 1), data_format="channels_first"), Y)
     for how in ("bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "nearest"):
         on(
-            f"UpSampling2D/{how}",
-            lambda k, how=how: k.layers.UpSampling2D((2, 3), interpolation=how),
-            I,
-            mixed=False,
+            f"UpSampling2D/{how}", lambda k, how=how: k.layers.UpSampling2D((2, 3), interpolation=how), I, mixed=False,
             slopes=how != "area",
-        )
+        )  # fmt: skip
 
 
 def _normalization() -> None:
@@ -353,11 +350,9 @@ def _preprocessing() -> None:
     on("IntegerLookup", lambda k: k.layers.IntegerLookup(vocabulary=[1, 5, 7]), ids, **own)
     on("IntegerLookup/adapt", lambda k: k.layers.IntegerLookup(num_oov_indices=2), ids, adapt=ids, **own)
     on(
-        "IntegerLookup/mask",
-        lambda k: k.layers.IntegerLookup(vocabulary=[1, 5], mask_token=0, oov_token=-1),
-        ids,
+        "IntegerLookup/mask", lambda k: k.layers.IntegerLookup(vocabulary=[1, 5], mask_token=0, oov_token=-1), ids,
         **own,
-    )
+    )  # fmt: skip
     on("IntegerLookup/pad", lambda k: k.layers.IntegerLookup(
         max_tokens=6, pad_to_max_tokens=True, output_mode="multi_hot"), ids, adapt=ids, **own)  # fmt: skip
     on("TextVectorization", lambda k: k.layers.TextVectorization(), WORDS[:, 0], adapt=WORDS[:, 0], **own)
@@ -400,12 +395,9 @@ def _preprocessing() -> None:
     on("CenterCrop/larger", lambda k: k.layers.CenterCrop(8, 4), IMAGE, mixed=False)
     for how in ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic"):
         on(
-            f"Resizing/{how}",
-            lambda k, how=how: k.layers.Resizing(4, 8, interpolation=how),
-            IMAGE,
-            mixed=False,
+            f"Resizing/{how}", lambda k, how=how: k.layers.Resizing(4, 8, interpolation=how), IMAGE, mixed=False,
             slopes=how != "area",
-        )
+        )  # fmt: skip
     on("Resizing/ratio", lambda k: k.layers.Resizing(4, 4, crop_to_aspect_ratio=True), IMAGE, mixed=False)
     for name, how in {
         "RandomBrightness": {"factor": 0.2}, "RandomContrast": {"factor": 0.2},

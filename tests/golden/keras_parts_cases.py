@@ -59,14 +59,11 @@ INITIALIZERS: dict[str, Callable[[Any], Any]] = {
 }
 FIXED = ("Constant", "Identity", "Ones", "Zeros")
 REGULARIZERS: dict[str, Callable[[Any], Any]] = {
-    "L1": lambda r: r.L1(0.1),
-    "L2": lambda r: r.L2(0.1),
-    "L1L2": lambda r: r.L1L2(0.1, 0.2),
+    "L1": lambda r: r.L1(0.1), "L2": lambda r: r.L2(0.1), "L1L2": lambda r: r.L1L2(0.1, 0.2),
     "OrthogonalRegularizer": lambda r: r.OrthogonalRegularizer(0.1),
     "OrthogonalRegularizer columns": lambda r: r.OrthogonalRegularizer(0.1, mode="columns"),
-    "l1": lambda r: r.get("l1"),
-    "l1_l2": lambda r: r.get("l1_l2"),
-}
+    "l1": lambda r: r.get("l1"), "l1_l2": lambda r: r.get("l1_l2"),
+}  # fmt: skip
 CONSTRAINTS: dict[str, Callable[[Any], Any]] = {
     "MaxNorm": lambda c: c.MaxNorm(0.5),
     "MaxNorm axis": lambda c: c.MaxNorm(0.5, axis=1),

@@ -280,13 +280,11 @@ def merged(s, nested=True):
         s.features.add("nested")
         inner = s.fresh("inner")
         body += [
-            f"def {inner}(z):",
-            "    c = tf.contrib.distribute.get_tower_context()",
-            f"    log.append('{inner} %d' % c.tower_id)",
-            f"    z = z * {s.numbers()}[c.tower_id]",
+            f"def {inner}(z):", "    c = tf.contrib.distribute.get_tower_context()",
+            f"    log.append('{inner} %d' % c.tower_id)", f"    z = z * {s.numbers()}[c.tower_id]",
             "    return z + c.merge_call(lambda d, q: d.reduce(tf.VariableAggregation.SUM, q, d.worker_devices), z)",
             f"return d.call_for_each_tower({inner}, x)",
-        ]
+        ]  # fmt: skip
     else:
         body.append("r = " + s.pick([f"d.batch_reduce(tf.VariableAggregation.{how}, [(x, x)])[0]", reduced]))
         body.append("return r")

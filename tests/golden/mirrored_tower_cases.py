@@ -6,15 +6,9 @@ import collections
 Pair = collections.namedtuple("Pair", ["first", "second"])
 NAMED = True
 TOWERS = {
-    "ids": [1, 2, 4],
-    "lists": [2, 4],
-    "branches": [2, 3],
-    "structures": [1, 2],
-    "collections_in_towers": [1, 3],
-    "names_of_operations": [1, 3],
-    "devices": [2, 3],
-    "properties": [1, 2, 4],
-}
+    "ids": [1, 2, 4], "lists": [2, 4], "branches": [2, 3], "structures": [1, 2], "collections_in_towers": [1, 3],
+    "names_of_operations": [1, 3], "devices": [2, 3], "properties": [1, 2, 4],
+}  # fmt: skip
 
 
 def ids(w):
@@ -211,16 +205,12 @@ def names_of_variables(w):
     devices = [[c.device for c in w.d.unwrap(v)] for v in found]
     ops = [v.op.name for v in found]
     return {
-        "components": components,
-        "devices": devices,
-        "operations": ops,
-        "collections": w.collections(),
+        "components": components, "devices": devices, "operations": ops, "collections": w.collections(),
         "containers": [w.d.value_container(w.d.unwrap(v)[1]) is v for v in found],
-        "values": w.run([w.d.unwrap(v) for v in found]),
-        "kinds": [type(c).__name__ for c in w.d.unwrap(found[0])],
+        "values": w.run([w.d.unwrap(v) for v in found]), "kinds": [type(c).__name__ for c in w.d.unwrap(found[0])],
         "text": str(found[0])[:60],
         "shape and type": [found[0].shape.as_list(), found[0].dtype.name, found[0].get_shape().as_list()],
-    }
+    }  # fmt: skip
 
 
 def variables_in_scope(w):
@@ -239,12 +229,9 @@ def variables_in_scope(w):
 
     found = w.towers(tower)
     return {
-        "collections": w.collections(),
-        "names": [w.named(w.d.unwrap(y)) for y in [v, x, plain, again, outside]],
-        "kinds": [type(y).__name__ for y in [v, x, plain, again, outside]],
-        "values": w.run(found),
-        "log": w.log,
-    }
+        "collections": w.collections(), "names": [w.named(w.d.unwrap(y)) for y in [v, x, plain, again, outside]],
+        "kinds": [type(y).__name__ for y in [v, x, plain, again, outside]], "values": w.run(found), "log": w.log,
+    }  # fmt: skip
 
 
 def initial_values_that_differ(w):
@@ -286,14 +273,9 @@ def reuse(w):
         return tf.get_variable("only", []) if w.k() else None
 
     return {
-        "told": w.told(found),
-        "again": w.refused(tower),
-        "by tower": w.refused(missing),
-        "twice": w.refused(twice),
-        "in the second tower": w.refused(second_only),
-        "log": w.log,
-        "collections": w.collections(),
-    }
+        "told": w.told(found), "again": w.refused(tower), "by tower": w.refused(missing), "twice": w.refused(twice),
+        "in the second tower": w.refused(second_only), "log": w.log, "collections": w.collections(),
+    }  # fmt: skip
 
 
 def reuse_of_two_calls(w):
@@ -329,11 +311,8 @@ def variables_by_order(w):
         return made[0]
 
     return {
-        "crossed": w.refused(tower),
-        "more": w.refused(more),
-        "fewer": w.refused(fewer),
-        "collections": w.collections(),
-    }
+        "crossed": w.refused(tower), "more": w.refused(more), "fewer": w.refused(fewer), "collections": w.collections(),
+    }  # fmt: skip
 
 
 def collections_in_towers(w):
@@ -351,12 +330,10 @@ def collections_in_towers(w):
 
     w.towers(tower)
     return {
-        "log": w.log,
-        "collections": w.collections(),
+        "log": w.log, "collections": w.collections(),
         "mine": [[type(v).__name__, v.name] for v in tf.get_collection("mine")],
-        "things": w.named(tf.get_collection("things")),
-        "initializer": w.run(tf.report_uninitialized_variables()),
-    }
+        "things": w.named(tf.get_collection("things")), "initializer": w.run(tf.report_uninitialized_variables()),
+    }  # fmt: skip
 
 
 def layers(w):
@@ -372,13 +349,10 @@ def layers(w):
     first = w.towers(tower, tf.ones([1, 2]))
     names = w.named(tf.trainable_variables())
     return {
-        "values": w.run(first),
-        "variables": names,
-        "log": w.log,
-        "again": w.refused(lambda: tf.layers.dense(tf.ones([1, 2]), 2)),
-        "collections": w.collections(),
+        "values": w.run(first), "variables": names, "log": w.log,
+        "again": w.refused(lambda: tf.layers.dense(tf.ones([1, 2]), 2)), "collections": w.collections(),
         "operations": w.operations(["MatMul", "BiasAdd"]),
-    }
+    }  # fmt: skip
 
 
 def layer_objects(w):
@@ -394,11 +368,9 @@ def layer_objects(w):
 
     found = w.towers(tower, tf.ones([1, 2]))
     return {
-        "values": w.run(found),
-        "log": w.log,
-        "collections": w.collections(),
+        "values": w.run(found), "log": w.log, "collections": w.collections(),
         "variables": [type(v).__name__ for v in outside.variables],
-    }
+    }  # fmt: skip
 
 
 def keras_layers(w):
@@ -452,11 +424,9 @@ def seeds(w):
     a, b = w.towers(tower)
     one, two = w.run([a, b]), w.run([a, b])
     return {
-        "op seed equal": one[0][0] == one[0][1],
-        "graph seed equal": one[1][0] == one[1][1],
-        "next run differs": one[0] != two[0],
-        "log": w.log,
-    }
+        "op seed equal": one[0][0] == one[0][1], "graph seed equal": one[1][0] == one[1][1],
+        "next run differs": one[0] != two[0], "log": w.log,
+    }  # fmt: skip
 
 
 def seeds_of_variables(w):
@@ -608,12 +578,10 @@ def properties(w):
     with d.scope():
         v = w.variable("v", 1.0)
         found = {
-            "worker_devices": d.worker_devices,
-            "parameter_devices": d.parameter_devices,
-            "non_slot_devices": d.non_slot_devices([v]),
-            "worker_device_index": w.told(d.worker_device_index),
+            "worker_devices": d.worker_devices, "parameter_devices": d.parameter_devices,
+            "non_slot_devices": d.non_slot_devices([v]), "worker_device_index": w.told(d.worker_device_index),
             "another list": d.worker_devices is not d.worker_devices,
-        }
+        }  # fmt: skip
     for name in ["num_towers", "is_single_tower", "between_graph", "should_init", "should_checkpoint"]:
         found[name] = w.attempt(lambda name=name: getattr(d, name))
     found["should_save_summary"] = w.attempt(lambda: d.should_save_summary)
@@ -654,13 +622,10 @@ def contexts(w):
         cross = c.get_cross_tower_context()
         w.log.append(
             [
-                label,
-                c.has_distribution_strategy(),
-                c.get_distribution_strategy() is w.d,
-                None if tower is None else tower.tower_id,
-                None if cross is None else cross is w.d,
-            ]
-        )
+                label, c.has_distribution_strategy(), c.get_distribution_strategy() is w.d,
+                None if tower is None else tower.tower_id, None if cross is None else cross is w.d,
+            ],
+        )  # fmt: skip
 
     def merge_fn(d):
         where("merge")

@@ -4,12 +4,9 @@
 import os
 
 TOWERS = {
-    "optimizers": [1, 2, 3],
-    "steps_on_dataset": [1, 2, 3],
-    "input": [1, 2, 3],
-    "losses": [1, 2],
+    "optimizers": [1, 2, 3], "steps_on_dataset": [1, 2, 3], "input": [1, 2, 3], "losses": [1, 2],
     "batch_normalization": [1, 2],
-}
+}  # fmt: skip
 
 
 def _data(w, count=6, width=2):
@@ -93,17 +90,12 @@ def optimizer_outside(w):
     with w.d.scope():
         slot = optimizer.get_slot(tf.trainable_variables()[0], "m")
     return {
-        "gradients": values,
-        "log": w.log,
-        "slot": [type(slot).__name__, slot.name, w.copies(slot)],
+        "gradients": values, "log": w.log, "slot": [type(slot).__name__, slot.name, w.copies(slot)],
         "slot of component": w.attempt(lambda: optimizer.get_slot(w.d.unwrap(tf.trainable_variables()[0])[1], "m")),
-        "slots": optimizer.get_slot_names(),
-        "variables": w.attempt(lambda: w.named(optimizer.variables())),
-        "step": w.copies(step),
-        "collections": w.collections(),
-        "train": w.told(train),
+        "slots": optimizer.get_slot_names(), "variables": w.attempt(lambda: w.named(optimizer.variables())),
+        "step": w.copies(step), "collections": w.collections(), "train": w.told(train),
         "devices": [c.device for c in w.d.unwrap(slot)],
-    }
+    }  # fmt: skip
 
 
 def gradient_functions(w):
@@ -391,12 +383,10 @@ def metrics(w):
     values = [w.run([update for _, update in found])]
     values.append(w.run([value for value, _ in found]))
     return {
-        "told": told,
-        "values": values,
-        "collections": w.collections(),
+        "told": told, "values": values, "collections": w.collections(),
         "metric variables": [[type(v).__name__, v.name] for v in tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)],
         "locals": {v.name: w.copies(v) for v in tf.local_variables()},
-    }
+    }  # fmt: skip
 
 
 def metrics_outside(w):
@@ -520,12 +510,10 @@ def input_by_default(w):
 
     ds = tf.data.Dataset
     return {
-        "range": steps(lambda: ds.range(6), 3),
-        "batches": steps(lambda: ds.range(8).batch(2), 2),
-        "uneven batches": steps(lambda: ds.range(7).batch(2), 2),
-        "too few": steps(lambda: ds.range(1), 0),
+        "range": steps(lambda: ds.range(6), 3), "batches": steps(lambda: ds.range(8).batch(2), 2),
+        "uneven batches": steps(lambda: ds.range(7).batch(2), 2), "too few": steps(lambda: ds.range(1), 0),
         "none": steps(lambda: ds.range(0), 0),
-    }
+    }  # fmt: skip
 
 
 def input_and_towers(w):

@@ -10,12 +10,8 @@ import re
 import numpy as np
 
 REPLICAS = {
-    "ids": [1, 2, 4],
-    "reductions": [1, 2, 3],
-    "training": [1, 2, 4],
-    "uneven_batches": [2, 3],
-    "variables": [2],
-}
+    "ids": [1, 2, 4], "reductions": [1, 2, 3], "training": [1, 2, 4], "uneven_batches": [2, 3], "variables": [2],
+}  # fmt: skip
 
 
 class World:
@@ -38,11 +34,9 @@ class World:
     def variable(self, value=1.0, aggregation="NONE", synchronization="AUTO", **kwargs):
         with self.s.scope():
             return self.tf.Variable(
-                value,
-                aggregation=getattr(self.tf.VariableAggregation, aggregation),
-                synchronization=getattr(self.tf.VariableSynchronization, synchronization),
-                **kwargs,
-            )
+                value, aggregation=getattr(self.tf.VariableAggregation, aggregation),
+                synchronization=getattr(self.tf.VariableSynchronization, synchronization), **kwargs,
+            )  # fmt: skip
 
     def parts(self, value):
         return [numbers(v) for v in self.s.experimental_local_results(value)]
@@ -191,13 +185,10 @@ def merge_calls(w):
     def fn():
         x = tf.constant(1.0 + w.k())
         return (
-            w.merge(reduce, x),
-            w.merge(to, x),
-            w.merge(lambda s, x: s.experimental_local_results(x), x),
-            w.merge(lambda s, x, y: {"x": x, "y": y}, [x], y=w.k()),
-            w.merge(lambda s: None),
+            w.merge(reduce, x), w.merge(to, x), w.merge(lambda s, x: s.experimental_local_results(x), x),
+            w.merge(lambda s, x, y: {"x": x, "y": y}, [x], y=w.k()), w.merge(lambda s: None),
             w.merge(lambda s, x: s.run(lambda x: x * (w.k() + 1.0), (x,)), x),
-        )
+        )  # fmt: skip
 
     def unequal():
         return w.merge(lambda s: None) if w.k() == 0 else None
@@ -214,12 +205,9 @@ def merge_calls(w):
         return w.merge(merge_fn)
 
     return {
-        "all": w.both(fn),
-        "unequal": w.both(unequal),
-        "failing": w.both(failing),
-        "in merge": w.both(in_merge),
+        "all": w.both(fn), "unequal": w.both(unequal), "failing": w.both(failing), "in merge": w.both(in_merge),
         "afterwards": w.both(lambda: w.k()),
-    }
+    }  # fmt: skip
 
 
 def merge_calls_in_control_flow(w):
@@ -244,11 +232,9 @@ def merge_calls_in_control_flow(w):
         return inner(tf.constant(1.0 + w.k()))
 
     return {
-        "cond": w.both(in_cond),
-        "while": w.both(in_while),
-        "all_reduce in while": w.both(reduce_in_while),
+        "cond": w.both(in_cond), "while": w.both(in_while), "all_reduce in while": w.both(reduce_in_while),
         "function": w.both(in_function),
-    }
+    }  # fmt: skip
 
 
 def names(w):
@@ -413,12 +399,10 @@ def uneven_batches(w):
         for part in w.s.experimental_distribute_dataset(data):
             steps.append(
                 [
-                    w.parts(part),
-                    numbers(w.s.reduce("SUM", w.s.run(lambda x: x * (w.k() + 1.0), (part,)), axis=0)),
-                    numbers(w.s.reduce("MEAN", part, axis=0)),
-                    numbers(w.s.gather(part, axis=0)),
-                ]
-            )
+                    w.parts(part), numbers(w.s.reduce("SUM", w.s.run(lambda x: x * (w.k() + 1.0), (part,)), axis=0)),
+                    numbers(w.s.reduce("MEAN", part, axis=0)), numbers(w.s.gather(part, axis=0)),
+                ],
+            )  # fmt: skip
         found[f"{total} by {batch}"] = steps
     return found
 
@@ -480,11 +464,8 @@ def metrics(w):
     eager = numbers(mean.result())
     tf.function(lambda: w.s.run(fn), autograph=False)()
     return [
-        eager,
-        numbers(mean.result()),
-        [type(v).__name__ for v in mean.variables],
-        [w.parts(v) for v in mean.variables],
-    ]
+        eager, numbers(mean.result()), [type(v).__name__ for v in mean.variables], [w.parts(v) for v in mean.variables],
+    ]  # fmt: skip
 
 
 def batch_normalization(w):

@@ -12,23 +12,15 @@ def _kinds(w, d):
     tf = w.tf
     one = tf.constant(1.0)
     return {
-        "tensor": lambda x: one,
-        "mirrored": lambda x: d.reduce(w.how("SUM"), x, d.worker_devices),
-        "per device": lambda x: x,
-        "list": lambda x: [x, one, 3],
-        "tuple": lambda x: (x, 3),
-        "pair": lambda x: Pair(x, {"a": x}),
-        "dict": lambda x: {"x": x, "none": None},
-        "unwrapped": lambda x: d.unwrap(x),
-        "none": lambda x: None,
-        "number": lambda x: 2.5,
-        "text": lambda x: "text",
-        "function": lambda x: _kinds,
-        "operation": lambda x: tf.no_op(name="nothing"),
+        "tensor": lambda x: one, "mirrored": lambda x: d.reduce(w.how("SUM"), x, d.worker_devices),
+        "per device": lambda x: x, "list": lambda x: [x, one, 3], "tuple": lambda x: (x, 3),
+        "pair": lambda x: Pair(x, {"a": x}), "dict": lambda x: {"x": x, "none": None},
+        "unwrapped": lambda x: d.unwrap(x), "none": lambda x: None, "number": lambda x: 2.5, "text": lambda x: "text",
+        "function": lambda x: _kinds, "operation": lambda x: tf.no_op(name="nothing"),
         "group": lambda x: d.group(x.op if w.n == 1 else [t.op for t in d.unwrap(x)]),
         "on one device": lambda x: d.reduce(w.how("SUM"), x, w.devices[0]),
         "on the second device": lambda x: d.reduce(w.how("SUM"), x, "/device:CPU:1"),
-    }
+    }  # fmt: skip
 
 
 def merge_results(w):
@@ -120,10 +112,7 @@ def merge_in_merge(w):
 
     with w.d.scope():
         v = w.variable("v", 1.0)
-    return {
-        "merge": w.refused(lambda: w.merge(merge_fn)),
-        "update": w.refused(lambda: w.merge(update, v)),
-    }
+    return {"merge": w.refused(lambda: w.merge(merge_fn)), "update": w.refused(lambda: w.merge(update, v))}
 
 
 def merge_in_control_flow(w):
@@ -259,17 +248,13 @@ def batch_reductions(w):
         return w.attempt(make)
 
     return {
-        "sum": batch("SUM", [(a, a), (b, w.devices)]),
-        "mean": batch("MEAN", [(a, v), (b, b)]),
+        "sum": batch("SUM", [(a, a), (b, w.devices)]), "mean": batch("MEAN", [(a, v), (b, b)]),
         "first": batch("ONLY_FIRST_TOWER", [(a, v), (b, b)]),
-        "one": batch("SUM", [(a, w.devices[1]), (b, w.devices[0])]),
-        "none": batch("NONE", [(a, a)]),
-        "empty": batch("SUM", []),
-        "tuple": batch("SUM", ((a, a),)),
-        "tensor": batch("SUM", [(tf.constant(1.0), w.devices)]),
-        "no destinations": batch("SUM", [(a, None)]),
+        "one": batch("SUM", [(a, w.devices[1]), (b, w.devices[0])]), "none": batch("NONE", [(a, a)]),
+        "empty": batch("SUM", []), "tuple": batch("SUM", ((a, a),)),
+        "tensor": batch("SUM", [(tf.constant(1.0), w.devices)]), "no destinations": batch("SUM", [(a, None)]),
         "not pairs": batch("SUM", [a, b]),
-    }
+    }  # fmt: skip
 
 
 def broadcasts(w):
@@ -284,15 +269,10 @@ def broadcasts(w):
         return w.attempt(make)
 
     return {
-        "tensor": of(tf.constant(1.0)),
-        "to": of(tf.constant(1.0), w.devices),
-        "one": of(tf.constant(1.0), w.devices[1]),
-        "list": of(tf.constant(1.0), w.devices[:1]),
-        "number": of(2.0),
-        "array": of([1, 2]),
-        "per device": of(w.per([1.0, 2.0])),
-        "empty": of(tf.constant(1.0), []),
-    }
+        "tensor": of(tf.constant(1.0)), "to": of(tf.constant(1.0), w.devices),
+        "one": of(tf.constant(1.0), w.devices[1]), "list": of(tf.constant(1.0), w.devices[:1]), "number": of(2.0),
+        "array": of([1, 2]), "per device": of(w.per([1.0, 2.0])), "empty": of(tf.constant(1.0), []),
+    }  # fmt: skip
 
 
 def unwraps(w):
@@ -303,16 +283,12 @@ def unwraps(w):
         mirrored = d.broadcast(tf.constant(1.0))
         on_second = d.reduce(w.how("SUM"), per, w.devices[1:])
         found = {
-            "tensor": w.attempt(lambda: d.unwrap(tf.constant(1.0))),
-            "number": w.attempt(lambda: d.unwrap(3)),
-            "list": w.attempt(lambda: d.unwrap([per, 3])),
-            "per": w.attempt(lambda: d.unwrap(per)),
-            "mirrored": w.attempt(lambda: d.unwrap(mirrored)),
-            "variable": w.attempt(lambda: d.unwrap(v)),
-            "local": w.attempt(lambda: d.unwrap(t)),
-            "second": w.attempt(lambda: d.unwrap(on_second)),
+            "tensor": w.attempt(lambda: d.unwrap(tf.constant(1.0))), "number": w.attempt(lambda: d.unwrap(3)),
+            "list": w.attempt(lambda: d.unwrap([per, 3])), "per": w.attempt(lambda: d.unwrap(per)),
+            "mirrored": w.attempt(lambda: d.unwrap(mirrored)), "variable": w.attempt(lambda: d.unwrap(v)),
+            "local": w.attempt(lambda: d.unwrap(t)), "second": w.attempt(lambda: d.unwrap(on_second)),
             "none": w.attempt(lambda: d.unwrap(None)),
-        }
+        }  # fmt: skip
         parts = d.unwrap(v)
         found["containers"] = [d.value_container(p) is v for p in parts] + [d.value_container(v) is v]
         found["others"] = [d.value_container(d.unwrap(t)[1]) is t, d.value_container(3), d.value_container(per) is per]
@@ -340,14 +316,10 @@ def groups(w):
         return w.attempt(make)
 
     return {
-        "tensors": group(per, "grouped"),
-        "operations": group(ops),
-        "named": group(ops, "mine"),
-        "one": group(tf.no_op(name="alone")),
-        "one named": group(tf.no_op(name="alone"), "mine"),
-        "list": group([tf.no_op(name="alone")]),
-        "none": group(None),
-    }
+        "tensors": group(per, "grouped"), "operations": group(ops), "named": group(ops, "mine"),
+        "one": group(tf.no_op(name="alone")), "one named": group(tf.no_op(name="alone"), "mine"),
+        "list": group([tf.no_op(name="alone")]), "none": group(None),
+    }  # fmt: skip
 
 
 def updates(w):
@@ -373,21 +345,15 @@ def updates(w):
         return w.attempt(make)
 
     return {
-        "plain": update(v, fn),
-        "number": update(v, fn, 2.0),
-        "mirrored": update(v, fn, mirrored),
-        "per device": update(v, fn, per),
-        "keyword": update(v, fn, 2.0, more=mirrored),
-        "ungrouped": update(v, fn, 2.0, grouped=False),
-        "returns nothing": update(v, lambda x: None),
+        "plain": update(v, fn), "number": update(v, fn, 2.0), "mirrored": update(v, fn, mirrored),
+        "per device": update(v, fn, per), "keyword": update(v, fn, 2.0, more=mirrored),
+        "ungrouped": update(v, fn, 2.0, grouped=False), "returns nothing": update(v, lambda x: None),
         "returns nothing ungrouped": update(v, lambda x: None, grouped=False),
         "returns a list": update(v, lambda x: [tf.identity(x) * 1.0], grouped=False),
         "returns lists": update(v, lambda x: [tf.constant(3.0), x.assign_add(1.0)]),
-        "returns numbers": update(v, lambda x: 3),
-        "a component": update(d.unwrap(v)[0], fn),
-        "a tensor": update(tf.constant(1.0), fn),
-        "a list": update([v], fn),
-    }
+        "returns numbers": update(v, lambda x: 3), "a component": update(d.unwrap(v)[0], fn),
+        "a tensor": update(tf.constant(1.0), fn), "a list": update([v], fn),
+    }  # fmt: skip
 
 
 def updates_of_names(w):
@@ -432,15 +398,11 @@ def updates_of_non_slots(w):
 
     devices = d.worker_devices
     return {
-        "plain": update(devices, fn),
-        "arguments": update(devices, fn, mirrored, 2, x=mirrored),
-        "per device": update(devices, fn, per),
-        "ungrouped": update(devices, fn, grouped=False),
-        "one": update(devices[:1], fn, grouped=False),
-        "text": update(devices[0], fn, grouped=False),
-        "variable": update(v, fn, grouped=False),
-        "nothing": update(devices, lambda: None),
-    }
+        "plain": update(devices, fn), "arguments": update(devices, fn, mirrored, 2, x=mirrored),
+        "per device": update(devices, fn, per), "ungrouped": update(devices, fn, grouped=False),
+        "one": update(devices[:1], fn, grouped=False), "text": update(devices[0], fn, grouped=False),
+        "variable": update(v, fn, grouped=False), "nothing": update(devices, lambda: None),
+    }  # fmt: skip
 
 
 def maps(w):
@@ -583,17 +545,10 @@ def tower_local(w):
 
         result = w.towers(tower)
         found[how] = [
-            w.told(result),
-            w.run(result),
-            w.copies(t),
-            w.attempt(read),
-            w.attempt(lambda t=t: w.run(w.towers(lambda: t * 10.0))),
-            w.attempt(lambda t=t: w.run(t + 0.0)),
-            w.attempt(outside),
-            w.attempt(lambda t=t: t.name),
-            type(t).__name__,
-            w.attempt(lambda t=t: t.trainable),
-        ]
+            w.told(result), w.run(result), w.copies(t), w.attempt(read),
+            w.attempt(lambda t=t: w.run(w.towers(lambda: t * 10.0))), w.attempt(lambda t=t: w.run(t + 0.0)),
+            w.attempt(outside), w.attempt(lambda t=t: t.name), type(t).__name__, w.attempt(lambda t=t: t.trainable),
+        ]  # fmt: skip
     found["collections"] = w.collections()
     with d.scope():
         v = w.variable("v", 1.0)
@@ -781,20 +736,15 @@ def fetching(w):
         return w.attempt(lambda: w.session().run(value))
 
     return {
-        "variable": fetch(v),
-        "mirrored": fetch(mirrored),
-        "per device": fetch(per),
+        "variable": fetch(v), "mirrored": fetch(mirrored), "per device": fetch(per),
         "assign": fetch(_in_scope(w, lambda: v.assign_add(1.0))),
-        "assign outside": w.attempt(lambda: v.assign_add(1.0)),
-        "after": w.copies(v),
+        "assign outside": w.attempt(lambda: v.assign_add(1.0)), "after": w.copies(v),
         "convert": w.attempt(lambda: tf.convert_to_tensor(mirrored)),
-        "convert per device": w.attempt(lambda: tf.convert_to_tensor(per)),
-        "add": w.attempt(lambda: per + 1.0),
+        "convert per device": w.attempt(lambda: tf.convert_to_tensor(per)), "add": w.attempt(lambda: per + 1.0),
         "add mirrored": w.attempt(lambda: tf.add(mirrored, 1.0)),
-        "in another tower": w.refused(lambda: w.run(tf.identity(per))),
-        "shape": w.attempt(lambda: per.shape.as_list()),
+        "in another tower": w.refused(lambda: w.run(tf.identity(per))), "shape": w.attempt(lambda: per.shape.as_list()),
         "dtype": w.attempt(lambda: per.dtype.name),
-    }
+    }  # fmt: skip
 
 
 def unread_assignments(w):

@@ -43,10 +43,8 @@ def over(make, **kwargs):
 def stack(tf):
     cell = tf.nn.rnn_cell
     inner = [
-        cell.BasicLSTMCell(3),
-        cell.ResidualWrapper(cell.GRUCell(3)),
-        cell.DeviceWrapper(cell.LSTMCell(2), "/cpu:0"),
-    ]
+        cell.BasicLSTMCell(3), cell.ResidualWrapper(cell.GRUCell(3)), cell.DeviceWrapper(cell.LSTMCell(2), "/cpu:0"),
+    ]  # fmt: skip
     return cell.MultiRNNCell(inner)
 
 

@@ -467,21 +467,7 @@ def template_refused(tf):
 
 
 CASES = [
-    nested,
-    default_names,
-    sharing,
-    inherited,
-    parts,
-    local_and_synchronized,
-    initializing,
-    changing,
-    name_scopes,
-    global_step,
-    regularizers,
-    regularized_branch,
-    template_shared,
-    template_scopes,
-    template_getter,
-    template_nested,
+    nested, default_names, sharing, inherited, parts, local_and_synchronized, initializing, changing, name_scopes,
+    global_step, regularizers, regularized_branch, template_shared, template_scopes, template_getter, template_nested,
     template_refused,
-]
+]  # fmt: skip

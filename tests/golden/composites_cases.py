@@ -290,16 +290,12 @@ def examples(tf):
 def ragged_features(tf):
     kind = tf.io.RaggedFeature
     forms = {
-        "splits": [kind.RowSplits("splits")],
-        "twice": [kind.RowSplits("outer"), kind.RowSplits("splits")],
-        "starts": [kind.RowStarts("starts")],
-        "limits": [kind.RowLimits("limits")],
-        "lengths": [kind.RowLengths("lengths")],
-        "ids": [kind.ValueRowIds("ids")],
-        "uniform": [kind.UniformRowLength(2)],
-        "uniform twice": [kind.UniformRowLength(1), kind.UniformRowLength(2)],
+        "splits": [kind.RowSplits("splits")], "twice": [kind.RowSplits("outer"), kind.RowSplits("splits")],
+        "starts": [kind.RowStarts("starts")], "limits": [kind.RowLimits("limits")],
+        "lengths": [kind.RowLengths("lengths")], "ids": [kind.ValueRowIds("ids")],
+        "uniform": [kind.UniformRowLength(2)], "uniform twice": [kind.UniformRowLength(1), kind.UniformRowLength(2)],
         "uniform rows": [kind.UniformRowLength(2), kind.RowSplits("splits")],
-    }
+    }  # fmt: skip
     made = {key: kind(tf.int64, "v", form) for key, form in forms.items()}
     return made | {"v": kind(tf.int64), "x": tf.io.VarLenFeature(tf.int64)}
 

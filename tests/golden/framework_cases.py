@@ -216,19 +216,10 @@ def constants(tf):
 def protos(tf):
     found = []
     for value, kwargs in (
-        ([1, 2], {}),
-        (0.5, {}),
-        (np.float64([1, 2]), {}),
-        ("text", {}),
-        ([[b"a", b"b"]], {}),
-        (True, {}),
-        (3, {"shape": [2, 2]}),
-        ([1.5, 2.5], {"dtype": tf.float16}),
-        ([1 + 2j], {"dtype": tf.complex64}),
-        ([2**40], {}),
-        ([], {}),
-        ([3, 4], {"dtype": tf.uint8}),
-    ):
+        ([1, 2], {}), (0.5, {}), (np.float64([1, 2]), {}), ("text", {}), ([[b"a", b"b"]], {}), (True, {}),
+        (3, {"shape": [2, 2]}), ([1.5, 2.5], {"dtype": tf.float16}), ([1 + 2j], {"dtype": tf.complex64}), ([2**40], {}),
+        ([], {}), ([3, 4], {"dtype": tf.uint8}),
+    ):  # fmt: skip
         made = tf.make_tensor_proto(value, **kwargs)
         array = tf.make_ndarray(made)
         found.append([made.dtype, [d.size for d in made.tensor_shape.dim], str(array.dtype), repr(array.tolist())])

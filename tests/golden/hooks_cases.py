@@ -242,13 +242,9 @@ def steps_of_a_run(tf, world):
 
 def logging_tensors(tf, world):
     for kwargs in (
-        {"every_n_iter": 3},
-        {"every_n_iter": 1},
-        {"every_n_secs": 2},
-        {"at_end": True},
-        {"every_n_iter": 4, "at_end": True},
-        {"every_n_iter": 2, "formatter": "{a} then {b}".format_map},
-    ):
+        {"every_n_iter": 3}, {"every_n_iter": 1}, {"every_n_secs": 2}, {"at_end": True},
+        {"every_n_iter": 4, "at_end": True}, {"every_n_iter": 2, "formatter": "{a} then {b}".format_map},
+    ):  # fmt: skip
         with tf.Graph().as_default():
             world.model()
             small = tf.constant([0.25, 100000.5], name="small")
@@ -503,13 +499,10 @@ def without_a_step(tf, world):
     names = ("StopAtStepHook", "CheckpointSaverHook", "StepCounterHook", "SummarySaverHook", "ProfilerHook",
              "GlobalStepWaiterHook")  # fmt: skip
     arguments = {
-        "StopAtStepHook": {"last_step": 1},
-        "CheckpointSaverHook": {"checkpoint_dir": world.folder, "save_steps": 1},
-        "StepCounterHook": {},
-        "SummarySaverHook": {"save_steps": 1, "summary_op": "x"},
-        "ProfilerHook": {"save_steps": 1, "output_dir": world.folder},
-        "GlobalStepWaiterHook": {"wait_until_step": 1},
-    }
+        "StopAtStepHook": {"last_step": 1}, "CheckpointSaverHook": {"checkpoint_dir": world.folder, "save_steps": 1},
+        "StepCounterHook": {}, "SummarySaverHook": {"save_steps": 1, "summary_op": "x"},
+        "ProfilerHook": {"save_steps": 1, "output_dir": world.folder}, "GlobalStepWaiterHook": {"wait_until_step": 1},
+    }  # fmt: skip
     found = []
     for name in names:
         with tf.Graph().as_default():

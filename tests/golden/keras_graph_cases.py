@@ -187,11 +187,9 @@ def optimizers(tf):
     found = {}
     made = {
         "sgd": lambda o: o.SGD(lr=0.05, momentum=0.9, nesterov=True, decay=0.1),
-        "adam": lambda o: o.Adam(lr=0.05, clipnorm=0.1, amsgrad=True),
-        "rmsprop": lambda o: o.RMSprop(lr=0.01, rho=0.8),
-        "adagrad": lambda o: o.Adagrad(lr=0.05),
-        "nadam": lambda o: o.Nadam(lr=0.05),
-    }
+        "adam": lambda o: o.Adam(lr=0.05, clipnorm=0.1, amsgrad=True), "rmsprop": lambda o: o.RMSprop(lr=0.01, rho=0.8),
+        "adagrad": lambda o: o.Adagrad(lr=0.05), "nadam": lambda o: o.Nadam(lr=0.05),
+    }  # fmt: skip
     for name, make in made.items():
         model = mlp(tf.keras)
         model.compile(make(tf.keras.optimizers), "mse")

@@ -81,13 +81,10 @@ def preprocessing(keras):
 
 
 MODELS = {
-    "mlp": (mlp, lambda: ROWS),
-    "convolutions": (convolutions, lambda: IMAGES),
-    "recurrent": (recurrent, lambda: WORDS),
-    "functional": (functional, lambda: [ROWS, ROWS[::-1].copy()]),
-    "attention": (attention, lambda: SERIES),
+    "mlp": (mlp, lambda: ROWS), "convolutions": (convolutions, lambda: IMAGES), "recurrent": (recurrent, lambda: WORDS),
+    "functional": (functional, lambda: [ROWS, ROWS[::-1].copy()]), "attention": (attention, lambda: SERIES),
     "preprocessing": (preprocessing, lambda: [ROWS, NAMES, TEXTS]),
-}
+}  # fmt: skip
 LATER = ("attention", "preprocessing")
 NO_H5 = ("preprocessing",)
 """Models whose vocabularies the original saves in no ``.h5`` file."""

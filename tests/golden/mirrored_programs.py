@@ -396,10 +396,8 @@ def of_results(tf, d, results, n):
             values.append(digits(sess.run(tensors)))
         last = [digits(sess.run(d.unwrap(v))) for v in variables]
     return {
-        "kinds": shape_of(results),
-        "count": [len(part) for part in kept],
-        "names": [t.name for t in tensors],
+        "kinds": shape_of(results), "count": [len(part) for part in kept], "names": [t.name for t in tensors],
         "values": values if values[0] != values[1] else values[:1],
         "variables": [[v.name, type(v).__name__, v in trainable, of] for v, of in zip(variables, last)],
         "components": [[c.name for c in d.unwrap(v)][1:] for v in variables],
-    }
+    }  # fmt: skip

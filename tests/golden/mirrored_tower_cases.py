@@ -120,18 +120,14 @@ def structures(w):
     return {
         "told": w.told(found),
         "types": [type(found["a"]).__name__, type(found["a"][1]).__name__, type(found["pair"]).__name__],
-        "lengths": w.refused(lambda: [0] * (w.k() + 1)),
-        "keys": w.refused(lambda: {str(w.k()): 1}),
+        "lengths": w.refused(lambda: [0] * (w.k() + 1)), "keys": w.refused(lambda: {str(w.k()): 1}),
         "list and tuple": w.refused(lambda: [1] if w.k() else (1,)),
         "none and tensor": w.refused(lambda: None if w.k() else tf.constant(1.0)),
-        "text": w.refused(lambda: "a%d" % w.k()),
-        "same text": w.refused(lambda: "a"),
-        "same number": w.refused(lambda: 7),
-        "equal tensors": w.refused(lambda: tf.constant(2.0)),
-        "an operation": w.refused(lambda: tf.no_op(name="nothing")),
-        "empty": w.refused(lambda: []),
+        "text": w.refused(lambda: "a%d" % w.k()), "same text": w.refused(lambda: "a"),
+        "same number": w.refused(lambda: 7), "equal tensors": w.refused(lambda: tf.constant(2.0)),
+        "an operation": w.refused(lambda: tf.no_op(name="nothing")), "empty": w.refused(lambda: []),
         "function": w.refused(lambda: structures),
-    }
+    }  # fmt: skip
 
 
 def arguments(w):
@@ -596,21 +592,14 @@ def constructors(w):
         return w.attempt(lambda: mirrored(*args, **kwargs).worker_devices)
 
     return {
-        "none": of([]),
-        "one": of(["/cpu:0"]),
-        "text": of("/cpu:0"),
-        "short": of(["/cpu:0", "/cpu:1"]),
-        "upper": of(["CPU:0", "/device:CPU:1"]),
-        "repeated": of(["/cpu:0", "/cpu:0"]),
-        "both": of(devices=["/cpu:0"], num_gpus=1),
-        "both numbers": of(num_gpus=1, num_gpus_per_worker=1),
-        "no arguments": of(),
-        "no gpus": of(num_gpus=0),
-        "positional": of(["/cpu:0", "/cpu:1"], None),
+        "none": of([]), "one": of(["/cpu:0"]), "text": of("/cpu:0"), "short": of(["/cpu:0", "/cpu:1"]),
+        "upper": of(["CPU:0", "/device:CPU:1"]), "repeated": of(["/cpu:0", "/cpu:0"]),
+        "both": of(devices=["/cpu:0"], num_gpus=1), "both numbers": of(num_gpus=1, num_gpus_per_worker=1),
+        "no arguments": of(), "no gpus": of(num_gpus=0), "positional": of(["/cpu:0", "/cpu:1"], None),
         "job": of(["/job:localhost/replica:0/task:0/device:CPU:0", "/job:localhost/replica:0/task:0/device:CPU:1"]),
         "operations": of(devices=["/cpu:0"], cross_tower_ops=tf.contrib.distribute.AllReduceCrossTowerOps()),
         "cluster": of(devices=["/cpu:0"], prefetch_on_device=False, auto_shard_dataset=True),
-    }
+    }  # fmt: skip
 
 
 def contexts(w):
@@ -673,20 +662,15 @@ def misuse(w):
         "reduce in tower": w.refused(lambda: d.reduce(w.how("SUM"), 1.0, w.devices)),
         "update in tower": w.refused(lambda: d.update(v, lambda x: x)),
         "unwrap in tower": w.refused(lambda: d.unwrap(v)),
-        "broadcast in tower": w.refused(lambda: d.broadcast(tf.constant(1.0))),
-        "scope in tower": w.refused(again),
-        "mixed": in_scope(mixed),
-        "again": in_scope(again),
-        "mixed in tower": w.refused(mixed),
+        "broadcast in tower": w.refused(lambda: d.broadcast(tf.constant(1.0))), "scope in tower": w.refused(again),
+        "mixed": in_scope(mixed), "again": in_scope(again), "mixed in tower": w.refused(mixed),
         "each without scope": w.attempt(lambda: d.call_for_each_tower(lambda: w.k())),
         "reduce without scope": w.attempt(lambda: d.reduce(w.how("SUM"), w.per([1.0, 2.0]), w.devices)),
         "merge_call outside": w.attempt(lambda: w.context().merge_call(lambda d: "made")),
         "tower context in scope": in_scope(w.context),
-        "kept context": w.refused(lambda: w.context()) and in_scope(lambda: None),
-        "not a function": w.refused(3),
-        "too many arguments": w.refused(lambda: 1, 2),
-        "variable of another": _variable_of_another(w, other),
-    }
+        "kept context": w.refused(lambda: w.context()) and in_scope(lambda: None), "not a function": w.refused(3),
+        "too many arguments": w.refused(lambda: 1, 2), "variable of another": _variable_of_another(w, other),
+    }  # fmt: skip
 
 
 def _variable_of_another(w, other):

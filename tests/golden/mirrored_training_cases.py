@@ -473,20 +473,15 @@ def input(w):
 
     ds = tf.data.Dataset
     return {
-        "range": steps(lambda: ds.range(6)),
-        "not divisible": steps(lambda: ds.range(7)),
-        "too few": steps(lambda: ds.range(1)),
-        "none": steps(lambda: ds.range(0)),
-        "batches": steps(lambda: ds.range(10).batch(2)),
-        "uneven batches": steps(lambda: ds.range(7).batch(2)),
+        "range": steps(lambda: ds.range(6)), "not divisible": steps(lambda: ds.range(7)),
+        "too few": steps(lambda: ds.range(1)), "none": steps(lambda: ds.range(0)),
+        "batches": steps(lambda: ds.range(10).batch(2)), "uneven batches": steps(lambda: ds.range(7).batch(2)),
         "dropped": steps(lambda: ds.range(7).batch(2, drop_remainder=True)),
         "tuple": steps(lambda: ds.range(6).map(lambda x: (x, x * 2))),
-        "dict": steps(lambda: ds.range(6).map(lambda x: {"x": x})),
-        "one shot": steps(lambda: ds.range(6), True),
-        "repeated": steps(lambda: ds.range(3).repeat(2)),
-        "a data set": steps(ds.range(6)),
+        "dict": steps(lambda: ds.range(6).map(lambda x: {"x": x})), "one shot": steps(lambda: ds.range(6), True),
+        "repeated": steps(lambda: ds.range(3).repeat(2)), "a data set": steps(ds.range(6)),
         "a number": steps(lambda: 3),
-    }
+    }  # fmt: skip
 
 
 def input_by_default(w):
@@ -615,12 +610,9 @@ def monitored_session(w):
                 hooks = [tf.train.StopAtStepHook(num_steps=steps)]
                 found = []
                 with tf.train.MonitoredTrainingSession(
-                    checkpoint_dir=w.folder,
-                    hooks=hooks,
-                    config=w.config,
-                    save_checkpoint_steps=2,
+                    checkpoint_dir=w.folder, hooks=hooks, config=w.config, save_checkpoint_steps=2,
                     log_step_count_steps=None,
-                ) as sess:
+                ) as sess:  # fmt: skip
                     while not sess.should_stop():
                         found.append(float(f"{sess.run([loss, op])[0]:.5g}") if len(found) == 0 else sess.run(op))
                 return len(found), found[0]

@@ -514,19 +514,16 @@ def refused(w):
 def properties(w):
     tf, e = w.tf, w.s.extended
     return {
-        "replicas": w.s.num_replicas_in_sync,
-        "worker devices": list(e.worker_devices),
+        "replicas": w.s.num_replicas_in_sync, "worker devices": list(e.worker_devices),
         "parameter devices": list(e.parameter_devices),
         "between graph": w.attempt(lambda: e.experimental_between_graph),
-        "checkpoint": w.attempt(lambda: e.should_checkpoint),
-        "summary": w.attempt(lambda: e.should_save_summary),
-        "init": w.attempt(lambda: e.experimental_should_init),
-        "resolver": w.attempt(lambda: w.s.cluster_resolver),
+        "checkpoint": w.attempt(lambda: e.should_checkpoint), "summary": w.attempt(lambda: e.should_save_summary),
+        "init": w.attempt(lambda: e.experimental_should_init), "resolver": w.attempt(lambda: w.s.cluster_resolver),
         "non slot": w.attempt(lambda: list(e.non_slot_devices([]))),
         "static": tf.get_static_value(tf.constant(w.n)).item(),
         "context": w.told(w.s.run(lambda: [w.context().num_replicas_in_sync, list(w.context().devices)])),
         "strategy": w.told(w.s.run(lambda: w.context().strategy is w.s)),
-    }
+    }  # fmt: skip
 
 
 def saving(w):

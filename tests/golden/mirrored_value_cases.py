@@ -179,18 +179,10 @@ def reductions(w):
         mirrored = d.broadcast(tensor, d.worker_devices)
         v = w.variable("v", 1.0)
     for name, to in [
-        ("device", w.devices[0]),
-        ("short", "/cpu:0"),
-        ("tuple", tuple(w.devices)),
-        ("list", w.devices[:1]),
-        ("variable", v),
-        ("component", d.unwrap(v)[0]),
-        ("per device", per),
-        ("tensor", tensor),
-        ("empty", []),
-        ("none", None),
-        ("other device", "/device:CPU:3"),
-    ]:
+        ("device", w.devices[0]), ("short", "/cpu:0"), ("tuple", tuple(w.devices)), ("list", w.devices[:1]),
+        ("variable", v), ("component", d.unwrap(v)[0]), ("per device", per), ("tensor", tensor), ("empty", []),
+        ("none", None), ("other device", "/device:CPU:3"),
+    ]:  # fmt: skip
         found["to " + name] = reduce("SUM", per, to)
     found["mirrored"] = reduce("SUM", mirrored, d.worker_devices)
     found["variable"] = reduce("SUM", v, d.worker_devices)
@@ -225,12 +217,10 @@ def reductions_of_rows(w):
             return [rows(r) for r in d.batch_reduce(w.how("SUM"), [(value, value)])]
 
     return {
-        "sum": w.attempt(reduce, "SUM", d.worker_devices),
-        "mean": w.attempt(reduce, "MEAN", d.worker_devices),
-        "one": w.attempt(reduce, "SUM", w.devices[0]),
-        "first": w.attempt(reduce, "ONLY_FIRST_TOWER", d.worker_devices),
+        "sum": w.attempt(reduce, "SUM", d.worker_devices), "mean": w.attempt(reduce, "MEAN", d.worker_devices),
+        "one": w.attempt(reduce, "SUM", w.devices[0]), "first": w.attempt(reduce, "ONLY_FIRST_TOWER", d.worker_devices),
         "batch": w.attempt(batch),
-    }
+    }  # fmt: skip
 
 
 def batch_reductions(w):
@@ -425,11 +415,9 @@ def assignments(w):
             v = w.variable("v_" + how.lower(), 1.0, how)
         for method in ["assign", "assign_add", "assign_sub"]:
             for name, value in [
-                ("tensor", lambda: tf.constant(2.0 + w.k())),
-                ("number", lambda: 4.0),
-                ("numbers", lambda: 4.0 + w.k()),
+                ("tensor", lambda: tf.constant(2.0 + w.k())), ("number", lambda: 4.0), ("numbers", lambda: 4.0 + w.k()),
                 ("zero", lambda: 0.0),
-            ]:
+            ]:  # fmt: skip
 
                 def tower(method=method, value=value, v=v):
                     return getattr(v, method)(value())
@@ -480,25 +468,17 @@ def assignments_by_functions(w):
 
     return {
         "tf.assign": run(lambda: tf.assign(v, tf.constant([1.0, 1.0]))),
-        "tf.assign_add": run(lambda: tf.assign_add(v, tf.constant([1.0, 1.0]))),
-        "scatter_add": run(rows),
+        "tf.assign_add": run(lambda: tf.assign_add(v, tf.constant([1.0, 1.0]))), "scatter_add": run(rows),
         "scatter_update": run(sliced),
         "method": run(lambda: v.scatter_sub(tf.IndexedSlices(tf.constant([1.0]), tf.constant([0])))),
-        "add": run(lambda: v + 1.0),
-        "index": run(lambda: v[0] * v[1]),
-        "read": run(lambda: v.read_value()),
-        "value": run(lambda: v.value()),
-        "initialized": run(lambda: v.initialized_value()),
-        "gather": run(lambda: tf.gather(v, [1])),
-        "load": w.attempt(lambda: v.load([5.0, 6.0], w.session())),
-        "eval": w.attempt(lambda: v.eval(w.session())),
-        "initializer": w.attempt(lambda: v.initializer),
-        "outside scope": w.attempt(lambda: w.run(v + 1.0)),
-        "count_up_to": run(lambda: v.count_up_to(3)),
+        "add": run(lambda: v + 1.0), "index": run(lambda: v[0] * v[1]), "read": run(lambda: v.read_value()),
+        "value": run(lambda: v.value()), "initialized": run(lambda: v.initialized_value()),
+        "gather": run(lambda: tf.gather(v, [1])), "load": w.attempt(lambda: v.load([5.0, 6.0], w.session())),
+        "eval": w.attempt(lambda: v.eval(w.session())), "initializer": w.attempt(lambda: v.initializer),
+        "outside scope": w.attempt(lambda: w.run(v + 1.0)), "count_up_to": run(lambda: v.count_up_to(3)),
         "same component": w.refused(lambda: [v.handle.name, v.op.name, v.name, v.device]),
-        "constraint": w.refused(lambda: v.constraint),
-        "trainable": w.attempt(lambda: v.trainable),
-    }
+        "constraint": w.refused(lambda: v.constraint), "trainable": w.attempt(lambda: v.trainable),
+    }  # fmt: skip
 
 
 def order_of_assignments(w):
@@ -580,20 +560,17 @@ def tower_local_scope(w):
 
     found = w.attempt(lambda: w.run(w.towers(tower)))
     return {
-        "scope": found,
-        "log": w.log,
-        "none": w.refused(tower2),
+        "scope": found, "log": w.log, "none": w.refused(tower2),
         "trainable on read": w.refused(
             lambda: tf.get_variable(
-                "w", initializer=1.0, trainable=True, synchronization=tf.VariableSynchronization.ON_READ
-            )
+                "w", initializer=1.0, trainable=True, synchronization=tf.VariableSynchronization.ON_READ,
+            ),
         ),
-        "invalid": w.refused(of_text),
-        "invalid aggregation": w.refused(of_text_aggregation),
+        "invalid": w.refused(of_text), "invalid aggregation": w.refused(of_text_aggregation),
         "in scope": w.attempt(lambda: _in_scope(w, of_text)),
         "aggregation in scope": w.attempt(lambda: _in_scope(w, of_text_aggregation)),
         "default": w.attempt(lambda: _default_local(w)),
-    }
+    }  # fmt: skip
 
 
 def _in_scope(w, fn):
@@ -630,19 +607,14 @@ def gradients(w):
         plain = w.merge(lambda d, y: tf.add_n(d.unwrap(y)), y)
         mean = w.merge(first, y)
         return {
-            "own": tf.gradients(y, [v])[0],
-            "merged": tf.gradients(merged, [v])[0],
-            "merged by value": tf.gradients(merged, [y])[0],
-            "plain": tf.gradients(plain, [v])[0],
-            "plain by value": tf.gradients(plain, [y])[0],
-            "mean": tf.gradients(mean, [v])[0],
-            "twice": tf.gradients(w.merge(total, merged * y), [y, v]),
-            "by argument": tf.gradients(y * (k + 1), [x]),
+            "own": tf.gradients(y, [v])[0], "merged": tf.gradients(merged, [v])[0],
+            "merged by value": tf.gradients(merged, [y])[0], "plain": tf.gradients(plain, [v])[0],
+            "plain by value": tf.gradients(plain, [y])[0], "mean": tf.gradients(mean, [v])[0],
+            "twice": tf.gradients(w.merge(total, merged * y), [y, v]), "by argument": tf.gradients(y * (k + 1), [x]),
             "by what is outside": tf.gradients(plain * outside, [outside]),
             "of all": tf.gradients([merged, y], [v], grad_ys=[tf.constant(2.0), None])[0],
-            "second": tf.gradients(tf.gradients(y, [v])[0], [v])[0],
-            "none": tf.gradients(outside, [v])[0],
-        }
+            "second": tf.gradients(tf.gradients(y, [v])[0], [v])[0], "none": tf.gradients(outside, [v])[0],
+        }  # fmt: skip
 
     found = w.towers(tower, w.per([1.0, 2.0]))
     kept = {key: v for key, v in found.items() if v is not None}

@@ -186,18 +186,10 @@ def fetches(tf, notes):
         hooks=[watcher(tf, notes, "hook", lambda: [Pair(built.after, constant)])]
     ) as session:
         for fetched in (
-            built.after,
-            built.up,
-            [built.up, constant],
-            {"a": constant, "b": {"c": [built.step]}},
-            Pair(constant, (constant,)),
-            collections.OrderedDict([("z", constant), ("a", constant)]),
-            "Const:0",
-            [],
-            {},
-            rows,
-            sparse,
-        ):
+            built.after, built.up, [built.up, constant], {"a": constant, "b": {"c": [built.step]}},
+            Pair(constant, (constant,)), collections.OrderedDict([("z", constant), ("a", constant)]), "Const:0", [], {},
+            rows, sparse,
+        ):  # fmt: skip
             if isinstance(fetched, str):
                 fetched = constant.name
             found = session.run(fetched)
@@ -273,11 +265,9 @@ METHODS = ["begin", "after_create_session", "before_run", "after_run", "end"]
 def _raising(method, recover):
     def case(tf, notes):
         for error in (
-            ValueError("no"),
-            tf.errors.OutOfRangeError(None, None, "over"),
-            StopIteration("stop"),
+            ValueError("no"), tf.errors.OutOfRangeError(None, None, "over"), StopIteration("stop"),
             tf.errors.InvalidArgumentError(None, None, "wrong"),
-        ):
+        ):  # fmt: skip
             with tf.Graph().as_default():
                 built = model(tf)
                 hooks = [
@@ -324,13 +314,9 @@ def recovers_from_a_checkpoint(tf, notes):
     lost = {"before_run": [None, None, None, tf.errors.AbortedError(None, None, "lost")]}
     hooks = [watcher(tf, notes, "one", raising=lost, stop_at=5)]
     with tf.train.MonitoredTrainingSession(
-        checkpoint_dir=notes.folder,
-        hooks=hooks,
-        save_checkpoint_steps=2,
-        save_checkpoint_secs=None,
-        save_summaries_steps=None,
-        log_step_count_steps=None,
-    ) as session:
+        checkpoint_dir=notes.folder, hooks=hooks, save_checkpoint_steps=2, save_checkpoint_secs=None,
+        save_summaries_steps=None, log_step_count_steps=None,
+    ) as session:  # fmt: skip
         run_all(notes, session, [built.after])
     notes("files", kept(notes.folder))
 
@@ -480,11 +466,9 @@ def not_ready(tf, notes):
     missing = tf.Variable(1.0, name="missing", collections=["elsewhere"])
     names = tf.report_uninitialized_variables([missing])
     for given in (
-        {"ready_op": names},
-        {"ready_for_local_init_op": names},
-        {"init_op": tf.no_op()},
+        {"ready_op": names}, {"ready_for_local_init_op": names}, {"init_op": tf.no_op()},
         {"init_op": tf.no_op(), "ready_for_local_init_op": tf.constant([], tf.string)},
-    ):
+    ):  # fmt: skip
         try:
             tf.train.MonitoredSession(tf.train.ChiefSessionCreator(tf.train.Scaffold(**given)), [watcher(tf, notes)])
         except RuntimeError as error:
@@ -703,13 +687,9 @@ def training(tf, notes):
             chiefs = [watcher(tf, notes, "chief")] if part == 1 else None
             hooks = [watcher(tf, notes, "one", lambda built=built: built.step), tf.train.StopAtStepHook(num_steps=4)]
             with tf.train.MonitoredTrainingSession(
-                checkpoint_dir=notes.folder,
-                hooks=hooks,
-                chief_only_hooks=chiefs,
-                save_checkpoint_steps=3,
-                save_checkpoint_secs=None,
-                save_summaries_steps=2,
-            ) as session:
+                checkpoint_dir=notes.folder, hooks=hooks, chief_only_hooks=chiefs, save_checkpoint_steps=3,
+                save_checkpoint_secs=None, save_summaries_steps=2,
+            ) as session:  # fmt: skip
                 run_all(notes, session, built.after)
             notes("files", kept(notes.folder))
 

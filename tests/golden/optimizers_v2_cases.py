@@ -556,12 +556,10 @@ def no_hyperparameter(side):
 
 
 EAGER = {
-    "called_eagerly": called_eagerly,
-    "scheduled_eagerly": scheduled_eagerly,
-    "error_tensor_eagerly": tensor_eagerly,
+    "called_eagerly": called_eagerly, "scheduled_eagerly": scheduled_eagerly, "error_tensor_eagerly": tensor_eagerly,
     "error_tensor_variable_eagerly": tensor_variable_eagerly,
     **{"saved_eagerly_" + name: saved_eagerly(name) for name in ("adam", "momentum", "gradient_descent")},
-}
+}  # fmt: skip
 """Cases that run with eager execution enabled."""
 
 CASES = {

@@ -30,4 +30,4 @@ def run(case):
         return {"runs": runs}
 
 
-make("control_flow", {case.__name__: lambda c=case: run(c) for case in CASES})
+make("control_flow", {name: lambda c=case: run(c) for name, case in CASES.items()})

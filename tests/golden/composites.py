@@ -6,4 +6,4 @@ from goldens import make
 
 RUNS = ["2.15"]
 
-make("composites", {case.__name__: lambda c=case: c(tf) for case in CASES})
+make("composites", {name: lambda c=case: c(tf) for name, case in CASES.items()})

@@ -111,9 +111,8 @@ def watcher(tf, notes, name="hook", fetches=None, feeds=None, options=None, stop
             self.note("begin", tf.get_default_graph().finalized)
 
         def after_create_session(self, session, coord):
-            notes(
-                name + " finds", isinstance(session, tf.Session), tf.get_default_graph().finalized, coord.should_stop()
-            )
+            notes(name + " finds", isinstance(session, tf.Session), tf.get_default_graph().finalized,
+                  coord.should_stop())  # fmt: skip
             self.note("after_create_session")
 
         def before_run(self, run_context):
@@ -365,10 +364,9 @@ def options(tf, notes):
     class Looks(tf.train.SessionRunHook):
         def after_run(self, run_context, run_values):
             asked, found = run_values.options, run_values.run_metadata
-            notes(
-                "options", asked.trace_level, asked.output_partition_graphs, asked.inter_op_thread_pool,
-                asked.debug_options.reset_disk_byte_usage, len(asked.debug_options.debug_tensor_watch_opts),
-            )  # fmt: skip
+            notes("options", asked.trace_level, asked.output_partition_graphs, asked.inter_op_thread_pool,
+                  asked.debug_options.reset_disk_byte_usage,
+                  len(asked.debug_options.debug_tensor_watch_opts))  # fmt: skip
             notes("metadata", len(found.step_stats.dev_stats) > 0, len(found.partition_graphs) > 0)
 
     given = [tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE), tf.RunOptions(output_partition_graphs=True)]
@@ -453,11 +451,9 @@ def scaffold_collections(tf, notes):
         tf.add_to_collection(tf.GraphKeys.READY_OP, tf.report_uninitialized_variables())
     with notes.ending():
         tf.train.Scaffold().finalize()
-    notes(
-        "default", tf.train.Scaffold.get_or_default("mine", "mine", lambda: None), tf.get_collection("mine"),
-        tf.train.Scaffold.get_or_default("mine", "mine", lambda: 3), tf.get_collection("mine"),
-        tf.train.Scaffold.get_or_default("mine", "mine", lambda: 4),
-    )  # fmt: skip
+    notes("default", tf.train.Scaffold.get_or_default("mine", "mine", lambda: None), tf.get_collection("mine"),
+          tf.train.Scaffold.get_or_default("mine", "mine", lambda: 3), tf.get_collection("mine"),
+          tf.train.Scaffold.get_or_default("mine", "mine", lambda: 4))  # fmt: skip
     notes("local", tf.train.Scaffold.default_local_init_op().name)
 
 
@@ -779,12 +775,10 @@ def supervising(tf, notes):
                 logdir=notes.folder, save_summaries_secs=0, save_model_secs=0,
                 init_fn=lambda s, built=built: notes("init_fn", s.run(built.weight)),
             )  # fmt: skip
-            notes(
-                "made", supervisor.is_chief, tf.get_default_graph().finalized, supervisor.save_path,
-                supervisor.global_step.name, supervisor.init_op.name, scope(supervisor.ready_op), supervisor.summary_op,
-                supervisor.ready_for_local_init_op, supervisor.save_model_secs, supervisor.init_feed_dict,
-                supervisor.should_stop(),
-            )  # fmt: skip
+            notes("made", supervisor.is_chief, tf.get_default_graph().finalized, supervisor.save_path,
+                  supervisor.global_step.name, supervisor.init_op.name, scope(supervisor.ready_op),
+                  supervisor.summary_op, supervisor.ready_for_local_init_op, supervisor.save_model_secs,
+                  supervisor.init_feed_dict, supervisor.should_stop())  # fmt: skip
             with supervisor.managed_session() as session:
                 for _ in range(3):
                     notes("run", session.run([built.after, local]))
@@ -879,10 +873,8 @@ def evaluating_once(tf, notes):
                 ),
             )
             step = training.get_or_create_eval_step()
-            notes(
-                "step", step.name, step.dtype.base_dtype.name, step in tf.local_variables(),
-                tf.get_collection(tf.GraphKeys.EVAL_STEP) == [step],
-            )  # fmt: skip
+            notes("step", step.name, step.dtype.base_dtype.name, step in tf.local_variables(),
+                  tf.get_collection(tf.GraphKeys.EVAL_STEP) == [step])  # fmt: skip
 
 
 def evaluating_many(tf, notes):

@@ -273,31 +273,24 @@ def metric(tf, name, wrap=lambda f: f):
     return plain(found)
 
 
-SCHEDULES = {
-    "cosine": ("CosineDecay", {"initial_learning_rate": 0.1, "decay_steps": 8, "alpha": 0.1}),
+_STARTING = {
+    "cosine": ("CosineDecay", {"decay_steps": 8, "alpha": 0.1}),
     "cosine_warm": (
         "CosineDecay",
         {"initial_learning_rate": 0.0, "decay_steps": 6, "warmup_target": 0.2, "warmup_steps": 3, "name": "warm"},
     ),
-    "restarts": (
-        "CosineDecayRestarts",
-        {"initial_learning_rate": 0.1, "first_decay_steps": 3, "t_mul": 2.0, "m_mul": 0.5, "alpha": 0.01},
-    ),
-    "restarts_even": ("CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 4, "t_mul": 1.0}),
-    "exponential": ("ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}),
-    "stairs": (
-        "ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5, "staircase": True},
-    ),
-    "inverse": ("InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}),
-    "inverse_stairs": (
-        "InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5, "staircase": True},
-    ),
-    "pieces": ("PiecewiseConstantDecay", {"boundaries": [3, 7], "values": [0.3, 0.2, 0.1]}),
-    "polynomial": (
-        "PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 6, "end_learning_rate": 0.01, "power": 2.0},
-    ),
-    "polynomial_cycle": ("PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "cycle": True}),
-}  # fmt: skip
+    "restarts": ("CosineDecayRestarts", {"first_decay_steps": 3, "t_mul": 2.0, "m_mul": 0.5, "alpha": 0.01}),
+    "restarts_even": ("CosineDecayRestarts", {"first_decay_steps": 4, "t_mul": 1.0}),
+    "exponential": ("ExponentialDecay", {"decay_steps": 4, "decay_rate": 0.5}),
+    "stairs": ("ExponentialDecay", {"decay_steps": 4, "decay_rate": 0.5, "staircase": True}),
+    "inverse": ("InverseTimeDecay", {"decay_steps": 4, "decay_rate": 0.5}),
+    "inverse_stairs": ("InverseTimeDecay", {"decay_steps": 4, "decay_rate": 0.5, "staircase": True}),
+    "polynomial": ("PolynomialDecay", {"decay_steps": 6, "end_learning_rate": 0.01, "power": 2.0}),
+    "polynomial_cycle": ("PolynomialDecay", {"decay_steps": 4, "cycle": True}),
+}
+"""Schedules that start at 0.1, unless they say otherwise."""
+SCHEDULES = {name: (kind, {"initial_learning_rate": 0.1, **how}) for name, (kind, how) in _STARTING.items()}
+SCHEDULES["pieces"] = ("PiecewiseConstantDecay", {"boundaries": [3, 7], "values": [0.3, 0.2, 0.1]})
 
 
 def schedule(tf, name, wrap=lambda f: f):
@@ -322,66 +315,55 @@ def schedule(tf, name, wrap=lambda f: f):
 
 _NEW = {
     "adadelta": ("Adadelta", {"learning_rate": 0.5, "rho": 0.8}),
-    "adafactor": ("Adafactor", {"learning_rate": 0.1}),
-    "adafactor_absolute": (
-        "Adafactor", {"learning_rate": 0.1, "relative_step": False, "beta_2_decay": -0.6, "clip_threshold": 0.7},
-    ),
-    "adagrad": ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.2}),
-    "adam": ("Adam", {"learning_rate": 0.1, "beta_1": 0.8, "epsilon": 1e-4}),
-    "adam_amsgrad": ("Adam", {"learning_rate": 0.1, "amsgrad": True}),
-    "adam_w": ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.1}),
-    "adam_w_amsgrad": ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.1, "amsgrad": True, "clipvalue": 0.3}),
-    "adamax": ("Adamax", {"learning_rate": 0.1}),
-    "ftrl": (
-        "Ftrl",
-        {"learning_rate": 0.1, "l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1, "beta": 0.1},
-    ),
-    "ftrl_shrinkage": (
-        "Ftrl", {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 0.1, "learning_rate_power": -0.7},
-    ),
-    "lion": ("Lion", {"learning_rate": 0.1}),
-    "nadam": ("Nadam", {"learning_rate": 0.1}),
-    "rmsprop": ("RMSprop", {"learning_rate": 0.1}),
-    "rmsprop_centered": ("RMSprop", {"learning_rate": 0.1, "rho": 0.8, "momentum": 0.5, "centered": True}),
-    "rmsprop_momentum": ("RMSprop", {"learning_rate": 0.1, "momentum": 0.5}),
-    "sgd": ("SGD", {"learning_rate": 0.1}),
-    "sgd_momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}),
-    "sgd_nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
-    "clip_norm": ("Adam", {"learning_rate": 0.1, "clipnorm": 0.5}),
-    "clip_value": ("SGD", {"learning_rate": 0.1, "clipvalue": 0.2}),
-    "clip_global": ("SGD", {"learning_rate": 0.1, "momentum": 0.5, "global_clipnorm": 0.5}),
-    "decay": ("SGD", {"learning_rate": 0.1, "weight_decay": 0.2}),
-    "decay_adam": ("Adam", {"learning_rate": 0.1, "weight_decay": 0.2}),
-    "averages": ("SGD", {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.8}),
-    "averages_overwriting": (
-        "Adam", {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.8, "ema_overwrite_frequency": 2},
-    ),
-    "compiled": ("Adam", {"learning_rate": 0.1, "jit_compile": True}),
-    "compiled_sgd": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "jit_compile": True}),
-    "not_compiled": ("RMSprop", {"learning_rate": 0.1, "jit_compile": False}),
-}  # fmt: skip
-_LEGACY = {
-    "adadelta": ("Adadelta", {"learning_rate": 0.5, "rho": 0.8}),
-    "adagrad": ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.2}),
-    "adam": ("Adam", {"learning_rate": 0.1, "beta_1": 0.8, "epsilon": 1e-4}),
-    "adam_amsgrad": ("Adam", {"learning_rate": 0.1, "amsgrad": True}),
-    "adamax": ("Adamax", {"learning_rate": 0.1}),
-    "ftrl": ("Ftrl", {"learning_rate": 0.1, "l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1}),
-    "ftrl_shrinkage": ("Ftrl", {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 0.1, "beta": 0.2}),
-    "nadam": ("Nadam", {"learning_rate": 0.1}),
-    "rmsprop": ("RMSprop", {"learning_rate": 0.1}),
-    "rmsprop_centered": ("RMSprop", {"learning_rate": 0.1, "rho": 0.8, "momentum": 0.5, "centered": True}),
-    "rmsprop_momentum": ("RMSprop", {"learning_rate": 0.1, "momentum": 0.5}),
-    "sgd": ("SGD", {"learning_rate": 0.1}),
-    "sgd_momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}),
-    "sgd_nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
-    "decay": ("Adam", {"learning_rate": 0.1, "decay": 0.3}),
-    "clip_norm": ("SGD", {"learning_rate": 0.1, "clipnorm": 0.5}),
-    "clip_value": ("Adam", {"learning_rate": 0.1, "clipvalue": 0.2}),
-    "clip_global": ("RMSprop", {"learning_rate": 0.1, "global_clipnorm": 0.5}),
-    "lr": ("SGD", {"lr": 0.2}),
+    "adafactor": ("Adafactor", {}),
+    "adafactor_absolute": ("Adafactor", {"relative_step": False, "beta_2_decay": -0.6, "clip_threshold": 0.7}),
+    "adagrad": ("Adagrad", {"initial_accumulator_value": 0.2}),
+    "adam": ("Adam", {"beta_1": 0.8, "epsilon": 1e-4}),
+    "adam_amsgrad": ("Adam", {"amsgrad": True}),
+    "adam_w": ("AdamW", {"weight_decay": 0.1}),
+    "adam_w_amsgrad": ("AdamW", {"weight_decay": 0.1, "amsgrad": True, "clipvalue": 0.3}),
+    "adamax": ("Adamax", {}),
+    "ftrl": ("Ftrl", {"l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1, "beta": 0.1}),
+    "ftrl_shrinkage": ("Ftrl", {"l2_shrinkage_regularization_strength": 0.1, "learning_rate_power": -0.7}),
+    "lion": ("Lion", {}),
+    "nadam": ("Nadam", {}),
+    "rmsprop": ("RMSprop", {}),
+    "rmsprop_centered": ("RMSprop", {"rho": 0.8, "momentum": 0.5, "centered": True}),
+    "rmsprop_momentum": ("RMSprop", {"momentum": 0.5}),
+    "sgd": ("SGD", {}),
+    "sgd_momentum": ("SGD", {"momentum": 0.9}),
+    "sgd_nesterov": ("SGD", {"momentum": 0.9, "nesterov": True}),
+    "clip_norm": ("Adam", {"clipnorm": 0.5}),
+    "clip_value": ("SGD", {"clipvalue": 0.2}),
+    "clip_global": ("SGD", {"momentum": 0.5, "global_clipnorm": 0.5}),
+    "decay": ("SGD", {"weight_decay": 0.2}),
+    "decay_adam": ("Adam", {"weight_decay": 0.2}),
+    "averages": ("SGD", {"use_ema": True, "ema_momentum": 0.8}),
+    "averages_overwriting": ("Adam", {"use_ema": True, "ema_momentum": 0.8, "ema_overwrite_frequency": 2}),
+    "compiled": ("Adam", {"jit_compile": True}),
+    "compiled_sgd": ("SGD", {"momentum": 0.9, "jit_compile": True}),
+    "not_compiled": ("RMSprop", {"jit_compile": False}),
 }
-OPTIMIZERS = {**{"new." + k: v for k, v in _NEW.items()}, **{"legacy." + k: v for k, v in _LEGACY.items()}}
+_LEGACY = {
+    **{
+        name: _NEW[name] for name in (
+            "adadelta", "adagrad", "adam", "adam_amsgrad", "adamax", "nadam", "rmsprop", "rmsprop_centered",
+            "rmsprop_momentum", "sgd", "sgd_momentum", "sgd_nesterov",
+        )
+    },
+    "ftrl": ("Ftrl", {"l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1}),
+    "ftrl_shrinkage": ("Ftrl", {"l2_shrinkage_regularization_strength": 0.1, "beta": 0.2}),
+    "decay": ("Adam", {"decay": 0.3}),
+    "clip_norm": ("SGD", {"clipnorm": 0.5}),
+    "clip_value": ("Adam", {"clipvalue": 0.2}),
+    "clip_global": ("RMSprop", {"global_clipnorm": 0.5}),
+}  # fmt: skip
+OPTIMIZERS = {
+    f"{place}.{name}": (kind, {"learning_rate": 0.1, **how})
+    for place, table in (("new", _NEW), ("legacy", _LEGACY))
+    for name, (kind, how) in table.items()
+}
+OPTIMIZERS["legacy.lr"] = ("SGD", {"lr": 0.2})
 DENSE_ONLY = {"new.nadam", "new.adafactor", "new.adafactor_absolute", "new.lion"}
 """Optimizers whose rules for rows fail in the original, or are not what they are for other tensors."""
 

@@ -9,6 +9,8 @@ import re
 
 import numpy as np
 
+from tests.golden.plain_values import plain
+
 _RANDOM = np.random.RandomState(0)
 X = _RANDOM.randn(64, 4).astype("f")
 Y = (X.sum(1) > 0).astype("f")
@@ -42,19 +44,6 @@ def logistic(tf, metrics=True, rate=0.1):
 def config(tf, **more):
     more = dict({"save_checkpoints_steps": 7, "log_step_count_steps": 5}, **more)
     return tf.estimator.RunConfig(**more)
-
-
-def plain(value):
-    """A result as JSON has it; numbers as Python's."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def trace_hook(tf, said, name="hook"):

@@ -6,6 +6,8 @@ A case is a function of the namespace ``tf`` that returns values for JSON; an er
 
 import numpy as np
 
+from tests.golden.plain_values import plain
+
 
 def hparams(tf, **kwargs):
     return tf.contrib.training.HParams(
@@ -328,15 +330,6 @@ CASES = {
     "raw_size": raw_error([b"abc"], "int16"),
 }  # fmt: skip
 SAID = [name for name in CASES if name.startswith(("parse", "values", "set", "reserved", "empty", "get", "not", "raw"))]
-
-
-def plain(value):
-    """Arrays in a result as lists."""
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def run(tf, name):

@@ -14,16 +14,7 @@ from unittest import mock
 
 import numpy as np
 
-
-def plain(value):
-    """A value of plain Python types: lists, dicts, numbers and text."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in sorted(value.items(), key=str)}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
-    return value.decode() if isinstance(value, bytes) else value
+from tests.golden.plain_values import plain
 
 
 class World(logging.Handler):

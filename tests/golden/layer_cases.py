@@ -5,15 +5,9 @@ A case is a function of the namespace ``tf`` that builds a graph and returns wha
 "feed": [{placeholder: array} per step], "update": operations to run after each step}.
 """
 
-import zlib
-
 import numpy as np
 
-
-def numbers(*shape, **kwargs):
-    """Fixed numbers between -1 and 1, others for each shape and key."""
-    key = zlib.crc32(repr((shape, kwargs.get("key", 0))).encode()) % (2**31)
-    return np.random.RandomState(key).uniform(-1, 1, shape).astype(np.float32)
+from tests.golden.plain_values import numbers
 
 
 def on(function, *shape, **kwargs):

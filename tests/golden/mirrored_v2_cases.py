@@ -9,6 +9,8 @@ import re
 
 import numpy as np
 
+from tests.golden.mirrored_cases import numbers
+
 REPLICAS = {
     "ids": [1, 2, 4], "reductions": [1, 2, 3], "training": [1, 2, 4], "uneven_batches": [2, 3], "variables": [2],
 }  # fmt: skip
@@ -57,20 +59,6 @@ class World:
 
     def told(self, value):
         return told(value, self.s)
-
-
-def numbers(value):
-    if isinstance(value, dict):
-        return {str(k): numbers(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [numbers(v) for v in value]
-    if hasattr(value, "numpy"):
-        return numbers(value.numpy())
-    if isinstance(value, (np.ndarray, np.generic)):
-        return numbers(value.tolist())
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if np.isfinite(value) else str(value)
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def told(value, s):

@@ -10,16 +10,7 @@ import threading
 
 import numpy as np
 
-
-def plain(value):
-    """A value of plain Python types: lists, dicts, numbers and text."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in sorted(value.items())}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
-    return value.decode() if isinstance(value, bytes) else value
+from tests.golden.plain_values import plain
 
 
 def refused(function):

@@ -4,6 +4,7 @@ import math
 import os
 import shutil
 import tempfile
+import time
 
 # On a busy machine the threads of eight devices may meet late; by default XLA ends the process after 40 seconds.
 os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "") + (
@@ -18,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 import towerstrat.compat.v1
 import towerstrat.graph.ops.control.switch_merge  # noqa: F401  (its names are in no namespace, but its type is tested)
+from tests import shards
 from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
@@ -51,8 +53,11 @@ if jax.__version_info__ < (0, 11):  # Later ones do not know it, and end.
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
+    parser.addoption("--shard", type=shards.shard, metavar="K/N", help="run the K-th of N parts of the tests alone")
+    parser.addoption("--minutes", type=float, metavar="M", help="begin no test later than M minutes from now: skip it")
 
 
+START = time.monotonic()
 PROGRAMS = pytest.StashKey[str]()
 """The folder of programs that the processes of a default run compile once for all of them."""
 
@@ -89,10 +94,20 @@ def pytest_unconfigure(config):
 
 def pytest_collection_modifyitems(config, items):
     """Leaves out what is marked long, unless it was asked for: by ``--long``, or by naming tests (``FILE::TEST``)."""
-    if config.getoption("--long") or any("::" in argument for argument in config.args):
-        return
-    config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("long")])
-    items[:] = [item for item in items if not item.get_closest_marker("long")]
+    if not config.getoption("--long") and not any("::" in argument for argument in config.args):
+        _keep(config, items, lambda item: not item.get_closest_marker("long"))
+    if part := config.getoption("--shard"):
+        _keep(config, items, lambda item: part.has(item.nodeid))
+
+
+def _keep(config, items, wanted):
+    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+    items[:] = [item for item in items if wanted(item)]
+
+
+def pytest_runtest_setup(item):
+    if (minutes := item.config.getoption("--minutes")) is not None and time.monotonic() - START > 60 * minutes:
+        pytest.skip(f"{minutes:g} minutes are gone")
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from towerstrat import errors
-from towerstrat.checkpoints import dtypes, slices, snappy, sorted_tables, varint
+from towerstrat.checkpoints import dtypes, slices, snappy, sorted_tables, string_codec, varint
 from towerstrat.checkpoints.bundle_reader import Bundle, index_path
 from towerstrat.checkpoints.bundle_writer import Saved, Whole, write
 from towerstrat.checkpoints.v1_reader import FirstFormat
@@ -51,6 +51,13 @@ def test_what_the_originals_wrote_is_read(version, name):
     assert set(bundle.entries) == set(values) | parts
     for key in parts:
         equal(bundle.read(key), PARTS)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_strings_are_the_bytes_that_the_originals_wrote(version):
+    entry = Bundle(str(GOLDEN / version / "plain")).entries["strings"]
+    data = (GOLDEN / version / "plain.data-00000-of-00001").read_bytes()[entry.offset : entry.offset + entry.size]
+    assert string_codec.encode(STRINGS) == (data, entry.crc)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

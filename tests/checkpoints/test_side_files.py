@@ -128,3 +128,8 @@ def test_a_side_file_of_before_there_were_keys_is_read(tmp_path):
     Path(side_files.side_file(prefix, index)).write_bytes(state)
     assert side_files.is_there(prefix)
     assert side_files.read(prefix) == {"step": 1}
+
+
+def test_a_state_has_a_time_for_each_checkpoint(tmp_path):
+    with pytest.raises(ValueError, match="Expected a time for each of 2 checkpoints, got 3"):
+        checkpoint_state.new_state(str(tmp_path), "b", ["a", "b"], [1.0, 2.0, 3.0])

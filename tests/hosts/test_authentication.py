@@ -1,5 +1,7 @@
 """Codes of messages, and where the secret comes from."""
 
+import hmac
+
 import pytest
 
 from towerstrat.hosts.authentication import SECRET, ForeignMessage, MessageKey, take_secret
@@ -34,6 +36,13 @@ def test_a_message_of_something_else_is_refused(key, place, sender, change):
     run = KEY.derive(b"store", b"run", b"1")
     with pytest.raises(ForeignMessage, match=f"at {place} are not what process {sender} of this run sends there"):
         (key or run).open(place, sender, change(run.seal("a/1", 2, b"message")))
+
+
+def test_a_code_is_over_the_place_the_sender_and_the_message_each_with_its_length():
+    """In the order of bytes of small machines, whichever the processes run on."""
+    told = b"\3" + bytes(7) + b"a/1" + b"\x08" + bytes(7) + b"\2" + bytes(7) + b"\7" + bytes(7) + b"message"
+    code = hmac.digest(b"a secret of sixteen", told, "sha256")
+    assert KEY.seal("a/1", 2, b"message") == code + b"message"
 
 
 def test_the_secret_is_taken_from_the_environment():

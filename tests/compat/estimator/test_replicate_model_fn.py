@@ -26,3 +26,18 @@ def test_case(name, tmp_path):
 @pytest.mark.parametrize("name", ERRORS)
 def test_error(name, tmp_path):
     assert cases.run(tf, name, str(tmp_path)) == GOLDEN[name]
+
+
+def test_predictions_of_towers_follow_one_another():
+    """Rows of the first tower come before those of the second, whatever else the predictions' axes are."""
+
+    def model_fn(features, labels, mode, params):
+        wide = tf.concat([features, 10.0 * features], 1)
+        return tf.estimator.EstimatorSpec(mode, predictions={"wide": wide})
+
+    replicated = tf.contrib.estimator.replicate_model_fn(model_fn, devices=["/gpu:0", "/gpu:1"])
+    rows = tf.constant([[1.0], [2.0], [3.0], [4.0]])
+    spec = replicated(rows, None, tf.estimator.ModeKeys.PREDICT, {})
+    with tf.Session() as session:
+        found = session.run(spec.predictions["wide"])
+    assert found.tolist() == [[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]

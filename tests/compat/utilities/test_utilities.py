@@ -84,6 +84,7 @@ def test_sets_by_identity():
     assert [item is one for item in found.intersection([one, same])] == [True]
     assert [item is other for item in found.difference([one, same])] == [True]
     found.discard(other)
+    assert [item is one for item in found] == [True]
     found.update([same])
     assert len(found | object_identity.ObjectIdentitySet([other])) == 3
 

@@ -5,11 +5,15 @@ import gc
 import threading
 import time
 
+import jax
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
 from tests.data.common import elements
+from tests.locks import is_free
+from towerstrat.data.iterators import collective_reads
+from towerstrat.graph.ir.mesh import Axis
 
 Dataset = tf.data.Dataset
 
@@ -376,3 +380,26 @@ def test_loops_and_branches_of_graphs_take_elements():
         assert [s.run(taken, {count: n}) for n in (1, 0, 1)] == [3, -1, 4]
         with pytest.raises(tf.errors.OutOfRangeError, match="15 of 30 turns"):
             s.run(loop, {count: 30})
+
+
+def test_threads_wait_while_elements_are_written():
+    free = []
+
+    def generator():
+        for i in range(3):
+            free.append(is_free(resource._lock))
+            yield i
+
+    position = Dataset.from_generator(generator, tf.int64, []).make_one_shot_iterator().get_next().op.attrs["iterator"]
+    with tf.Session() as session:
+        resource = position.resource(session)
+        assert resource.fill([np.zeros(3, np.int64)], 0, 3) == 3
+    assert free == [False] * 3
+
+
+def test_parts_of_several_shapes_have_room_for_the_largest_of_each_dimension():
+    axis = Axis("processes", jax.devices()[:2])
+    parts = [np.ones([1, 3], np.float32), np.full([2, 2], 2, np.float32)]
+    found = collective_reads._joined(axis, parts, [(1, 3), (2, 2)], tf.float32)
+    assert np.shape(found.padded) == (2, 2, 3)
+    assert [np.asarray(found.part(i)).tolist() for i in range(2)] == [part.tolist() for part in parts]

@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import struct
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,20 @@ def test_later_names_take_their_arguments_in_another_order():
         assert [t.numpy().tolist() for t in tf2.io.decode_csv(["1;NA"], [[0], [5]], ";", True, "NA")] == [[1], [5]]
         with pytest.raises(tf.errors.InvalidArgumentError, match="Name: name, Feature: a"):
             tf2.io.parse_example([b""], spec, ["name"])
+
+
+def test_floats_that_are_not_packed():
+    """Writers of other languages give each number a tag of its own; one message has both forms."""
+    numbers = [1.5, -2.25, 3.0]
+    loose = b"".join(b"\x0d" + struct.pack("<f", number) for number in numbers)
+
+    def message(floats):
+        feature = b"\x12" + bytes([len(floats)]) + floats
+        entry = b"\x0a\x01x\x12" + bytes([len(feature)]) + feature
+        features = b"\x0a" + bytes([len(entry)]) + entry
+        return b"\x0a" + bytes([len(features)]) + features
+
+    packed = b"\x0a\x0c" + struct.pack("<3f", 7.0, 8.0, 9.0)
+    with eager_mode():
+        found = tf2.io.parse_example([message(loose), message(packed)], {"x": tf2.io.FixedLenFeature([3], tf2.float32)})
+        assert found["x"].numpy().tolist() == [numbers, [7.0, 8.0, 9.0]]

@@ -9,7 +9,8 @@ import pytest
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
 from tests.graph.autograph.common import run, tf
-from towerstrat.graph.autograph import api
+from tests.locks import is_free
+from towerstrat.graph.autograph import api, conversion
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Tensor
 
@@ -359,3 +360,11 @@ def test_the_call_of_a_layer_is_converted(later_behavior):
     work = tf2.function(lambda x: layer(x))
     assert work(tf2.constant([2.0, 2.0])).numpy().tolist() == [0.5, 0.5]
     assert work(tf2.constant([0.25, 0.25])).numpy().tolist() == [0.25, 0.25]
+
+
+def test_threads_wait_while_one_converts(monkeypatch):
+    decide, free = conversion._decide, []
+    monkeypatch.setattr(conversion, "_decide", lambda *args: (free.append(is_free(conversion._lock)), decide(*args))[1])
+    assert run(lambda x: x if x > 1000 else -x, 3) == -3
+    assert free
+    assert not any(free)

@@ -241,6 +241,14 @@ def test_why_code_was_not_converted():
     said = f"generator ({HERE}:{line_of('generator')}) was not converted by autograph: it is a generator."
     assert why(lambda x: next(generator(x))) == said
 
+    def matched(x):  # matched
+        match 1 if x else 2:
+            case 1:
+                return 3
+
+    said = f"matched ({HERE}:{line_of('matched')}) was not converted by autograph: it holds a match statement"
+    assert why(matched) == f"{said} (line {line_of('matched') + 1})."
+
     names = {}
     exec("def made(x):\n  return 1 if x else 2", names)
     assert why(names["made"]) == (

@@ -604,3 +604,11 @@ def test_variables_of_one_name_are_told_apart():
 
     assert add().numpy() == 33.0
     assert (first.numpy(), second.numpy()) == (11.0, 22.0)
+
+
+def test_an_input_signature_of_a_function_with_args():
+    @tf.function(input_signature=[tf.TensorSpec([], tf.float32)] * 3)
+    def function(first, *rest):
+        return first - 2.0 * rest[0] + 4.0 * rest[1] if len(rest) == 2 else -1.0
+
+    assert function(tf.constant(1.0), tf.constant(10.0), tf.constant(100.0)).numpy() == 381

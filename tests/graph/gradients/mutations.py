@@ -8,16 +8,12 @@ where none did. By default the tests are those of gradients.
 from __future__ import annotations
 
 import argparse
-import os
 import pathlib
-import re
-import shutil
-import subprocess
 import sys
-import tempfile
 from dataclasses import dataclass
 
-ROOT = pathlib.Path(__file__).parents[3]
+from tests.mutants.copies import changed, copied, first_failure
+
 TESTS = (
     "tests/graph/gradients/test_table.py",
     "tests/fuzz/test_gradients.py",
@@ -180,29 +176,14 @@ FLOWS = (
 )  # fmt: skip
 
 
-def noticed(mutation: Mutation, tests: list[str]) -> dict[str, str]:
-    """The tests that fail with a mutation: what was run -> the first test that failed."""
-    with tempfile.TemporaryDirectory() as folder:
-        copy = pathlib.Path(folder)
-        for name in ("towerstrat", "tests", "benchmarks", "pyproject.toml"):
-            source = ROOT / name
-            shutil.copytree(source, copy / name) if source.is_dir() else shutil.copy(source, copy / name)
-        changed = copy / "towerstrat" / mutation.file
-        text = changed.read_text()
-        if text.count(mutation.text) != 1:
-            raise ValueError(f"{mutation.file} has {text.count(mutation.text)} times what {mutation.what!r} changes.")
-        changed.write_text(text.replace(mutation.text, mutation.instead))
-        return {test: name for test in tests if (name := _first_failure(copy, test))}
-
-
-def _first_failure(copy: pathlib.Path, test: str) -> str:
-    command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-x", "-q", test]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "JAX_PLATFORMS": "cpu"}
-    ran = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
-    if ran.returncode == 0:
-        return ""
-    found = re.search(r"^(?:FAILED|ERROR) \S*::(.*?)(?: - .*)?$", ran.stdout, re.MULTILINE)
-    return found.group(1) if found else f"exit status {ran.returncode}"
+def noticed(copy: pathlib.Path, mutation: Mutation, tests: list[str]) -> dict[str, str]:
+    """The tests that fail with a mutation in a copy of the tree: what was run -> the first test that failed."""
+    file = copy / "towerstrat" / mutation.file
+    text = file.read_text()
+    if text.count(mutation.text) != 1:
+        raise ValueError(f"{mutation.file} has {text.count(mutation.text)} times what {mutation.what!r} changes.")
+    with changed(file, text.replace(mutation.text, mutation.instead).encode()):
+        return {test: name for test in tests if (name := first_failure(copy, [test]))}
 
 
 def main() -> int:
@@ -211,9 +192,10 @@ def main() -> int:
     parser.add_argument("tests", nargs="*", default=TESTS, help="files or rooms of tests")
     arguments = parser.parse_args()
     unseen = 0
-    for kind, mutations in (("repair", REPAIRS), ("flow", FLOWS)):
-        for mutation in (m for m in mutations if arguments.only in m.what):
-            found = noticed(mutation, list(arguments.tests))
+    chosen = [("repair", m) for m in REPAIRS] + [("flow", m) for m in FLOWS]
+    with copied() as copy:
+        for kind, mutation in [(kind, m) for kind, m in chosen if arguments.only in m.what]:
+            found = noticed(copy, mutation, list(arguments.tests))
             unseen += not found
             print(f"{kind}: {mutation.what}: {'noticed by' if found else 'NOT NOTICED'}", flush=True)
             for test, first in found.items():

@@ -205,3 +205,13 @@ def test_copies_and_shapes_of_parameters():
         assert d.copy().batch_shape.as_list() == [2]
         shapes = tf.distributions.Normal.param_static_shapes([3, 4])
         assert {name: shape.as_list() for name, shape in shapes.items()} == {"loc": [3, 4], "scale": [3, 4]}
+
+
+def test_the_corner_of_laplace():
+    """Where the two pieces of the distribution function meet, the original's gradient is that of the upper one."""
+    x = tf.constant([-1.0, 0.0, 1.0])
+    value = tf.distributions.Laplace(0.0, 1.0).log_cdf(x)
+    with tf.Session() as session:
+        found = session.run([value, tf.gradients(value, x)[0]])
+    np.testing.assert_allclose(found[0], [-1.6931472, -0.6931472, -0.20326707], rtol=1e-6)
+    np.testing.assert_allclose(found[1], [1.0, 0.0, 0.22539967], rtol=1e-6)

@@ -167,3 +167,18 @@ def test_refused(case):
     error, message, call = REFUSED[case]
     with pytest.raises(error, match=message):
         call(tf.constant(numbers(BATCH, TIME, DEPTH)))
+
+
+def test_a_dropout_that_keeps_all_changes_nothing():
+    """The share that is kept may be a tensor, which says nothing while the graph is built."""
+    x = tf.constant(numbers(BATCH, DEPTH), tf.float32)
+    found = []
+    for keep in (1.0, tf.placeholder_with_default(1.0, [])):
+        with tf.variable_scope("cell", reuse=tf.AUTO_REUSE, initializer=tf.constant_initializer(0.1)):
+            cell = tf.contrib.rnn.LayerNormBasicLSTMCell(3, layer_norm=False, dropout_keep_prob=keep)
+            found.append(cell(x, cell.zero_state(BATCH, tf.float32))[0])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        without, kept = session.run(found)
+    np.testing.assert_allclose(kept, without, rtol=1e-6)
+    assert np.abs(without).max() > 0.01

@@ -260,3 +260,10 @@ def test_helpers_that_programs_import():
         half = cross_tower_utils.divide_by_n_tensors_or_indexed_slices(both, 2)
         with tf.Session() as session:
             assert session.run(half.values).tolist() == [[0.5], [0.5]]
+
+
+def test_small_values_that_follow_each_other_are_packed_and_one_alone_is_not():
+    small, large = tf.zeros([2]), tf.zeros([1000])
+    ops = lib.AllReduceCrossTowerOps(num_packs=0, agg_small_grads_max_bytes=8, agg_small_grads_max_group=2)
+    found = ops._groups([small, large, small, small, small, tf.zeros([1], tf.float64)])
+    assert found == [([0], 0), ([1], 0), ([2, 3], 1), ([4], 0), ([5], 0)]

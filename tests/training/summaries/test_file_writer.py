@@ -5,7 +5,9 @@ import glob
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.locks import is_free
 from towerstrat.graph.eager import mode
+from towerstrat.training.summaries import file_writer
 
 
 def events_of(folder):
@@ -107,3 +109,20 @@ def test_one_writer_for_a_folder(tmp_path):
 def test_not_where_operations_are_executed_eagerly(tmp_path):
     with mode.eager_mode(), pytest.raises(RuntimeError, match="not compatible with eager execution"):
         tf.summary.FileWriter(str(tmp_path))
+
+
+def test_threads_wait_while_the_cache_makes_or_closes_writers(tmp_path, monkeypatch):
+    free = []
+
+    class Writer:
+        def __init__(self, *args, **kwargs):
+            free.append(is_free(tf.summary.FileWriterCache._lock))
+
+        def close(self):
+            free.append(is_free(tf.summary.FileWriterCache._lock))
+
+    monkeypatch.setattr(file_writer, "FileWriter", Writer)
+    tf.summary.FileWriterCache.get(str(tmp_path))
+    tf.summary.FileWriterCache.clear()
+    assert free == [False, False]
+    assert is_free(tf.summary.FileWriterCache._lock)

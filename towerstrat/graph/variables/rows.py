@@ -51,7 +51,7 @@ def drop_if(failed: jax.Array | None, indices: jax.Array) -> jax.Array:
 def left_over(indices: jax.Array) -> jax.Array:
     """As many indices past the end of every table, ascending, of the same type."""
     places = jnp.reshape(lax.iota(indices.dtype, indices.size), indices.shape)
-    return places + np.asarray(PADDING - indices.size + 1, indices.dtype)
+    return places + np.asarray(PADDING - indices.size, indices.dtype)
 
 
 def are_distinct(indices: Tensor) -> bool:

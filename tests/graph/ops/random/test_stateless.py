@@ -1,5 +1,7 @@
 """Stateless random operations: moments and ranges, seeds, dtypes, shapes and bad input."""
 
+import math
+
 import jax
 import numpy as np
 import pytest
@@ -203,3 +205,22 @@ def test_in_towers():
 def test_bad_input(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_gradients_of_truncated_numbers_are_implicit_ones():
+    """``random_grad.py`` of the original: bounds do not move with the mean; those at infinity have none."""
+    ndtr = np.vectorize(lambda x: 0.5 * (1 + math.erf(x / math.sqrt(2))))
+    given = [np.array([[0.5], [-1.0]]), np.array(2.0), np.array([-1.0, -np.inf, 0.7]), np.array([3.0, np.inf, 4.0])]
+    parameters = [constant(value) for value in given]
+    drawn = r.stateless_parameterized_truncated_normal([4, 2, 3], SEED, *parameters)
+    found = Session().run([drawn, *gradients([reduce_sum(drawn * drawn)], parameters)])
+    sample, (mean, deviation, low, high) = found[0], given
+    z, a, b = ((value - mean) / deviation for value in (sample, low, high))
+    share = (ndtr(z) - ndtr(a)) / (ndtr(b) - ndtr(a))
+    by_low, by_high = np.exp((z**2 - a**2) / 2) * (1 - share), np.exp((z**2 - b**2) / 2) * share
+    weight = 2 * sample
+    np.testing.assert_allclose(found[1], np.sum(weight, (0, 2))[:, None], rtol=1e-6)
+    np.testing.assert_allclose(found[2], np.sum(weight * z), rtol=1e-6)
+    np.testing.assert_allclose(found[3], np.sum(weight * by_low, (0, 1)), rtol=1e-6)
+    np.testing.assert_allclose(found[4], np.sum(weight * by_high, (0, 1)), rtol=1e-6)
+    assert found[3][1] == found[4][1] == 0

@@ -88,3 +88,14 @@ def test_products_reductions_and_orders_are_parts_of_compiled_programs():
     (stage,) = [s for s in plan_of(table.graph, found, feeds).stages if isinstance(s, DeviceStage)]
     assert not stage.eager
     assert plan_of(table.graph, [tf.sparse_add(x, x).values], feeds).stages[-1].eager
+
+
+@pytest.mark.parametrize(("axis", "parts"), [(0, 2), (1, 3), (-1, 5), (1, 1)])
+def test_parts_of_a_split_are_slices_of_the_dense_tensor(axis, parts):
+    """The first ``size % parts`` are one longer, as the original has them and ``np.array_split``."""
+    dense = np.array([[1, 0, 2, 0, 3], [0, 4, 0, 5, 6]])
+    split = tf.sparse_split(sp_input=tf.contrib.layers.dense_to_sparse(dense), num_split=parts, axis=axis)
+    with tf.Session() as session:
+        found = session.run([tf.sparse_tensor_to_dense(part) for part in split])
+    for part, wanted in zip(found, np.array_split(dense, parts, axis), strict=True):
+        np.testing.assert_array_equal(part, wanted)

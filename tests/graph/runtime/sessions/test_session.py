@@ -1,11 +1,13 @@
 """Session.run: fetches, feeds, state, random streams, copies, caching, failures."""
 
 import collections
+import threading
 
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+from tests.locks import is_free
 
 
 def aligned(array):
@@ -369,3 +371,31 @@ def test_a_device_failure_says_what_was_lost():
         with pytest.raises(tf.errors.FailedPreconditionError) as caught:
             sess.run(v + 1.0)
         assert "lost when the device failed" in "".join(caught.value.__notes__)
+
+
+def test_sessions_of_a_server_wait_while_one_of_them_takes_its_state(monkeypatch):
+    server = tf.train.Server.create_local_server()
+    w = tf.get_variable("w", initializer=1.0)
+    with tf.Session(server.target) as first, tf.Session(server.target) as second:
+        first.run(w.initializer)
+        entered, free = first.server.entered, []
+        monkeypatch.setattr(first.server, "entered", lambda s: (free.append(is_free(first.lock)), entered(s)))
+        second.state  # noqa: B018  (reading it is what is tested)
+        assert free == [False]
+
+
+def test_checks_of_a_run_are_looked_at_once():
+    class Run:
+        settled = 0
+
+        def settle(self):
+            self.settled += 1
+            if self.settled > 1:
+                raise AssertionError("looked at again")
+
+    with tf.Session() as session:
+        run = Run()
+        session._late = (run, threading.get_ident())
+        session.settle()
+        session.settle()
+        assert run.settled == 1

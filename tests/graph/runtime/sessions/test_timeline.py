@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.compat.v1_functions import cloud_storage
 from towerstrat.graph.runtime.sessions.timeline import Timeline
 
 
@@ -74,13 +73,3 @@ def test_times_that_are_not_in_order_are_refused():
     stats.dev_stats.add(device="/cpu:0").node_stats.add(node_name="late", op_end_rel_micros=2, all_end_rel_micros=1)
     with pytest.raises(ValueError, match="late are not in order"):
         Timeline(stats)
-
-
-def test_configure_gcs_says_once_that_it_has_no_effect(caplog):
-    with tf.Session() as sess, caplog.at_level("WARNING", logger="tensorflow"):
-        for _ in range(2):
-            cloud_storage.configure_gcs(
-                sess, credentials={"refresh_token": ""}, block_cache=cloud_storage.BlockCacheParams()
-            )
-    assert sum("no effect" in record.message for record in caplog.records) == 1
-    assert cloud_storage.BlockCacheParams(block_size=3).max_bytes == 6

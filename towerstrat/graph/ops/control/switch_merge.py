@@ -25,10 +25,7 @@ def _lower_switch(lowering: Lowering, op: Operation) -> Sequence[Any]:
     )
 
 
-define_op(
-    "Switch", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)] * 2, lower=_lower_switch,
-    differentiable=False,
-)  # fmt: skip
+define_op("Switch", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)] * 2, lower=_lower_switch)
 
 
 def _refuse_eager(what: str) -> None:

@@ -141,15 +141,35 @@ def _binomial(key: Any, wanted: tuple[int, ...], dtype: Any, counts: Any, probs:
 
 def _within(key: Any, wanted: tuple[int, ...], dtype: Any, mean: Any, deviation: Any, low: Any, high: Any) -> Any:
     wide = np.float64 if dtype == np.float64 else np.float32
-    mean, deviation, low, high = (v.astype(wide) for v in (mean, deviation, low, high))
+    share = jax.random.uniform(key, wanted, wide)
+    return _truncated(share, *(v.astype(wide) for v in (mean, deviation, low, high))).astype(dtype)
+
+
+@jax.custom_jvp
+def _truncated(share: Any, mean: Any, deviation: Any, low: Any, high: Any) -> Any:
+    """The number below which lies that share of a normal distribution's part between two bounds."""
     a, b = (low - mean) / deviation, (high - mean) / deviation
     # In the upper tail the distribution function is 1 to the last digit: draw from its mirror image there.
     mirrored = a > 0
     a, b = jnp.where(mirrored, -b, a), jnp.where(mirrored, -a, b)
     ends = jax_special.ndtr(a), jax_special.ndtr(b)
-    share = jax.random.uniform(key, wanted, wide)
     drawn = jnp.clip(jax_special.ndtri(ends[0] + share * (ends[1] - ends[0])), a, b)
-    return jnp.clip(jnp.where(mirrored, -drawn, drawn) * deviation + mean, low, high).astype(dtype)
+    return jnp.clip(jnp.where(mirrored, -drawn, drawn) * deviation + mean, low, high)
+
+
+@_truncated.defjvp
+def _truncated_jvp(values: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+    """As the original has it: bounds do not move with the mean. Source: Figurnov et al. 2018, ``random_grad.py``."""
+    _, mean, deviation, low, high = values
+    sample = _truncated(*values)
+    z, a, b = ((v - mean) / deviation for v in (sample, low, high))
+    below = jax_special.ndtr(a)
+    limits = np.finfo(sample.dtype)
+    share = jnp.clip((jax_special.ndtr(z) - below) / (jax_special.ndtr(b) - below), limits.tiny, 1 - limits.eps)
+    by_low = jnp.exp(0.5 * (z**2 - a**2) + jnp.log1p(-share))
+    by_high = jnp.exp(0.5 * (z**2 - b**2) + jnp.log(share))
+    rates = (jnp.ones_like(z), z, by_low, by_high)
+    return sample, sum(rate * tangent for rate, tangent in zip(rates, tangents[1:], strict=True))
 
 
 _define("StatelessRandomUniformFullInt", 0, _bits, differentiable=False)
@@ -157,7 +177,7 @@ _define("StatelessRandomUniformInt", 2, _integers, _check_range, differentiable=
 _define("StatelessRandomGammaV2", 1, lambda key, wanted, dtype, alpha: jax.random.gamma(key, alpha, wanted, dtype))
 _define("StatelessRandomPoisson", 1, _poisson, differentiable=False)
 _define("StatelessRandomBinomial", 2, _binomial, differentiable=False)
-_define("StatelessParameterizedTruncatedNormal", 4, _within, differentiable=False)
+_define("StatelessParameterizedTruncatedNormal", 4, _within)
 
 
 def _drawn(

@@ -107,10 +107,10 @@ def arrays(golden):
 
 
 def text(value, depth=0):
-    """JSON with sorted keys, of which what fits into a line, or is a list of numbers or words, is one."""
+    """JSON with sorted keys, of which what fits into a line, or is a list of numbers, is one."""
     line = json.dumps(value, sort_keys=True, separators=(",", ": "))
     entries = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
-    inner = isinstance(value, dict) or any(isinstance(entry, (dict, list)) for entry in entries)
+    inner = isinstance(value, dict) or any(isinstance(entry, (dict, list, str)) for entry in entries)
     if not entries or (depth and (len(line) + depth <= WIDTH or not inner)):
         return line
     names = [json.dumps(name) + ": " for name in sorted(value)] if isinstance(value, dict) else [""] * len(entries)

@@ -79,6 +79,11 @@ def _flat(cases, path=()):
             yield list(path + (name,)), case
 
 
+def use_onednn():
+    """Gives 2.15 oneDNN's kernels, before it is imported: without them dilated convolutions have no gradient."""
+    os.environ["TF_ENABLE_ONEDNN_OPTS"] = "1"
+
+
 def files(*parts):
     """A new folder for files that belong to a case, which is the last part of its place below this folder."""
     folder = os.path.join(os.environ["GOLDEN_OUT"], "files", *parts)

@@ -646,13 +646,11 @@ def saving(w):
 def _var_list(w, v):
     tf = w.tf
 
+    @w.attempted
     def of(things):
-        def make():
-            saver = tf.train.Saver(things)
-            path = saver.save(w.session(), os.path.join(w.folder, "d"))
-            return [[n, s] for n, s in tf.train.list_variables(path)]
-
-        return w.attempt(make)
+        saver = tf.train.Saver(things)
+        path = saver.save(w.session(), os.path.join(w.folder, "d"))
+        return [[n, s] for n, s in tf.train.list_variables(path)]
 
     return [of([v]), of({"other": v}), of(w.d.unwrap(v)), of({"a": w.d.unwrap(v)[1]})]
 

@@ -160,13 +160,11 @@ def reductions(w):
     whole = w.per(list(range(1, w.n + 1)))
     tensor = tf.constant(3.0)
 
+    @w.attempted
     def reduce(how, value, to):
-        def make():
-            with d.scope():
-                found = d.reduce(w.how(how), value, to)
-            return [w.told(found), w.run(found) if not isinstance(found, (int, float)) else found]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.reduce(w.how(how), value, to)
+        return [w.told(found), w.run(found) if not isinstance(found, (int, float)) else found]
 
     found = {}
     for how in ["SUM", "MEAN", "ONLY_FIRST_TOWER", "NONE"]:
@@ -229,13 +227,11 @@ def batch_reductions(w):
     with d.scope():
         v = w.variable("v", 0.0)
 
+    @w.attempted
     def batch(how, pairs):
-        def make():
-            with d.scope():
-                found = d.batch_reduce(w.how(how), pairs)
-            return [type(found).__name__, w.told(found), w.run(found)]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.batch_reduce(w.how(how), pairs)
+        return [type(found).__name__, w.told(found), w.run(found)]
 
     return {
         "sum": batch("SUM", [(a, a), (b, w.devices)]), "mean": batch("MEAN", [(a, v), (b, b)]),
@@ -250,13 +246,11 @@ def batch_reductions(w):
 def broadcasts(w):
     tf, d = w.tf, w.d
 
+    @w.attempted
     def of(value, *to):
-        def make():
-            with d.scope():
-                found = d.broadcast(value, *to)
-            return [w.told(found), w.run(found)]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.broadcast(value, *to)
+        return [w.told(found), w.run(found)]
 
     return {
         "tensor": of(tf.constant(1.0)), "to": of(tf.constant(1.0), w.devices),
@@ -297,13 +291,11 @@ def groups(w):
     per = w.towers(lambda: tf.constant(1.0))
     ops = w.towers(lambda: tf.no_op(name="op"))
 
+    @w.attempted
     def group(value, name=None):
-        def make():
-            with d.scope():
-                found = d.group(value, name)
-            return [w.told(found), w.run(found), sorted(op.name for op in found.control_inputs)]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.group(value, name)
+        return [w.told(found), w.run(found), sorted(op.name for op in found.control_inputs)]
 
     return {
         "tensors": group(per, "grouped"), "operations": group(ops), "named": group(ops, "mine"),
@@ -324,15 +316,13 @@ def updates(w):
         w.log.append([type(x).__name__, x.name, w.told(list(args)), w.told(kwargs), own.name, own.device])
         return x.assign_add(args[0] if args else 1.0)
 
+    @w.attempted
     def update(*args, **kwargs):
-        def make():
-            w.log = []
-            with d.scope():
-                found = d.update(*args, **kwargs)
-            values = w.run(found)
-            return [w.told(found), values, w.copies(v), w.log]
-
-        return w.attempt(make)
+        w.log = []
+        with d.scope():
+            found = d.update(*args, **kwargs)
+        values = w.run(found)
+        return [w.told(found), values, w.copies(v), w.log]
 
     return {
         "plain": update(v, fn), "number": update(v, fn, 2.0), "mirrored": update(v, fn, mirrored),
@@ -377,14 +367,12 @@ def updates_of_non_slots(w):
         w.log.append([w.told(list(args)), w.told(kwargs), own.name, own.device])
         return own + 1.0
 
+    @w.attempted
     def update(*args, **kwargs):
-        def make():
-            w.log = []
-            with d.scope():
-                found = d.update_non_slot(*args, **kwargs)
-            return [w.told(found), w.run(found), w.log]
-
-        return w.attempt(make)
+        w.log = []
+        with d.scope():
+            found = d.update_non_slot(*args, **kwargs)
+        return [w.told(found), w.run(found), w.log]
 
     devices = d.worker_devices
     return {
@@ -452,13 +440,11 @@ def assignments_by_functions(w):
     with d.scope():
         v = w.variable("v", [1.0, 2.0], "SUM")
 
+    @w.attempted
     def run(tower):
-        def make():
-            result = w.towers(tower)
-            w.session().run([c.initializer for c in d.unwrap(v)])
-            return [w.told(result), w.run(result), w.copies(v)]
-
-        return w.attempt(make)
+        result = w.towers(tower)
+        w.session().run([c.initializer for c in d.unwrap(v)])
+        return [w.told(result), w.run(result), w.copies(v)]
 
     def rows():
         return tf.scatter_add(v, [0], [1.0])
@@ -646,12 +632,10 @@ def gradients_outside(w):
     y = w.towers(lambda: v * v * (1.0 + w.k()))
     total = tf.add_n(d.unwrap(y))
 
+    @w.attempted
     def by(things):
-        def make():
-            with d.scope():
-                return w.run(tf.gradients(total, things))
-
-        return w.attempt(make)
+        with d.scope():
+            return w.run(tf.gradients(total, things))
 
     return {"variable": by([v]), "components": by(d.unwrap(v)), "values": by(d.unwrap(y)), "container": by([y])}
 

@@ -1,11 +1,18 @@
 """Writes names_v2.npz: what TensorFlow 2.15 computes for the expressions of names_v2_cases, and their gradients."""
 
-import numpy as np
-import tensorflow as tf
-from goldens import LEFT_OUT, Both, make
-from names_v2_cases import CASES, INPUTS
+import sys
 
-RUNS = ["2.15"]
+from goldens import LEFT_OUT, Both, make, use_onednn
+
+RUNS = ["2.15", "2.15 dilated"]
+if sys.argv[1:]:
+    use_onednn()
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from names_v2_cases import CASES, INPUTS  # noqa: E402
+
+DILATED = ["tf.nn.conv1d(seq, w1, 1, 'VALID', dilations=2)", "tf.nn.conv2d(img, w2, 1, 'SAME', dilations=[2, 2])"]
 
 
 def flat(value):
@@ -26,4 +33,4 @@ def evaluate(case):
     return Both(LEFT_OUT, found)
 
 
-make("names_v2", {case: lambda c=case: evaluate(c) for case in CASES})
+make("names_v2", {c: lambda c=c: evaluate(c) for c in CASES if (c in DILATED) == bool(sys.argv[1:])})

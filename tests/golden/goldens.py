@@ -56,7 +56,7 @@ def make_all(goldens):
     for golden, cases in goldens.items():
         for path, case in _flat(cases):
             record = {"golden": golden, "path": path}
-            if not chosen or chosen & set(path):
+            if not chosen or chosen & {golden, *path}:
                 found = case() if callable(case) else case
                 found = found if isinstance(found, Both) else Both(found, {})
                 record["made"] = True

@@ -1,16 +1,11 @@
-"""Writes autograph.json: what TensorFlow 2.15 makes of the cases under tf.function. Run by its Python."""
-
-import json
-import os
-import sys
-
-os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+"""Writes autograph.json: what is made of the cases under tf.function."""
 
 import numpy as np
 import tensorflow as tf
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from autograph_cases import CASES
+from goldens import make
+
+RUNS = ["2.15"]
 
 
 def plain(value):
@@ -31,10 +26,5 @@ def run(case):
     return found
 
 
-if __name__ == "__main__":
-    tf.autograph.set_verbosity(0)
-    found = {case.__name__: run(case) for case in CASES}
-    where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "autograph.json")
-    with open(where, "w") as stream:
-        json.dump(found, stream, indent=0, sort_keys=True)
-        stream.write("\n")
+tf.autograph.set_verbosity(0)
+make("autograph", {case.__name__: lambda c=case: run(c) for case in CASES})

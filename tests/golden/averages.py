@@ -1,29 +1,22 @@
-"""Writes averages.json: the original's learning-rate schedules, and its moving averages step by step.
-
-Run it with the Python that has TensorFlow 1.12.3: ``python tests/golden/averages.py``.
-"""
-
-import json
-import os
+"""Writes averages.json: the original's learning-rate schedules, and its moving averages step by step."""
 
 import tensorflow as tf
+from goldens import make
 from schedule_cases import CASES, STEPS
 from tensorflow.python.training import moving_averages
 
+RUNS = ["1.12"]
 VALUES = [[1.0, -2.0], [3.0, 0.5], [-1.0, 4.0], [2.0, 2.0]]
 
 
-def schedules():
-    found = {}
-    for name, (function, arguments) in sorted(CASES.items()):
-        with tf.Graph().as_default(), tf.Session() as session:
-            step = tf.placeholder(tf.int64, [])
-            if function == "piecewise_constant":
-                rate = tf.train.piecewise_constant(step, **arguments)
-            else:
-                rate = getattr(tf.train, function)(global_step=step, **arguments)
-            found[name] = [float(session.run(rate, {step: s})) for s in STEPS]
-    return found
+def schedule(function, arguments):
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.placeholder(tf.int64, [])
+        if function == "piecewise_constant":
+            rate = tf.train.piecewise_constant(step, **arguments)
+        else:
+            rate = getattr(tf.train, function)(global_step=step, **arguments)
+        return [float(session.run(rate, {step: s})) for s in STEPS]
 
 
 def stored(session):
@@ -79,26 +72,18 @@ def weighted(value):
     return op, op
 
 
-def main():
-    result = {
-        "schedules": schedules(),
-        "values": VALUES,
-        "averages": {
-            "variable": followed(of_variable(False)),
-            "variable_num_updates": followed(of_variable(True)),
-            "tensor": followed(of_tensor(False)),
-            "tensor_debiased": followed(of_tensor(True)),
-            "assigned": followed(assigned(False)),
-            "assigned_debiased": followed(assigned(True)),
-            "weighted": followed(weighted),
-        },
-    }
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "averages.json")
-    with open(path, "w") as file:
-        json.dump(result, file, indent=1, sort_keys=True)
-        file.write("\n")
-    print(path, os.path.getsize(path), "bytes")
-
-
-if __name__ == "__main__":
-    main()
+AVERAGES = {
+    "variable": of_variable(False),
+    "variable_num_updates": of_variable(True),
+    "tensor": of_tensor(False),
+    "tensor_debiased": of_tensor(True),
+    "assigned": assigned(False),
+    "assigned_debiased": assigned(True),
+    "weighted": weighted,
+}
+areas = {
+    "schedules": {name: lambda c=case: schedule(*c) for name, case in CASES.items()},
+    "averages": {name: lambda b=build: followed(b) for name, build in AVERAGES.items()},
+    "values": VALUES,
+}
+make("averages", areas)

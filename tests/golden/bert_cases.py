@@ -93,13 +93,9 @@ def make(tf, run, folder, use_tpu, checkpoint=CHECKPOINT, rate=RATE, layers=2, *
         per_host_input_for_training=tf.contrib.tpu.InputPipelineConfig.PER_HOST_V2, **settings
     )
     return tf.contrib.tpu.TPUEstimator(
-        with_losses(tf, model_fn, folder),
-        config=tf.contrib.tpu.RunConfig(model_dir=folder, tpu_config=settings),
-        use_tpu=use_tpu,
-        train_batch_size=BATCH,
-        eval_batch_size=8,
-        predict_batch_size=8,
-    )
+        with_losses(tf, model_fn, folder), config=tf.contrib.tpu.RunConfig(model_dir=folder, tpu_config=settings),
+        use_tpu=use_tpu, train_batch_size=BATCH, eval_batch_size=8, predict_batch_size=8,
+    )  # fmt: skip
 
 
 def losses(tf, folder):
@@ -137,11 +133,9 @@ def fine_tuned(tf, folder, use_tpu, **settings):
 
 
 CASES = {
-    "as it is": {},
-    "clipped": {"rate": HIGH_RATE},
-    "for towers": {"epsilon": SMALL},
+    "as it is": {}, "clipped": {"rate": HIGH_RATE}, "for towers": {"epsilon": SMALL},
     "one layer": {"epsilon": SMALL, "layers": 1},
-}
+}  # fmt: skip
 
 
 def on_towers_by_hand(tf, towers):

@@ -48,11 +48,9 @@ class Holder:
         scaled = float(self.scaled(self.tf.constant(1.0)).numpy())
         deep = self.net.parts[1]["deep"].numpy().tolist()
         return [
-            int(getattr(self.net, "odd/name.x").numpy()),
-            float(self.net.parts[0].numpy()),
-            [d.decode() for d in deep],
+            int(getattr(self.net, "odd/name.x").numpy()), float(self.net.parts[0].numpy()), [d.decode() for d in deep],
             scaled,
-        ]
+        ]  # fmt: skip
 
     def change(self):
         """Other values, which restoring must undo."""

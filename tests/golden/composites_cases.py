@@ -68,42 +68,48 @@ def entries(tf):
     return tf.sparse.from_dense([[0, 1], [2, 0], [0, 0]])
 
 
-def whole(tf):
-    return elements(tf.data.Dataset.from_tensors(cube(tf)))
-
-
-def slices(tf):
-    return elements(tf.data.Dataset.from_tensor_slices(matrix(tf)))
-
-
-def slices_of_a_cube(tf):
-    return elements(tf.data.Dataset.from_tensor_slices((cube(tf), [1, 2, 3])).batch(2))
-
-
-def full_batches(tf):
-    return elements(tf.data.Dataset.from_tensor_slices(cube(tf)).batch(2, drop_remainder=True))
-
-
-def narrow_splits(tf):
-    rows = tf.ragged.constant([["a"], ["b", "c"], []], row_splits_dtype=tf.int32)
-    return elements(tf.data.Dataset.from_tensor_slices(rows).batch(2))
-
-
-def batches_and_back(tf):
-    return elements(tf.data.Dataset.from_tensor_slices(matrix(tf)).batch(2).unbatch())
-
-
-def rows_of_elements(tf):
-    return elements(tf.data.Dataset.from_tensor_slices(cube(tf)).unbatch())
-
-
-def uniform_inside(tf):
-    rows = tf.ragged.constant([[[1, 2]], [], [[3, 4], [5, 6]]], ragged_rank=1)
-    return elements(tf.data.Dataset.from_tensor_slices(rows).batch(2))
-
-
-def ragged_batches(tf):
-    return elements(tf.data.Dataset.range(4).map(lambda i: tf.range(i)).ragged_batch(3))
+DATASETS = {
+    "whole": lambda tf: tf.data.Dataset.from_tensors(cube(tf)),
+    "slices": lambda tf: tf.data.Dataset.from_tensor_slices(matrix(tf)),
+    "slices_of_a_cube": lambda tf: tf.data.Dataset.from_tensor_slices((cube(tf), [1, 2, 3])).batch(2),
+    "full_batches": lambda tf: tf.data.Dataset.from_tensor_slices(cube(tf)).batch(2, drop_remainder=True),
+    "narrow_splits": lambda tf: tf.data.Dataset.from_tensor_slices(
+        tf.ragged.constant([["a"], ["b", "c"], []], row_splits_dtype=tf.int32)
+    ).batch(2),
+    "batches_and_back": lambda tf: tf.data.Dataset.from_tensor_slices(matrix(tf)).batch(2).unbatch(),
+    "rows_of_elements": lambda tf: tf.data.Dataset.from_tensor_slices(cube(tf)).unbatch(),
+    "uniform_inside": lambda tf: tf.data.Dataset.from_tensor_slices(
+        tf.ragged.constant([[[1, 2]], [], [[3, 4], [5, 6]]], ragged_rank=1)
+    ).batch(2),
+    "ragged_batches": lambda tf: tf.data.Dataset.range(4).map(lambda i: tf.range(i)).ragged_batch(3),
+    "ragged_batches_of_known_shapes": lambda tf: (
+        tf.data.Dataset.range(3).map(lambda i: tf.zeros([2, 2])).ragged_batch(2)
+    ),
+    "maps_that_make_ragged": lambda tf: tf.data.Dataset.range(4).map(lambda i: tf.ragged.range(tf.range(i))).batch(2),
+    "filtered": lambda tf: (
+        tf.data.Dataset.from_tensor_slices(matrix(tf))
+        .filter(lambda x: tf.size(x) > 0)
+        .batch(2)
+        .map(lambda rows: rows + 1)
+    ),
+    "kept": lambda tf: (
+        tf.data.Dataset.from_tensor_slices(matrix(tf))
+        .shuffle(3, seed=1)
+        .cache()
+        .repeat(2)
+        .batch(6)
+        .map(lambda rows: tf.reduce_sum(rows))
+    ),
+    "groups": lambda tf: tf.data.Dataset.from_tensor_slices(matrix(tf)).group_by_window(
+        lambda row: tf.size(row, tf.int64) % 2, lambda key, rows: rows.batch(2), 1
+    ),
+    "scans": lambda tf: (
+        tf.data.Dataset.from_tensor_slices(matrix(tf))
+        .scan(0, lambda total, row: (total + tf.size(row), row))
+        .ragged_batch(2)
+    ),
+}
+"""Datasets whose elements are looked at."""
 
 
 def ragged_batches_of_structures(tf):
@@ -111,32 +117,14 @@ def ragged_batches_of_structures(tf):
     return elements(data.apply(tf.data.experimental.dense_to_ragged_batch(2, row_splits_dtype=tf.int32)))
 
 
-def ragged_batches_of_known_shapes(tf):
-    return elements(tf.data.Dataset.range(3).map(lambda i: tf.zeros([2, 2])).ragged_batch(2))
-
-
-def maps_that_make_ragged(tf):
-    return elements(tf.data.Dataset.range(4).map(lambda i: tf.ragged.range(tf.range(i))).batch(2))
-
-
 def maps_of_ragged(tf):
     data = tf.data.Dataset.from_tensor_slices(cube(tf))
     return [elements(data.map(lambda x: x.row_lengths())), elements(data.batch(2).map(lambda x: x.flat_values))]
 
 
-def filtered(tf):
-    data = tf.data.Dataset.from_tensor_slices(matrix(tf)).filter(lambda x: tf.size(x) > 0)
-    return elements(data.batch(2).map(lambda rows: rows + 1))
-
-
 def together(tf):
     data = tf.data.Dataset.from_tensor_slices(matrix(tf))
     return elements(tf.data.Dataset.zip((data.concatenate(data).skip(2), tf.data.Dataset.range(9))).batch(3))
-
-
-def kept(tf):
-    data = tf.data.Dataset.from_tensor_slices(matrix(tf)).shuffle(3, seed=1).cache().repeat(2)
-    return elements(data.batch(6).map(lambda rows: tf.reduce_sum(rows)))
 
 
 def windows(tf):
@@ -147,19 +135,9 @@ def windows(tf):
     ]
 
 
-def groups(tf):
-    data = tf.data.Dataset.from_tensor_slices(matrix(tf))
-    return elements(data.group_by_window(lambda row: tf.size(row, tf.int64) % 2, lambda key, rows: rows.batch(2), 1))
-
-
 def flat(tf):
     rows = matrix(tf)
     return elements(tf.data.Dataset.range(2).flat_map(lambda i: tf.data.Dataset.from_tensor_slices(rows)).batch(9))
-
-
-def scans(tf):
-    data = tf.data.Dataset.from_tensor_slices(matrix(tf))
-    return elements(data.scan(0, lambda total, row: (total + tf.size(row), row)).ragged_batch(2))
 
 
 def reduced(tf):
@@ -196,11 +174,8 @@ def loops(tf):
     data = tf.data.Dataset.from_tensor_slices(matrix(tf)).batch(2)
     optional = iter(data).get_next_as_optional()
     return [
-        facts(total(data)),
-        facts(following(iter(data))),
-        described(optional.element_spec),
-        facts(optional.get_value()),
-    ]
+        facts(total(data)), facts(following(iter(data))), described(optional.element_spec), facts(optional.get_value()),
+    ]  # fmt: skip
 
 
 def sparse_batches(tf):
@@ -293,16 +268,12 @@ def examples(tf):
 def ragged_features(tf):
     kind = tf.io.RaggedFeature
     forms = {
-        "splits": [kind.RowSplits("splits")],
-        "twice": [kind.RowSplits("outer"), kind.RowSplits("splits")],
-        "starts": [kind.RowStarts("starts")],
-        "limits": [kind.RowLimits("limits")],
-        "lengths": [kind.RowLengths("lengths")],
-        "ids": [kind.ValueRowIds("ids")],
-        "uniform": [kind.UniformRowLength(2)],
-        "uniform twice": [kind.UniformRowLength(1), kind.UniformRowLength(2)],
+        "splits": [kind.RowSplits("splits")], "twice": [kind.RowSplits("outer"), kind.RowSplits("splits")],
+        "starts": [kind.RowStarts("starts")], "limits": [kind.RowLimits("limits")],
+        "lengths": [kind.RowLengths("lengths")], "ids": [kind.ValueRowIds("ids")],
+        "uniform": [kind.UniformRowLength(2)], "uniform twice": [kind.UniformRowLength(1), kind.UniformRowLength(2)],
         "uniform rows": [kind.UniformRowLength(2), kind.RowSplits("splits")],
-    }
+    }  # fmt: skip
     made = {key: kind(tf.int64, "v", form) for key, form in forms.items()}
     return made | {"v": kind(tf.int64), "x": tf.io.VarLenFeature(tf.int64)}
 
@@ -362,10 +333,8 @@ def counts(tf, function):
         ):  # fmt: skip
             found.append(tried(lambda values=values, arguments=arguments: function(values, **arguments)))
     wrong = [
-        (given["ragged"][0], given["dense"][1]),
-        (given["sparse"][0], given["dense"][1]),
-        (tf.constant([1, -1]), None),
-    ]
+        (given["ragged"][0], given["dense"][1]), (given["sparse"][0], given["dense"][1]), (tf.constant([1, -1]), None),
+    ]  # fmt: skip
     none = [tf.zeros([0], tf.int32), tf.zeros([2, 0], tf.int32), tf.ragged.constant([[], []], dtype=tf.int32)]
     found += [tried(lambda values=values, weights=weights: function(values, weights)) for values, weights in wrong]
     return found + [tried(lambda values=values: function(values, axis=-1)) for values in none]
@@ -423,11 +392,11 @@ def raw_bytes(tf):
     ]
 
 
-CASES = [
-    whole, slices, slices_of_a_cube, full_batches, narrow_splits, batches_and_back, rows_of_elements, uniform_inside,
-    ragged_batches, ragged_batches_of_structures, ragged_batches_of_known_shapes, maps_that_make_ragged, maps_of_ragged,
-    filtered, together, kept, windows, groups, flat, scans, reduced, single, generated, numpy_elements, loops,
-    sparse_batches, sparse_rows, refused, reducers, lookup_tables, places, parsed_batch, parsed_empty, parsed_single,
-    parsed_in_a_dataset, wrong_ragged_features, dense_counts, sparse_counts, crosses, partitions, filled_rows,
-    raw_bytes,
+CASES = {name: lambda tf, d=dataset: elements(d(tf)) for name, dataset in DATASETS.items()}
+PROGRAMS = [
+    ragged_batches_of_structures, maps_of_ragged, together, windows, flat, reduced, single, generated,
+    numpy_elements, loops, sparse_batches, sparse_rows, refused, reducers, lookup_tables, places, parsed_batch,
+    parsed_empty, parsed_single, parsed_in_a_dataset, wrong_ragged_features, dense_counts, sparse_counts, crosses,
+    partitions, filled_rows, raw_bytes,
 ]  # fmt: skip
+CASES.update((case.__name__, case) for case in PROGRAMS)

@@ -1,14 +1,11 @@
-"""Writes contrib_eager.json: what TensorFlow 1.12 makes of contrib_eager_cases. Run it with the Python that has it."""
+"""Writes contrib_eager.json: what TensorFlow 1.12 makes of contrib_eager_cases."""
 
-import json
-import os
-import sys
-
+import contrib_eager_cases as cases
 import numpy as np
 import tensorflow as tf
+from goldens import make
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import contrib_eager_cases as cases
+RUNS = ["1.12"]
 
 
 def plain(value):
@@ -29,9 +26,5 @@ def found(case):
         return "raises " + type(error).__name__
 
 
-if __name__ == "__main__":
-    tf.enable_eager_execution()
-    where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "contrib_eager.json")
-    with open(where, "w") as stream:
-        json.dump({case: found(case) for case in cases.CASES}, stream, indent=0, sort_keys=True)
-        stream.write("\n")
+tf.enable_eager_execution()
+make("contrib_eager", {case: lambda c=case: found(c) for case in cases.CASES})

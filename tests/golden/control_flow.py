@@ -1,14 +1,11 @@
-"""Writes control_flow.json: what TensorFlow 1.12 makes of the cases. Run by its Python 3.6."""
-
-import json
-import os
-import sys
+"""Writes control_flow.json: what TensorFlow 1.12 makes of the cases."""
 
 import numpy as np
 import tensorflow as tf
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from control_flow_cases import CASES
+from goldens import make
+
+RUNS = ["1.12"]
 
 
 def plain(value):
@@ -33,9 +30,4 @@ def run(case):
         return {"runs": runs}
 
 
-if __name__ == "__main__":
-    found = {case.__name__: run(case) for case in CASES}
-    where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "control_flow.json")
-    with open(where, "w") as stream:
-        json.dump(found, stream, indent=0, sort_keys=True)
-        stream.write("\n")
+make("control_flow", {name: lambda c=case: run(c) for name, case in CASES.items()})

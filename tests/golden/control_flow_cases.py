@@ -10,12 +10,6 @@ def _scalar(tf, name="x"):
     return tf.placeholder(tf.float32, [], name)
 
 
-def cond_of_tensors(tf):
-    x = _scalar(tf)
-    y = tf.cond(x > 1.0, lambda: x * x, lambda: 3.0 * x)
-    return [y] + tf.gradients(y, x), [{x: 2.0}, {x: 0.5}]
-
-
 def cond_nested_structure(tf):
     x = _scalar(tf)
     y = tf.cond(x > 1.0, lambda: {"a": x, "b": (x + 1.0, [x * 2.0])}, lambda: {"a": -x, "b": (x - 1.0, [x / 2.0])})
@@ -66,12 +60,6 @@ def cond_none_gradients(tf):
     return [tf.constant([g is None for g in tf.gradients(a, [x, z]) + tf.gradients(b, [x, z])])], [{}]
 
 
-def cond_zero_gradient_where_nan(tf):
-    x = _scalar(tf)
-    y = tf.cond(x > 0.0, lambda: tf.sqrt(x), lambda: x * 0.0)
-    return [y] + tf.gradients(y, x), [{x: 0.0}, {x: 4.0}]
-
-
 def cond_variable(tf):
     v, w = tf.Variable(2.0), tf.Variable(3.0)
     x = _scalar(tf)
@@ -86,51 +74,10 @@ def cond_gradient_of_gradient(tf):
     return [y, g] + tf.gradients(g, x), [{x: 2.0}, {x: 0.5}]
 
 
-def cond_nested(tf):
-    x = _scalar(tf)
-    y = tf.cond(x > 1.0, lambda: tf.cond(x > 2.0, lambda: x * x, lambda: x), lambda: -x)
-    return [y] + tf.gradients(y, x), [{x: 3.0}, {x: 1.5}, {x: 0.0}]
-
-
-def cond_bool_pred(tf):
-    return [tf.cond(True, lambda: 1.0, lambda: 2.0)], [{}]
-
-
-def cond_missing_function(tf):
-    return [tf.cond(tf.constant(True), lambda: 1.0)], [{}]
-
-
-def cond_none_result(tf):
-    return [tf.cond(tf.constant(True), lambda: None, lambda: 2.0)], [{}]
-
-
-def cond_types_differ(tf):
-    return [tf.cond(tf.constant(True), lambda: 1, lambda: 2.0)], [{}]
-
-
-def cond_structures_differ(tf):
-    return [tf.cond(tf.constant(True), lambda: (1.0, 2.0), lambda: 2.0)], [{}]
-
-
-def cond_lengths_differ(tf):
-    return [tf.cond(tf.constant(True), lambda: (1.0, 2.0), lambda: (2.0, 3.0, 4.0))], [{}]
-
-
-def case_ordered(tf):
-    x = _scalar(tf)
-    y = tf.case([(x > 2.0, lambda: tf.constant(1)), (x > 1.0, lambda: tf.constant(2))], default=lambda: tf.constant(3))
-    return [y], [{x: 3.0}, {x: 1.5}, {x: 0.0}]
-
-
 def case_exclusive(tf):
     x = _scalar(tf)
     pairs = [(x > 2.0, lambda: tf.constant(1)), (x > 1.0, lambda: tf.constant(2))]
     return [tf.case(pairs, default=lambda: tf.constant(3), exclusive=True)], [{x: 1.5}, {x: 3.0}]
-
-
-def case_without_default(tf):
-    x = _scalar(tf)
-    return [tf.case([(x > 2.0, lambda: tf.constant(1)), (x > 1.0, lambda: tf.constant(2))])], [{x: 1.5}, {x: 0.0}]
 
 
 def while_power(tf):
@@ -138,18 +85,6 @@ def while_power(tf):
     i, y = tf.while_loop(lambda i, a: i < 5, lambda i, a: (i + 1, a * x), [tf.constant(0), tf.constant(1.0)])
     (g,) = tf.gradients(y, x)
     return [i, y, g], [{x: 2.0}]
-
-
-def while_no_iteration(tf):
-    x = _scalar(tf)
-    y = tf.while_loop(lambda a: a < 0.0, lambda a: a * x, [x])
-    return [y] + tf.gradients(y, x), [{x: 2.0}]
-
-
-def while_until_large(tf):
-    x = _scalar(tf)
-    y = tf.while_loop(lambda a: a < 100.0, lambda a: a * x, [x])
-    return [y] + tf.gradients(y, x), [{x: 2.0}, {x: 3.0}, {x: 7.0}, {x: 200.0}]
 
 
 def while_fed_count(tf):
@@ -202,22 +137,18 @@ def while_returns_as_its_body(tf):
 def while_grows(tf):
     x = tf.placeholder(tf.float32, [None])
     _, y = tf.while_loop(
-        lambda i, a: i < 3,
-        lambda i, a: (i + 1, tf.concat([a, a * 2.0], 0)),
-        [tf.constant(0), x],
+        lambda i, a: i < 3, lambda i, a: (i + 1, tf.concat([a, a * 2.0], 0)), [tf.constant(0), x],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
-    )
+    )  # fmt: skip
     return [y] + tf.gradients(y, x), [{x: [1.0, 2.0]}]
 
 
 def while_grows_by_value(tf):
     x = _scalar(tf)
     _, y = tf.while_loop(
-        lambda i, a: i < x,
-        lambda i, a: (i + 1.0, tf.concat([a, a * x], 0)),
-        [tf.constant(0.0), tf.reshape(x, [1])],
+        lambda i, a: i < x, lambda i, a: (i + 1.0, tf.concat([a, a * x], 0)), [tf.constant(0.0), tf.reshape(x, [1])],
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([None])],
-    )
+    )  # fmt: skip
     return [y] + tf.gradients(y, x), [{x: 2.0}, {x: 3.0}]
 
 
@@ -320,14 +251,6 @@ def while_shape_changes(tf):
     return [tf.while_loop(lambda a: True, lambda a: tf.concat([a, a], 0), [x])], [{}]
 
 
-def while_structure_changes(tf):
-    return [tf.while_loop(lambda i, a: i < 3, lambda i, a: i + 1, [0, 1.0])], [{}]
-
-
-def while_no_variables(tf):
-    return [tf.while_loop(lambda: True, lambda: None, [])], [{}]
-
-
 def array_written_in_loop(tf):
     x = _scalar(tf)
     array = tf.TensorArray(tf.float32, size=4, clear_after_read=False)
@@ -373,25 +296,10 @@ def array_grows_by_value(tf):
     return [array.stack(), array.size()], [{x: 3.0}, {x: 1.0}]
 
 
-def array_beyond_end(tf):
-    x = _scalar(tf)
-    return [tf.TensorArray(tf.float32, size=2).write(2, x).stack()], [{x: 1.0}]
-
-
-def map_of_rows(tf):
-    x = tf.placeholder(tf.float32, [None, 2])
-    y = tf.map_fn(lambda row: tf.reduce_sum(row) * row, x)
-    return [y] + tf.gradients(y, x), [{x: [[1.0, 2.0], [3.0, 4.0]]}]
-
-
 def map_to_other_types(tf):
     x = tf.constant([1, 2, 3])
     a, b = tf.map_fn(lambda e: (tf.cast(e, tf.float32) / 2.0, e * e), x, dtype=(tf.float32, tf.int32))
     return [a, b], [{}]
-
-
-def map_of_scalars(tf):
-    return [tf.map_fn(lambda e: e, tf.constant(1.0))], [{}]
 
 
 def scan_products(tf):
@@ -429,22 +337,11 @@ def assert_holds(tf):
 def assert_family(tf):
     x = tf.placeholder(tf.float32, [2])
     checks = [
-        tf.assert_equal(x, x),
-        tf.assert_none_equal(x, x + 1.0),
-        tf.assert_less(x, x + 1.0),
-        tf.assert_less_equal(x, x),
-        tf.assert_greater(x, x - 1.0),
-        tf.assert_greater_equal(x, x),
-        tf.assert_positive(x),
-        tf.assert_non_negative(x),
-        tf.assert_negative(-x),
-        tf.assert_non_positive(-x),
-        tf.assert_rank(x, 1),
-        tf.assert_rank_at_least(x, 1),
-        tf.assert_rank_in(x, (0, 1)),
-        tf.assert_type(x, tf.float32),
-        tf.assert_integer(tf.constant(1)),
-    ]
+        tf.assert_equal(x, x), tf.assert_none_equal(x, x + 1.0), tf.assert_less(x, x + 1.0), tf.assert_less_equal(x, x),
+        tf.assert_greater(x, x - 1.0), tf.assert_greater_equal(x, x), tf.assert_positive(x), tf.assert_non_negative(x),
+        tf.assert_negative(-x), tf.assert_non_positive(-x), tf.assert_rank(x, 1), tf.assert_rank_at_least(x, 1),
+        tf.assert_rank_in(x, (0, 1)), tf.assert_type(x, tf.float32), tf.assert_integer(tf.constant(1)),
+    ]  # fmt: skip
     with tf.control_dependencies(checks):
         return [tf.identity(x)], [{x: [1.0, 2.0]}, {x: [0.0, 1.0]}]
 
@@ -455,36 +352,10 @@ def assert_less_fails(tf):
         return [tf.identity(x)], [{x: [1.0, 1.5]}, {x: [1.0, 2.0]}]
 
 
-def assert_equal_static(tf):
-    return [tf.assert_equal(tf.constant([1, 2]), tf.constant([1, 3]))], [{}]
-
-
-def assert_rank_static(tf):
-    return [tf.assert_rank(tf.constant([1, 2]), 2)], [{}]
-
-
 def assert_rank_run(tf):
     x = tf.placeholder(tf.float32)
     with tf.control_dependencies([tf.assert_rank(x, 1)]):
         return [tf.identity(x)], [{x: [1.0]}, {x: [[1.0]]}]
-
-
-def assert_type_fails(tf):
-    return [tf.assert_type(tf.constant(1), tf.float32)], [{}]
-
-
-def assert_integer_fails(tf):
-    return [tf.assert_integer(tf.constant(1.0))], [{}]
-
-
-def check_numerics(tf):
-    x = _scalar(tf)
-    return [tf.check_numerics(tf.log(x), "bad log")], [{x: 1.0}, {x: 0.0}, {x: -1.0}]
-
-
-def check_numerics_in_cond(tf):
-    x = _scalar(tf)
-    return [tf.cond(x > -2.0, lambda: tf.check_numerics(tf.log(x), "bad"), lambda: x)], [{x: 1.0}, {x: -3.0}, {x: -1.0}]
 
 
 def check_numerics_gradient(tf):
@@ -612,4 +483,69 @@ def ordering(tf):
         return [a, b, v.read_value()], [{x: 2.0}]
 
 
-CASES = [value for name, value in sorted(globals().items()) if callable(value) and not name.startswith("_")]
+SLOPES = {
+    "cond_of_tensors": (lambda tf, x: tf.cond(x > 1.0, lambda: x * x, lambda: 3.0 * x), [], [2.0, 0.5]),
+    "cond_zero_gradient_where_nan": (
+        lambda tf, x: tf.cond(x > 0.0, lambda: tf.sqrt(x), lambda: x * 0.0), [], [0.0, 4.0],
+    ),
+    "cond_nested": (
+        lambda tf, x: tf.cond(x > 1.0, lambda: tf.cond(x > 2.0, lambda: x * x, lambda: x), lambda: -x), [],
+        [3.0, 1.5, 0.0],
+    ),
+    "while_no_iteration": (lambda tf, x: tf.while_loop(lambda a: a < 0.0, lambda a: a * x, [x]), [], [2.0]),
+    "while_until_large": (
+        lambda tf, x: tf.while_loop(lambda a: a < 100.0, lambda a: a * x, [x]), [], [2.0, 3.0, 7.0, 200.0],
+    ),
+    "map_of_rows": (
+        lambda tf, x: tf.map_fn(lambda row: tf.reduce_sum(row) * row, x), [None, 2], [[[1.0, 2.0], [3.0, 4.0]]],
+    ),
+}  # fmt: skip
+"""Values with their gradients by x: of what, the shape of x, and what it is fed in each run."""
+VALUES = {
+    "case_ordered": (
+        lambda tf, x: tf.case(
+            [(x > 2.0, lambda: tf.constant(1)), (x > 1.0, lambda: tf.constant(2))], default=lambda: tf.constant(3),
+        ),
+        [], [3.0, 1.5, 0.0],
+    ),
+    "case_without_default": (
+        lambda tf, x: tf.case([(x > 2.0, lambda: tf.constant(1)), (x > 1.0, lambda: tf.constant(2))]), [], [1.5, 0.0],
+    ),
+    "array_beyond_end": (lambda tf, x: tf.TensorArray(tf.float32, size=2).write(2, x).stack(), [], [1.0]),
+    "check_numerics": (lambda tf, x: tf.check_numerics(tf.log(x), "bad log"), [], [1.0, 0.0, -1.0]),
+    "check_numerics_in_cond": (
+        lambda tf, x: tf.cond(x > -2.0, lambda: tf.check_numerics(tf.log(x), "bad"), lambda: x), [], [1.0, -3.0, -1.0],
+    ),
+}  # fmt: skip
+"""Likewise without gradients."""
+CONSTANTS = {
+    "cond_bool_pred": lambda tf: tf.cond(True, lambda: 1.0, lambda: 2.0),
+    "cond_missing_function": lambda tf: tf.cond(tf.constant(True), lambda: 1.0),
+    "cond_none_result": lambda tf: tf.cond(tf.constant(True), lambda: None, lambda: 2.0),
+    "cond_types_differ": lambda tf: tf.cond(tf.constant(True), lambda: 1, lambda: 2.0),
+    "cond_structures_differ": lambda tf: tf.cond(tf.constant(True), lambda: (1.0, 2.0), lambda: 2.0),
+    "cond_lengths_differ": lambda tf: tf.cond(tf.constant(True), lambda: (1.0, 2.0), lambda: (2.0, 3.0, 4.0)),
+    "while_structure_changes": lambda tf: tf.while_loop(lambda i, a: i < 3, lambda i, a: i + 1, [0, 1.0]),
+    "while_no_variables": lambda tf: tf.while_loop(lambda: True, lambda: None, []),
+    "map_of_scalars": lambda tf: tf.map_fn(lambda e: e, tf.constant(1.0)),
+    "assert_equal_static": lambda tf: tf.assert_equal(tf.constant([1, 2]), tf.constant([1, 3])),
+    "assert_rank_static": lambda tf: tf.assert_rank(tf.constant([1, 2]), 2),
+    "assert_type_fails": lambda tf: tf.assert_type(tf.constant(1), tf.float32),
+    "assert_integer_fails": lambda tf: tf.assert_integer(tf.constant(1.0)),
+}
+"""Without x."""
+
+
+def _of_x(function, shape, runs, differentiated):
+    def case(tf):
+        x = tf.placeholder(tf.float32, shape, "x")
+        y = function(tf, x)
+        return [y] + (tf.gradients(y, x) if differentiated else []), [{x: value} for value in runs]
+
+    return case
+
+
+CASES = {name: case for name, case in globals().items() if callable(case) and name[0] != "_"}
+CASES.update((name, _of_x(*row, differentiated=True)) for name, row in SLOPES.items())
+CASES.update((name, _of_x(*row, differentiated=False)) for name, row in VALUES.items())
+CASES.update((name, lambda tf, c=constant: ([c(tf)], [{}])) for name, constant in CONSTANTS.items())

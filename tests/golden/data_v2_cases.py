@@ -6,18 +6,7 @@ script that runs the original and by the tests.
 
 import numpy as np
 
-
-def plain(value):
-    """A structure of tensors and numbers as JSON has it."""
-    if isinstance(value, dict):
-        return {key: plain(entry) for key, entry in value.items()}
-    if isinstance(value, (tuple, list)):
-        return [plain(entry) for entry in value]
-    if hasattr(value, "numpy"):
-        value = value.numpy()
-    if isinstance(value, (np.ndarray, np.generic)):
-        value = value.tolist()
-    return plain(value) if isinstance(value, list) else value.decode() if isinstance(value, bytes) else value
+from tests.golden.plain_values import plain
 
 
 def outcome(tf, make):

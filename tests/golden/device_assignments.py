@@ -1,22 +1,18 @@
 """Writes device_assignments.json: where the original lays replicas, or the type of its error.
 
-    PYTHON_OF_2_15 tests/golden/device_assignments.py
-    PYTHON_OF_1_12 tests/golden/device_assignments.py
-
-2.15 answers for meshes of rank 4 and for the topologies' bytes, 1.12 for those of rank 3. Each keeps what the other
-wrote. A core's place is written as one number, the last axis fastest.
+2.15 answers for meshes of rank 4 and for the topologies' bytes, 1.12 for those of rank 3. A core's place is written as
+one number, the last axis fastest.
 """
 
 import itertools
-import json
-import os
 import random
 
 import numpy as np
 import tensorflow as tf
+from goldens import make
 
+RUNS = ["1.12", "2.15"]
 LATER = tf.__version__.startswith("2.")
-OUT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "device_assignments.json")
 
 
 def coordinates(mesh, tasks=1, left_out=0):
@@ -70,10 +66,6 @@ def cases(mesh, missing):
         yield {"shape": None, "stride": None, "replicas": 0, "order": "AUTO"}
 
 
-found = {}
-if os.path.exists(OUT):
-    with open(OUT) as file:
-        found = json.load(file)
 topologies = []
 for mesh in MESHES:
     count = int(np.prod(mesh))
@@ -82,7 +74,4 @@ for mesh in MESHES:
         topology = Topology(mesh_shape=mesh, device_coordinates=devices)
         made = [[list(case.values()), built(topology, case)] for case in cases(mesh, missing)]
         topologies.append({"mesh": mesh, "devices": devices, "bytes": topology.serialized().hex(), "cases": made})
-found["2.15" if LATER else "1.12"] = topologies
-with open(OUT, "w") as file:
-    json.dump(found, file, separators=(",", ":"))
-    file.write("\n")
+make("device_assignments", {"2.15" if LATER else "1.12": topologies})

@@ -3,48 +3,31 @@
 
 _SLICES = "tf.IndexedSlices(tf.constant([[1., 2.]]), tf.constant([{}]), tf.constant([3, 2]))"
 PARTS = {
-    "scalars": "per(1., 2., 4.)",
-    "whole scalars": "per(1, 2, 4)",
-    "vectors": "per([1., 2.], [3., 4.], [5., 7.])",
+    "scalars": "per(1., 2., 4.)", "whole scalars": "per(1, 2, 4)", "vectors": "per([1., 2.], [3., 4.], [5., 7.])",
     "whole vectors": "per([1, 2], [3, 4], [5, 7], dtype='int32')",
     "long vectors": "per([1, 2], [3, 4], [5, 7], dtype='int64')",
-    "bytes": "per([200, 2], [100, 4], [5, 7], dtype='uint8')",
-    "halves": "per([1, 2], [3, 4], [5, 7], dtype='float16')",
+    "bytes": "per([200, 2], [100, 4], [5, 7], dtype='uint8')", "halves": "per([1, 2], [3, 4], [5, 7], dtype='float16')",
     "doubles": "per([1, 2], [3, 4], [5, 7], dtype='float64')",
-    "complex": "per([1, 2], [3, 4], [5, 7], dtype='complex64')",
-    "uneven": "per([1., 2.], [3., 4.], [5.])",
-    "whole uneven": "per([1, 2], [3, 4], [5], dtype='int64')",
-    "last empty": "per([1., 2.], [3., 4.], [])",
-    "first empty": "per([], [3., 4.], [1.])",
-    "all empty": "per([], [], [])",
+    "complex": "per([1, 2], [3, 4], [5, 7], dtype='complex64')", "uneven": "per([1., 2.], [3., 4.], [5.])",
+    "whole uneven": "per([1, 2], [3, 4], [5], dtype='int64')", "last empty": "per([1., 2.], [3., 4.], [])",
+    "first empty": "per([], [3., 4.], [1.])", "all empty": "per([], [], [])",
     "matrices": "per([[1., 2.]], [[3., 4.]], [[5., 7.]])",
     "uneven matrices": "per([[1., 2.], [3., 4.]], [[5., 6.]], [[7., 8.]])",
-    "uneven columns": "per([[1., 2., 3.]], [[4., 5.]], [[6.]])",
-    "unequal ranks": "per(1., [2.], [[3.]])",
+    "uneven columns": "per([[1., 2., 3.]], [[4., 5.]], [[6.]])", "unequal ranks": "per(1., [2.], [[3.]])",
     "unequal dtypes": "per(tf.constant([1.]), tf.constant([2]), tf.constant([3.]))",
     "truths": "per([True, False], [True, True], [False, False], dtype='bool')",
-    "strings": "per(tf.constant('a'), tf.constant('b'), tf.constant('c'))",
-    "number": "3",
-    "real number": "3.5",
-    "zero": "0",
-    "None": "None",
-    "tensor": "tf.constant([1., 2.])",
-    "scalar tensor": "tf.constant(4.)",
-    "whole tensor": "tf.constant([1, 2])",
-    "array": "np.array([1., 2.], 'float32')",
-    "list of numbers": "[1., 2.]",
+    "strings": "per(tf.constant('a'), tf.constant('b'), tf.constant('c'))", "number": "3", "real number": "3.5",
+    "zero": "0", "None": "None", "tensor": "tf.constant([1., 2.])", "scalar tensor": "tf.constant(4.)",
+    "whole tensor": "tf.constant([1, 2])", "array": "np.array([1., 2.], 'float32')", "list of numbers": "[1., 2.]",
     "list of per-replica values": "[per(1., 2., 4.), per([1.], [2.], [3.])]",
     "dictionary of per-replica values": "{'b': per(1., 2., 4.), 'a': per([1.], [2.], [3.])}",
-    "tuple of per-replica values": "(per(1., 2., 4.), per(4., 2., 4.))",
-    "python numbers from run": "s.run(lambda: 3)",
-    "one tensor from run": "(lambda t: s.run(lambda: t))(tf.constant(3.))",
-    "mirrored variable": "var([1., 2.])",
-    "variable outside": "tf.Variable([1., 2.])",
-    "on-read sum": "on_read('SUM', [1., 2.])",
+    "tuple of per-replica values": "(per(1., 2., 4.), per(4., 2., 4.))", "python numbers from run": "s.run(lambda: 3)",
+    "one tensor from run": "(lambda t: s.run(lambda: t))(tf.constant(3.))", "mirrored variable": "var([1., 2.])",
+    "variable outside": "tf.Variable([1., 2.])", "on-read sum": "on_read('SUM', [1., 2.])",
     "on-read mean": "on_read('MEAN', [1., 2.])",
     "slices": f"per({_SLICES.format(0)}, {_SLICES.format(1)}, {_SLICES.format(1)})",
     "ragged": "per(tf.ragged.constant([[1], [2, 3]]), tf.ragged.constant([[1], [2, 3]]), tf.ragged.constant([[1]]))",
-}
+}  # fmt: skip
 AXES = ["None", "0", "1", "-1", "(0,)", "[0]", "(0, 1)", "2", "-3", "'x'", "1.5", "tf.constant(0)", "True", "()"]
 FEW = ["scalars", "vectors", "uneven", "uneven matrices", "tensor"]
 
@@ -68,17 +51,8 @@ def _reductions():
             for axis in AXES if name in FEW else AXES[:3]:
                 found[f"{op}, {axis}, {name}"] = _twice((text, f"s.reduce({op}, x, axis={axis})"))
     for op in (
-        "'SUM'",
-        "'sum'",
-        "'mean'",
-        "'MAX'",
-        "'MIN'",
-        "''",
-        "3",
-        "None",
-        "tf.reduce_sum",
-        "tf.VariableAggregation.SUM",
-    ):
+        "'SUM'", "'sum'", "'mean'", "'MAX'", "'MIN'", "''", "3", "None", "tf.reduce_sum", "tf.VariableAggregation.SUM",
+    ):  # fmt: skip
         for axis in ("None", "0"):
             found[f"op {op}, {axis}"] = _twice((PARTS["uneven"], f"s.reduce({op}, x, axis={axis})"))
     return found
@@ -304,12 +278,10 @@ def _losses():
 
 _TRAIN = "tf.compat.v1.train"
 OPTIMIZERS = {
-    "gradient descent": f"{_TRAIN}.GradientDescentOptimizer(0.1)",
-    "momentum": f"{_TRAIN}.MomentumOptimizer(0.1, 0.9)",
-    "adam": f"{_TRAIN}.AdamOptimizer(0.1)",
-    "adagrad": f"{_TRAIN}.AdagradOptimizer(0.1)",
+    "gradient descent": f"{_TRAIN}.GradientDescentOptimizer(0.1)", "momentum": f"{_TRAIN}.MomentumOptimizer(0.1, 0.9)",
+    "adam": f"{_TRAIN}.AdamOptimizer(0.1)", "adagrad": f"{_TRAIN}.AdagradOptimizer(0.1)",
     "rmsprop": f"{_TRAIN}.RMSPropOptimizer(0.1)",
-}
+}  # fmt: skip
 
 
 def _optimizer(text, where, function):

@@ -5,37 +5,19 @@ AGGREGATIONS = ("NONE", "SUM", "MEAN", "ONLY_FIRST_REPLICA")
 
 # ``v`` is a variable of two numbers, ``x`` the value that is written, ``y`` slices of it.
 OPERATIONS = {
-    "identity": "tf.identity(v)",
-    "arithmetic": "v + 1.",
-    "value": "v.value()",
-    "read_value": "v.read_value()",
-    "numpy": "v.numpy()",
-    "index": "v[1]",
-    "assign": "v.assign(x)",
-    "assign_add": "v.assign_add(x)",
-    "assign_sub": "v.assign_sub(x)",
-    "assign, not read": "v.assign(x, read_value=False)",
-    "assign a list": "v.assign([1., 2.])",
-    "assign wrong shape": "v.assign([1., 2., 3.])",
-    "assign wrong type": "v.assign(['a', 'b'])",
-    "assign itself": "v.assign(v)",
-    "assign a mirrored variable": "v.assign(m)",
-    "assign an on-read variable": "v.assign(r)",
-    "assign a per-replica value": "v.assign(p)",
-    "assign_add a per-replica value": "v.assign_add(p)",
-    "assign after assign": "then(v.assign(x), v.assign_add(x))",
-    "scatter_update": "v.scatter_update(y)",
-    "scatter_add": "v.scatter_add(y)",
-    "scatter_sub": "v.scatter_sub(y)",
-    "scatter_mul": "v.scatter_mul(y)",
-    "scatter_max": "v.scatter_max(y)",
-    "scatter_nd_update": "v.scatter_nd_update([[1]], x[:1])",
-    "batch_scatter_update": "v.batch_scatter_update(y)",
-    "item assign": "v[1].assign(x[0])",
-    "sparse_read": "v.sparse_read([1])",
-    "gather": "tf.gather(v, [1])",
-    "type": "type(v).__name__",
-}
+    "identity": "tf.identity(v)", "arithmetic": "v + 1.", "value": "v.value()", "read_value": "v.read_value()",
+    "numpy": "v.numpy()", "index": "v[1]", "assign": "v.assign(x)", "assign_add": "v.assign_add(x)",
+    "assign_sub": "v.assign_sub(x)", "assign, not read": "v.assign(x, read_value=False)",
+    "assign a list": "v.assign([1., 2.])", "assign wrong shape": "v.assign([1., 2., 3.])",
+    "assign wrong type": "v.assign(['a', 'b'])", "assign itself": "v.assign(v)",
+    "assign a mirrored variable": "v.assign(m)", "assign an on-read variable": "v.assign(r)",
+    "assign a per-replica value": "v.assign(p)", "assign_add a per-replica value": "v.assign_add(p)",
+    "assign after assign": "then(v.assign(x), v.assign_add(x))", "scatter_update": "v.scatter_update(y)",
+    "scatter_add": "v.scatter_add(y)", "scatter_sub": "v.scatter_sub(y)", "scatter_mul": "v.scatter_mul(y)",
+    "scatter_max": "v.scatter_max(y)", "scatter_nd_update": "v.scatter_nd_update([[1]], x[:1])",
+    "batch_scatter_update": "v.batch_scatter_update(y)", "item assign": "v[1].assign(x[0])",
+    "sparse_read": "v.sparse_read([1])", "gather": "tf.gather(v, [1])", "type": "type(v).__name__",
+}  # fmt: skip
 # How the expression ``{}`` comes to the place; x there is of fives, or of the replica id + 1.
 _FIVE = "tf.constant([5., 5.]), tf.IndexedSlices(tf.constant([5.]), tf.constant([1]))"
 _OWN = "tf.fill([2], rid() + 1.), tf.IndexedSlices(tf.reshape(rid() + 1., [1]), tf.constant([1]))"
@@ -99,38 +81,13 @@ def _matrix(synchronization, places=tuple(WHERE)):
 
 
 _ATTRIBUTES = [
-    "name",
-    "shape",
-    "dtype",
-    "trainable",
-    "device",
-    "initializer",
-    "initial_value",
-    "constraint",
-    "graph",
-    "op",
-    "values",
-    "aggregation",
-    "synchronization",
-    "is_initialized()",
-    "get_shape()",
-    "numpy()",
-    "create_op",
-]
+    "name", "shape", "dtype", "trainable", "device", "initializer", "initial_value", "constraint", "graph", "op",
+    "values", "aggregation", "synchronization", "is_initialized()", "get_shape()", "numpy()", "create_op",
+]  # fmt: skip
 _TEXTS = (
-    "str(v)",
-    "repr(v)",
-    "type(v).__name__",
-    "bool(v)",
-    "len(v)",
-    "float(v)",
-    "int(v)",
-    "np.asarray(v)",
-    "v == v",
-    "v.ref() == v.ref()",
-    "v.distribute_strategy is s",
-    "' '.join(k for k in dir(v) if k[0] != '_')",
-)
+    "str(v)", "repr(v)", "type(v).__name__", "bool(v)", "len(v)", "float(v)", "int(v)", "np.asarray(v)", "v == v",
+    "v.ref() == v.ref()", "v.distribute_strategy is s", "' '.join(k for k in dir(v) if k[0] != '_')",
+)  # fmt: skip
 
 
 def _attributes(make):
@@ -143,16 +100,11 @@ def _attributes(make):
 
 
 KINDS = {
-    "mirrored": "var(1., name='a')",
-    "mirrored vector": "var([1., 2.], name='a')",
-    "mirrored sum": "var(1., aggregation=tf.VariableAggregation.SUM)",
-    "on-read sum": "on_read('SUM', 2.)",
-    "on-read mean": "on_read('MEAN', 2.)",
-    "on-read first": "on_read('ONLY_FIRST_REPLICA', 2.)",
-    "on-read none": "on_read('NONE', 2.)",
-    "outside": "tf.Variable(1.)",
-    "whole": "var(1)",
-}
+    "mirrored": "var(1., name='a')", "mirrored vector": "var([1., 2.], name='a')",
+    "mirrored sum": "var(1., aggregation=tf.VariableAggregation.SUM)", "on-read sum": "on_read('SUM', 2.)",
+    "on-read mean": "on_read('MEAN', 2.)", "on-read first": "on_read('ONLY_FIRST_REPLICA', 2.)",
+    "on-read none": "on_read('NONE', 2.)", "outside": "tf.Variable(1.)", "whole": "var(1)",
+}  # fmt: skip
 TOLD = ("mirrored", "mirrored sum", "on-read sum", "on-read mean", "whole", "outside")
 _SYNC = "tf.VariableSynchronization"
 _AGG = "tf.VariableAggregation"

@@ -89,16 +89,12 @@ def losses_to_minimize(tf):
 def schedules(tf):
     step = tf.train.get_or_create_global_step()
     rates = [
-        tf.train.piecewise_constant(step, [2, 4], [0.1, 0.2, 0.3]),
-        tf.train.exponential_decay(0.1, step, 2, 0.5),
-        tf.train.exponential_decay(0.1, step, 2, 0.5, staircase=True),
-        tf.train.natural_exp_decay(0.1, step, 10, 0.5),
-        tf.train.inverse_time_decay(0.1, step, 10, 0.5),
-        tf.train.polynomial_decay(0.1, step, 4),
-        tf.train.cosine_decay(0.1, step, 10),
-        tf.train.cosine_decay_restarts(0.1, step, 3),
+        tf.train.piecewise_constant(step, [2, 4], [0.1, 0.2, 0.3]), tf.train.exponential_decay(0.1, step, 2, 0.5),
+        tf.train.exponential_decay(0.1, step, 2, 0.5, staircase=True), tf.train.natural_exp_decay(0.1, step, 10, 0.5),
+        tf.train.inverse_time_decay(0.1, step, 10, 0.5), tf.train.polynomial_decay(0.1, step, 4),
+        tf.train.cosine_decay(0.1, step, 10), tf.train.cosine_decay_restarts(0.1, step, 3),
         tf.train.linear_cosine_decay(0.1, step, 10),
-    ]
+    ]  # fmt: skip
     found = [[callable(rate) for rate in rates]]
     for _ in range(6):
         found.append(values(rate() for rate in rates))
@@ -153,12 +149,10 @@ def layer_losses(tf):
     found += [values(layer.losses), [w.tolist() for w in layer.get_weights()], layer.count_params()]
     layer.set_weights([np.ones((3, 4)), np.full(4, 2.0)])
     return found + [
-        layer(x).numpy().tolist(),
-        refused(lambda: layer.updates),
-        refused(lambda: layer.graph),
+        layer(x).numpy().tolist(), refused(lambda: layer.updates), refused(lambda: layer.graph),
         refused(lambda: layer.get_losses_for(None)),
         refused(lambda: tf.layers.Dense(4, activity_regularizer=tf.nn.l2_loss)),
-    ]
+    ]  # fmt: skip
 
 
 def batch_normalization(tf):
@@ -204,13 +198,10 @@ def losses(tf):
 def metrics(tf):
     ones = [1.0, 0.0]
     return [
-        refused(lambda: tf.metrics.mean(ones)),
-        refused(lambda: tf.metrics.accuracy(ones, ones)),
-        refused(lambda: tf.metrics.auc(ones, ones)),
-        refused(lambda: tf.metrics.precision(ones, ones)),
-        refused(lambda: tf.metrics.recall_at_k(ones, ones, 1)),
-        refused(lambda: tf.metrics.mean_iou(ones, ones, 2)),
-    ]
+        refused(lambda: tf.metrics.mean(ones)), refused(lambda: tf.metrics.accuracy(ones, ones)),
+        refused(lambda: tf.metrics.auc(ones, ones)), refused(lambda: tf.metrics.precision(ones, ones)),
+        refused(lambda: tf.metrics.recall_at_k(ones, ones, 1)), refused(lambda: tf.metrics.mean_iou(ones, ones, 2)),
+    ]  # fmt: skip
 
 
 def moving_averages(tf):

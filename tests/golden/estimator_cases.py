@@ -9,6 +9,8 @@ import re
 
 import numpy as np
 
+from tests.golden.plain_values import plain
+
 _RANDOM = np.random.RandomState(0)
 X = _RANDOM.randn(64, 4).astype("f")
 Y = (X.sum(1) > 0).astype("f")
@@ -32,12 +34,9 @@ def logistic(tf, metrics=True, rate=0.1):
         loss = tf.reduce_mean(tf.nn.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits))
         optimizer = tf.train.MomentumOptimizer(rate, 0.9)
         return tf.estimator.EstimatorSpec(
-            mode,
-            predictions={"p": p},
-            loss=loss,
-            train_op=optimizer.minimize(loss, tf.train.get_global_step()),
+            mode, predictions={"p": p}, loss=loss, train_op=optimizer.minimize(loss, tf.train.get_global_step()),
             eval_metric_ops={"acc": tf.metrics.accuracy(labels, tf.round(p))} if metrics else None,
-        )
+        )  # fmt: skip
 
     return model_fn
 
@@ -45,19 +44,6 @@ def logistic(tf, metrics=True, rate=0.1):
 def config(tf, **more):
     more = dict({"save_checkpoints_steps": 7, "log_step_count_steps": 5}, **more)
     return tf.estimator.RunConfig(**more)
-
-
-def plain(value):
-    """A result as JSON has it; numbers as Python's."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, bytes):
-        return value.decode()
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def trace_hook(tf, said, name="hook"):
@@ -313,14 +299,9 @@ def extenders(tf, folder):
 
 
 PROGRAMS = [
-    train_and_go_on,
-    evaluate_in_ways,
-    predict_in_ways,
-    batch_norm_and_averages,
-    warm_starts,
-    train_with_evaluations,
+    train_and_go_on, evaluate_in_ways, predict_in_ways, batch_norm_and_averages, warm_starts, train_with_evaluations,
     extenders,
-]
+]  # fmt: skip
 
 
 # ---- what is refused -----------------------------------------------------------------------------------------------
@@ -483,16 +464,13 @@ INPUTS = {
     "array": {"x": ROWS["b"], "shuffle": False, "batch_size": 2},
     "targets": {"x": ROWS, "y": np.arange(5) * 10, "shuffle": False, "batch_size": 2, "num_epochs": 2},
     "several_targets": {
-        "x": ROWS["a"],
-        "y": {"q": np.arange(5), "p": np.arange(5) * 2},
-        "shuffle": False,
-        "batch_size": 3,
+        "x": ROWS["a"], "y": {"q": np.arange(5), "p": np.arange(5) * 2}, "shuffle": False, "batch_size": 3,
     },
     "without_end": {"x": ROWS, "shuffle": False, "batch_size": 3, "num_epochs": None},
     "whole": {"x": ROWS, "shuffle": False},
     "text": {"x": {"t": np.array(["a", "bc"])}, "shuffle": False, "batch_size": 1},
     "flags": {"x": {"t": np.array([True, False, True])}, "shuffle": False, "batch_size": 2},
-}
+}  # fmt: skip
 
 
 def batches(tf, limit=7, **arguments):

@@ -1,12 +1,10 @@
-"""Writes examples.json: what the original makes of the messages of examples_cases.py. Run with 1.12's Python."""
-
-import json
-import os
+"""Writes examples.json: what the original makes of the messages of examples_cases.py."""
 
 import tensorflow as tf
 from examples_cases import CASES, outcome
+from goldens import make
 
-tf.logging.set_verbosity(tf.logging.ERROR)
+RUNS = ["1.12"]
 
 
 def evaluated(case):
@@ -14,7 +12,5 @@ def evaluated(case):
         return session.run(case(tf))
 
 
-found = {name: outcome(tf, lambda c=case: evaluated(c)) for name, case in CASES.items()}
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "examples.json"), "w") as file:
-    json.dump(found, file, indent=0, sort_keys=True)
-    file.write("\n")
+tf.logging.set_verbosity(tf.logging.ERROR)
+make("examples", {name: lambda c=case: outcome(tf, lambda: evaluated(c)) for name, case in CASES.items()})

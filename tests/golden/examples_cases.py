@@ -38,60 +38,46 @@ def single(tf, second, spec, **options):
 
 
 BOTH = {
-    "fixed": (lambda tf: example(tf, a=[3, -4]), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
-    "missing": (lambda tf: example(tf, b=[1.0]), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
-    "unset": (lambda tf: example(tf, a=None), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
-    "default": (lambda tf: example(tf, a=None), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64, [7, 8])}),
-    "default_scalar": (lambda tf: example(tf, a=None), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64, 7)}),
-    "default_tensor": (
-        lambda tf: example(tf, a=[5, 6]),
-        lambda tf: {"b": tf.FixedLenFeature([2], tf.float32, tf.constant([7.0, 8.0]))},
-    ),
-    "empty": (lambda tf: example(tf, b="float"), lambda tf: {"b": tf.FixedLenFeature([2], tf.float32, [0.0, 0.0])}),
-    "other_type": (lambda tf: example(tf, a=[1.0, 2.0]), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
-    "other_type_bytes": (lambda tf: example(tf, a=[b"x"]), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
-    "size": (lambda tf: example(tf, a=[1, 2, 3]), lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
-    "varying": (
-        lambda tf: example(tf, a=[1]),
-        lambda tf: {"a": tf.VarLenFeature(tf.int64), "b": tf.VarLenFeature(tf.float32)},
-    ),
-    "varying_other_type": (lambda tf: example(tf, a=[1.0]), lambda tf: {"a": tf.VarLenFeature(tf.int64)}),
-    "sequence": (lambda tf: example(tf, b=[1.0]), lambda tf: {"b": tf.FixedLenSequenceFeature([], tf.float32, True)}),
-    "sequence_size": (
-        lambda tf: example(tf, b=[1.0]), lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32, True)},
-    ),
-    "sequence_missing": (
-        lambda tf: example(tf, a=[1]), lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32, True, 9.0)},
-    ),
-    "sequence_required": (lambda tf: example(tf, a=[1]), lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32)}),
-    "no_message": (lambda tf: b"garbage", lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32, True)}),
-    "int32": (lambda tf: example(tf, a=[1]), lambda tf: {"a": tf.VarLenFeature(tf.int32)}),
-    "int32_fixed": (lambda tf: example(tf, a=[1]), lambda tf: {"a": tf.FixedLenFeature([], tf.int32)}),
-    "no_shape": (lambda tf: example(tf, a=[1]), lambda tf: {"a": tf.FixedLenFeature(None, tf.int64)}),
-    "unknown_shape": (lambda tf: example(tf, a=[1]), lambda tf: {"a": tf.FixedLenFeature([None], tf.int64)}),
-    "nothing": (lambda tf: example(tf, a=[1]), lambda tf: {}),
-    "no_feature": (lambda tf: example(tf, a=[1]), lambda tf: {"a": 3}),
-    "sparse": (
-        lambda tf: example(tf, a=[1, 0], b=[1.0, 2.0]), lambda tf: {"s": tf.SparseFeature("a", "b", tf.float32, 4)},
-    ),
+    "fixed": ({"a": [3, -4]}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
+    "missing": ({"b": [1.0]}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
+    "unset": ({"a": None}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
+    "default": ({"a": None}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64, [7, 8])}),
+    "default_scalar": ({"a": None}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64, 7)}),
+    "default_tensor": ({"a": [5, 6]}, lambda tf: {"b": tf.FixedLenFeature([2], tf.float32, tf.constant([7.0, 8.0]))}),
+    "empty": ({"b": "float"}, lambda tf: {"b": tf.FixedLenFeature([2], tf.float32, [0.0, 0.0])}),
+    "other_type": ({"a": [1.0, 2.0]}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
+    "other_type_bytes": ({"a": [b"x"]}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
+    "size": ({"a": [1, 2, 3]}, lambda tf: {"a": tf.FixedLenFeature([2], tf.int64)}),
+    "varying": ({"a": [1]}, lambda tf: {"a": tf.VarLenFeature(tf.int64), "b": tf.VarLenFeature(tf.float32)}),
+    "varying_other_type": ({"a": [1.0]}, lambda tf: {"a": tf.VarLenFeature(tf.int64)}),
+    "sequence": ({"b": [1.0]}, lambda tf: {"b": tf.FixedLenSequenceFeature([], tf.float32, True)}),
+    "sequence_size": ({"b": [1.0]}, lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32, True)}),
+    "sequence_missing": ({"a": [1]}, lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32, True, 9.0)}),
+    "sequence_required": ({"a": [1]}, lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32)}),
+    "no_message": (b"garbage", lambda tf: {"b": tf.FixedLenSequenceFeature([2], tf.float32, True)}),
+    "int32": ({"a": [1]}, lambda tf: {"a": tf.VarLenFeature(tf.int32)}),
+    "int32_fixed": ({"a": [1]}, lambda tf: {"a": tf.FixedLenFeature([], tf.int32)}),
+    "no_shape": ({"a": [1]}, lambda tf: {"a": tf.FixedLenFeature(None, tf.int64)}),
+    "unknown_shape": ({"a": [1]}, lambda tf: {"a": tf.FixedLenFeature([None], tf.int64)}),
+    "nothing": ({"a": [1]}, lambda tf: {}),
+    "no_feature": ({"a": [1]}, lambda tf: {"a": 3}),
+    "sparse": ({"a": [1, 0], "b": [1.0, 2.0]}, lambda tf: {"s": tf.SparseFeature("a", "b", tf.float32, 4)}),
     "sparse_sorted": (
-        lambda tf: example(tf, a=[1, 0], b=[1.0, 2.0]),
-        lambda tf: {"s": tf.SparseFeature("a", "b", tf.float32, 4, True)},
+        {"a": [1, 0], "b": [1.0, 2.0]}, lambda tf: {"s": tf.SparseFeature("a", "b", tf.float32, 4, True)},
     ),
     "sparse_matrix": (
-        lambda tf: example(tf, a=[1, 0], b=[1.0, 2.0]),
-        lambda tf: {"s": tf.SparseFeature(["a", "a"], "b", tf.float32, [4, 4])},
+        {"a": [1, 0], "b": [1.0, 2.0]}, lambda tf: {"s": tf.SparseFeature(["a", "a"], "b", tf.float32, [4, 4])},
     ),
     "sparse_shared": (
-        lambda tf: example(tf, a=[1, 0], b=[1.0, 2.0]),
+        {"a": [1, 0], "b": [1.0, 2.0]},
         lambda tf: {"s": tf.SparseFeature("a", "b", tf.float32, 4), "a": tf.VarLenFeature(tf.int64)},
     ),
     "sparse_conflict": (
-        lambda tf: example(tf, a=[1, 0], b=[1.0, 2.0]),
+        {"a": [1, 0], "b": [1.0, 2.0]},
         lambda tf: {"s": tf.SparseFeature("a", "b", tf.float32, 4), "t": tf.SparseFeature("b", "a", tf.int64, 4)},
     ),
     "all_at_once": (
-        lambda tf: example(tf, a=[1, 2], b=[0.5, 1.0], n=[b"x", b"", b"yz" * 100]),
+        {"a": [1, 2], "b": [0.5, 1.0], "n": [b"x", b"", b"yz" * 100]},
         lambda tf: {
             "a": tf.FixedLenFeature([2, 1], tf.int64),
             "b": tf.FixedLenFeature([1, 2], tf.float32),
@@ -100,7 +86,7 @@ BOTH = {
         },
     ),
 }  # fmt: skip
-"""Name -> (the message that is parsed, after another one in a batch; the features)."""
+"""Name -> (features of the message that follows another one in a batch, or the message; how they are parsed)."""
 
 CASES = {
     "named_missing_batch": lambda tf: batch(
@@ -142,14 +128,16 @@ CASES = {
     ),
 }
 for _name, (_message, _spec) in BOTH.items():
-    CASES[_name + "_batch"] = lambda tf, m=_message, s=_spec: batch(tf, m(tf), s)
-    CASES[_name + "_single"] = lambda tf, m=_message, s=_spec: single(tf, m(tf), s)
+    for _kind, _parse in (("batch", batch), ("single", single)):
+        CASES[f"{_name}_{_kind}"] = lambda tf, parse=_parse, m=_message, s=_spec: parse(
+            tf, m if isinstance(m, bytes) else example(tf, **m), s
+        )
 
 
-def sequences(tf, context=None, **lists):
+def sequences(tf, context, lists):
     """A serialized message with lists of steps; a step is what a feature of ``example`` is."""
     message = tf.train.SequenceExample()
-    fill(message.context, context or {})
+    fill(message.context, context)
     for name, steps in lists.items():
         target = message.feature_lists.feature_list[name]
         for values in steps:
@@ -162,7 +150,8 @@ def sequences(tf, context=None, **lists):
 
 
 def sequence_batch(tf, second, context, lists):
-    first = sequences(tf, {"c": [1]}, x=[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], y=[[1], [2, 3]], n=[[b"a"], [b"b"]])
+    lists_of_first = {"x": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "y": [[1], [2, 3]], "n": [[b"a"], [b"b"]]}
+    first = sequences(tf, {"c": [1]}, lists_of_first)
     return tf.io.parse_sequence_example([first, second], context, lists)
 
 
@@ -170,83 +159,55 @@ def sequence_single(tf, message, context, lists):
     return tf.parse_single_sequence_example(message, context, lists)
 
 
+def _nothing(tf):
+    return {}
+
+
+def _context(tf):
+    return {"c": tf.FixedLenFeature([], tf.int64)}
+
+
+def _pairs(tf):
+    return {"x": tf.FixedLenSequenceFeature([2], tf.float32)}
+
+
+def _varying(tf):
+    return {"y": tf.VarLenFeature(tf.int64)}
+
+
 SEQUENCES = {
     "all": (
-        lambda tf: sequences(tf, {"c": [5]}, x=[[9.0, 8.0]], y=[[7]], n=[[b"z"]]),
-        lambda tf: {"c": tf.FixedLenFeature([], tf.int64)},
+        ({"c": [5]}, {"x": [[9.0, 8.0]], "y": [[7]], "n": [[b"z"]]}), _context,
         lambda tf: {
             "x": tf.FixedLenSequenceFeature([2], tf.float32),
             "y": tf.VarLenFeature(tf.int64),
             "n": tf.FixedLenSequenceFeature([], tf.string),
         },
     ),
-    "context_missing": (
-        lambda tf: sequences(tf, x=[[9.0, 8.0]]),
-        lambda tf: {"c": tf.FixedLenFeature([], tf.int64)},
-        lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32)},
-    ),
-    "context_default": (
-        lambda tf: sequences(tf, x=[[9.0, 8.0]]),
-        lambda tf: {"c": tf.FixedLenFeature([], tf.int64, 3)},
-        lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32)},
-    ),
-    "context_varying_missing": (
-        lambda tf: sequences(tf, x=[[9.0, 8.0]]), lambda tf: {"c": tf.VarLenFeature(tf.int64)}, lambda tf: {},
-    ),
-    "context_other_type": (
-        lambda tf: sequences(tf, {"c": [1.0]}), lambda tf: {"c": tf.FixedLenFeature([], tf.int64)}, lambda tf: {},
-    ),
-    "context_varying_other_type": (
-        lambda tf: sequences(tf, {"c": [1.0]}), lambda tf: {"c": tf.VarLenFeature(tf.int64)}, lambda tf: {},
-    ),
-    "context_size": (
-        lambda tf: sequences(tf, {"c": [1, 2]}), lambda tf: {"c": tf.FixedLenFeature([], tf.int64)}, lambda tf: {},
-    ),
-    "list_missing": (
-        lambda tf: sequences(tf), lambda tf: {}, lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32)},
-    ),
-    "list_may_be_missing": (
-        lambda tf: sequences(tf), lambda tf: {}, lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32, True)},
-    ),
-    "list_varying_missing": (
-        lambda tf: sequences(tf), lambda tf: {}, lambda tf: {"y": tf.VarLenFeature(tf.int64)},
-    ),
-    "list_size": (
-        lambda tf: sequences(tf, x=[[1.0, 2.0], [3.0]]),
-        lambda tf: {},
-        lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32)},
-    ),
-    "list_other_type": (
-        lambda tf: sequences(tf, x=[[1.0, 2.0], [3]]),
-        lambda tf: {},
-        lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32)},
-    ),
-    "list_varying_other_type": (
-        lambda tf: sequences(tf, y=[[1], [3.0]]), lambda tf: {}, lambda tf: {"y": tf.VarLenFeature(tf.int64)},
-    ),
-    "list_unset": (
-        lambda tf: sequences(tf, x=[[1.0, 2.0], None]),
-        lambda tf: {},
-        lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32)},
-    ),
-    "list_varying_unset": (
-        lambda tf: sequences(tf, y=[[1], None, [2]]), lambda tf: {}, lambda tf: {"y": tf.VarLenFeature(tf.int64)},
-    ),
-    "list_default": (
-        lambda tf: sequences(tf),
-        lambda tf: {},
-        lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32, False, 3.0)},
-    ),
-    "no_message": (lambda tf: b"garbage", lambda tf: {}, lambda tf: {"y": tf.VarLenFeature(tf.int64)}),
-    "nothing": (lambda tf: sequences(tf), lambda tf: {}, lambda tf: {}),
+    "context_missing": (({}, {"x": [[9.0, 8.0]]}), _context, _pairs),
+    "context_default": (({}, {"x": [[9.0, 8.0]]}), lambda tf: {"c": tf.FixedLenFeature([], tf.int64, 3)}, _pairs),
+    "context_varying_missing": (({}, {"x": [[9.0, 8.0]]}), lambda tf: {"c": tf.VarLenFeature(tf.int64)}, _nothing),
+    "context_other_type": (({"c": [1.0]}, {}), _context, _nothing),
+    "context_varying_other_type": (({"c": [1.0]}, {}), lambda tf: {"c": tf.VarLenFeature(tf.int64)}, _nothing),
+    "context_size": (({"c": [1, 2]}, {}), _context, _nothing),
+    "list_missing": (({}, {}), _nothing, _pairs),
+    "list_may_be_missing": (({}, {}), _nothing, lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32, True)}),
+    "list_varying_missing": (({}, {}), _nothing, _varying),
+    "list_size": (({}, {"x": [[1.0, 2.0], [3.0]]}), _nothing, _pairs),
+    "list_other_type": (({}, {"x": [[1.0, 2.0], [3]]}), _nothing, _pairs),
+    "list_varying_other_type": (({}, {"y": [[1], [3.0]]}), _nothing, _varying),
+    "list_unset": (({}, {"x": [[1.0, 2.0], None]}), _nothing, _pairs),
+    "list_varying_unset": (({}, {"y": [[1], None, [2]]}), _nothing, _varying),
+    "list_default": (({}, {}), _nothing, lambda tf: {"x": tf.FixedLenSequenceFeature([2], tf.float32, False, 3.0)}),
+    "no_message": (b"garbage", _nothing, _varying),
+    "nothing": (({}, {}), _nothing, _nothing),
 }  # fmt: skip
-for _name, (_message, _context, _lists) in SEQUENCES.items():
-    CASES["sequence_" + _name + "_single"] = lambda tf, m=_message, c=_context, s=_lists: (
-        tf.parse_single_sequence_example(m(tf), c(tf), s(tf))
-    )
-    CASES["sequence_" + _name + "_batch"] = lambda tf, m=_message, c=_context, s=_lists: sequence_batch(
-        tf, m(tf), c(tf), s(tf)
-    )
+"""Name -> (context and lists of the message, or the message; how both are parsed)."""
+for _name, (_message, _features, _lists) in SEQUENCES.items():
+    for _kind, _parse in (("single", sequence_single), ("batch", sequence_batch)):
+        CASES[f"sequence_{_name}_{_kind}"] = lambda tf, parse=_parse, m=_message, c=_features, s=_lists: parse(
+            tf, m if isinstance(m, bytes) else sequences(tf, *m), c(tf), s(tf)
+        )
 
 
 # ---- csv, tensors, compressed bytes ----------------------------------------------------------------------------------
@@ -261,41 +222,28 @@ CSV = [
 ]  # fmt: skip
 """Records of an integer, a number and a text, well formed and not."""
 EXPRESSIONS = [
-    "tf.decode_csv('1,2,a', COLUMNS)",
-    "tf.decode_csv([['1,2,a'], ['3,4,b']], COLUMNS)",
+    "tf.decode_csv('1,2,a', COLUMNS)", "tf.decode_csv([['1,2,a'], ['3,4,b']], COLUMNS)",
     "tf.decode_csv(['1,2,'], [[0], [1.0], tf.constant([], tf.string)])",
     "tf.decode_csv(['1,2,3', ',2,3'], [tf.constant([], tf.int32), [1.0], [0.0]])",
-    "tf.decode_csv(['NA,2,NA'], COLUMNS, na_value='NA')",
-    "tf.decode_csv(['1,2,a'], [[0], ['z']], select_cols=[0, 2])",
-    "tf.decode_csv(['1,2,a'], [[0], ['z']], select_cols=[2, 0])",
-    "tf.decode_csv(['1,2,a'], [[0]], select_cols=[0, 2])",
-    "tf.decode_csv(['1,2,a'], [[0]], select_cols=[5])",
-    "tf.decode_csv(['1;2;a'], COLUMNS, field_delim=';')",
+    "tf.decode_csv(['NA,2,NA'], COLUMNS, na_value='NA')", "tf.decode_csv(['1,2,a'], [[0], ['z']], select_cols=[0, 2])",
+    "tf.decode_csv(['1,2,a'], [[0], ['z']], select_cols=[2, 0])", "tf.decode_csv(['1,2,a'], [[0]], select_cols=[0, 2])",
+    "tf.decode_csv(['1,2,a'], [[0]], select_cols=[5])", "tf.decode_csv(['1;2;a'], COLUMNS, field_delim=';')",
     "tf.decode_csv(['1;2;a'], COLUMNS, field_delim=';;')",
-    "tf.decode_csv(['1,2,\"a\"'], COLUMNS, use_quote_delim=False)",
-    "tf.decode_csv(['1,,a'], [0, 2.5, 'z'])",
-    "tf.decode_csv(['1,,a'], [0, [2.5, 3.0], 'z'])",
-    "tf.decode_csv(['1'], [[True]])",
+    "tf.decode_csv(['1,2,\"a\"'], COLUMNS, use_quote_delim=False)", "tf.decode_csv(['1,,a'], [0, 2.5, 'z'])",
+    "tf.decode_csv(['1,,a'], [0, [2.5, 3.0], 'z'])", "tf.decode_csv(['1'], [[True]])",
     "tf.decode_csv(['3000000000'], [tf.constant([0], tf.int64)])",
-    "tf.decode_csv(['0.1'], [tf.constant([0], tf.float64)])",
-    "tf.decode_csv(tf.zeros([0], tf.string), COLUMNS)",
-    "tf.serialize_tensor([[1.0, 2.0]])",
-    "tf.serialize_tensor(['a', 'bc'])",
-    "tf.serialize_tensor(tf.constant([[1, 2]], tf.int64))",
-    "tf.serialize_tensor(True)",
+    "tf.decode_csv(['0.1'], [tf.constant([0], tf.float64)])", "tf.decode_csv(tf.zeros([0], tf.string), COLUMNS)",
+    "tf.serialize_tensor([[1.0, 2.0]])", "tf.serialize_tensor(['a', 'bc'])",
+    "tf.serialize_tensor(tf.constant([[1, 2]], tf.int64))", "tf.serialize_tensor(True)",
     "tf.parse_tensor(tf.serialize_tensor([[1.0, 2.0]]), tf.float32)",
     "tf.parse_tensor(tf.serialize_tensor(['a', 'bc']), tf.string)",
-    "tf.parse_tensor(tf.serialize_tensor([[1.0, 2.0]]), tf.int32)",
-    "tf.parse_tensor(b'garbage', tf.int32)",
-    "tf.parse_tensor([b'garbage'], tf.int32)",
-    "tf.decode_compressed([zlib.compress(b'abc')], 'ZLIB')",
-    "tf.decode_compressed([gzip.compress(b'abc')], 'GZIP')",
-    "tf.decode_compressed([b'abc'])",
-    "tf.decode_compressed([b'abc'], 'ZLIB')",
-    "tf.decode_compressed([b'abc'], 'X')",
+    "tf.parse_tensor(tf.serialize_tensor([[1.0, 2.0]]), tf.int32)", "tf.parse_tensor(b'garbage', tf.int32)",
+    "tf.parse_tensor([b'garbage'], tf.int32)", "tf.decode_compressed([zlib.compress(b'abc')], 'ZLIB')",
+    "tf.decode_compressed([gzip.compress(b'abc')], 'GZIP')", "tf.decode_compressed([b'abc'])",
+    "tf.decode_compressed([b'abc'], 'ZLIB')", "tf.decode_compressed([b'abc'], 'X')",
     "tf.parse_example(tf.decode_json_example([JSON]), {'a': tf.FixedLenFeature([2], tf.int64)})",
     "tf.decode_json_example(['{]'])",
-]
+]  # fmt: skip
 JSON = '{"features": {"feature": {"a": {"int64List": {"value": ["3", 4]}}}}}'
 CASES.update(("csv " + repr(records), lambda tf, r=records: tf.decode_csv(r, COLUMNS)) for records in CSV)
 CASES.update((text, lambda tf, t=text: eval(t, dict(globals(), tf=tf, gzip=gzip, zlib=zlib))) for text in EXPRESSIONS)

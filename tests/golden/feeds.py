@@ -1,13 +1,9 @@
-"""Writes feeds.json: what the original does in feeds_cases.py.
-
-Run it with the Python that has TensorFlow 1.12.3: ``python tests/golden/feeds.py``.
-"""
-
-import json
-import os
+"""Writes feeds.json: what the original does in feeds_cases.py."""
 
 import feeds_cases
 import tensorflow as tf
+from goldens import make
 
-with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
-    json.dump(feeds_cases.feeds(tf), file, indent=1, sort_keys=True)
+RUNS = ["1.12"]
+
+make("feeds", feeds_cases.feeds(tf))

@@ -1,16 +1,17 @@
+# ruff: noqa: B905
 """Writes forms.json: in which forms the original takes the integers of forms_cases.py.
 
-Each call runs in a process of its own, since some forms end the original's. Run it with the Python that has TensorFlow
-1.12.3: ``python tests/golden/forms.py``.
+Each call runs in a process of its own, since some forms end the original's.
 """
 
 import json
 import os
 
-import forms_cases
 import tensorflow as tf
+from forms_cases import CALLS, FORMS, outcome
+from goldens import make
 
-tf.logging.set_verbosity(tf.logging.ERROR)
+RUNS = ["1.12"]
 
 
 def apart(function):
@@ -27,12 +28,12 @@ def apart(function):
     return json.loads(text.decode()) if text else None
 
 
-golden = {}
-for name, call in forms_cases.CALLS.items():
-    forms = forms_cases.FORMS
-    found = apart(lambda call=call: [forms_cases.outcome(tf, call, form) for form in forms_cases.FORMS])
+def taken(call):
+    found = apart(lambda: [outcome(tf, call, form) for form in FORMS])
     if found is None:
-        found = [apart(lambda call=call, form=form: forms_cases.outcome(tf, call, form)) or ["error"] for form in forms]
-    golden[name] = dict(zip(forms, found))  # noqa: B905
-with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
-    json.dump(golden, file, indent=0, sort_keys=True)
+        found = [apart(lambda f=form: outcome(tf, call, f)) or ["error"] for form in FORMS]
+    return dict(zip(FORMS, found))
+
+
+tf.logging.set_verbosity(tf.logging.ERROR)
+make("forms", {name: lambda c=call: taken(c) for name, call in CALLS.items()})

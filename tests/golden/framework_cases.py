@@ -6,6 +6,8 @@ A case is a function of the namespace ``tf`` that returns values for JSON; an er
 
 import numpy as np
 
+from tests.golden.plain_values import plain
+
 
 def hparams(tf, **kwargs):
     return tf.contrib.training.HParams(
@@ -216,19 +218,10 @@ def constants(tf):
 def protos(tf):
     found = []
     for value, kwargs in (
-        ([1, 2], {}),
-        (0.5, {}),
-        (np.float64([1, 2]), {}),
-        ("text", {}),
-        ([[b"a", b"b"]], {}),
-        (True, {}),
-        (3, {"shape": [2, 2]}),
-        ([1.5, 2.5], {"dtype": tf.float16}),
-        ([1 + 2j], {"dtype": tf.complex64}),
-        ([2**40], {}),
-        ([], {}),
-        ([3, 4], {"dtype": tf.uint8}),
-    ):
+        ([1, 2], {}), (0.5, {}), (np.float64([1, 2]), {}), ("text", {}), ([[b"a", b"b"]], {}), (True, {}),
+        (3, {"shape": [2, 2]}), ([1.5, 2.5], {"dtype": tf.float16}), ([1 + 2j], {"dtype": tf.complex64}), ([2**40], {}),
+        ([], {}), ([3, 4], {"dtype": tf.uint8}),
+    ):  # fmt: skip
         made = tf.make_tensor_proto(value, **kwargs)
         array = tf.make_ndarray(made)
         found.append([made.dtype, [d.size for d in made.tensor_shape.dim], str(array.dtype), repr(array.tolist())])
@@ -337,15 +330,6 @@ CASES = {
     "raw_size": raw_error([b"abc"], "int16"),
 }  # fmt: skip
 SAID = [name for name in CASES if name.startswith(("parse", "values", "set", "reserved", "empty", "get", "not", "raw"))]
-
-
-def plain(value):
-    """Arrays in a result as lists."""
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in value.items()}
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
 def run(tf, name):

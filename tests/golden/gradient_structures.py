@@ -1,19 +1,15 @@
-"""Writes its part of gradient_structures.json: run under TensorFlow 1.12 (Python 3.6), then under 2.15 (Python 3.11).
+"""Writes gradient_structures.json: nests of two structures in graphs of 1.12, eagerly and in functions of 2.15.
 
-Of each nest of two structures and each way it is ``[value, gradient by x, by w (, by s), writes]``, vectors summed up;
-what the original refuses is left out.
+Of each nest and each way it is ``[value, gradient by x, by w (, by s), writes]``, vectors summed up; what the original
+refuses is left out.
 """
-
-import json
-import os
-import sys
 
 import numpy as np
 import tensorflow as tf
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from goldens import LEFT_OUT, make
 from gradient_structures_cases import STRUCTURES, Kit, function_of, reads_back
 
+RUNS = ["1.12", "2.15"]
 LATER = tf.__version__.startswith("2")
 X = [0.3, -0.7]
 VARIABLES = {"w": 0.9, "s": [0.4, 0.2], "count": 0.0}
@@ -63,24 +59,13 @@ def in_function(nest):
 def run(way, nest):
     try:
         return [round(float(np.sum(v)), 12) for v in way(nest)]
-    except Exception as error:
-        print(nest, way.__name__, type(error).__name__, str(error)[:120].replace("\n", " "))
-        return None
+    except Exception:
+        return LEFT_OUT
 
 
-if __name__ == "__main__":
-    path = os.path.splitext(os.path.abspath(__file__))[0] + ".json"
-    whole = {}
-    if os.path.exists(path):
-        with open(path) as file:
-            whole = json.load(file)
-    for name, way in (("function", in_function), ("eager", eagerly)) if LATER else (("graph", in_graph),):
-        whole[name] = {}
-        for outer in OUTER:
-            for inner in INNER:
-                found = run(way, (outer, (inner,)))
-                if found is not None:
-                    whole[name]["-".join((outer, inner))] = found
-    with open(path, "w") as file:
-        json.dump(whole, file, indent=0, sort_keys=True)
-        file.write("\n")
+ways = {"function": in_function, "eager": eagerly} if LATER else {"graph": in_graph}
+areas = {
+    name: {f"{outer}-{inner}": lambda n=(outer, (inner,)), w=way: run(w, n) for outer in OUTER for inner in INNER}
+    for name, way in ways.items()
+}
+make("gradient_structures", areas)

@@ -14,16 +14,7 @@ from unittest import mock
 
 import numpy as np
 
-
-def plain(value):
-    """A value of plain Python types: lists, dicts, numbers and text."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in sorted(value.items(), key=str)}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
-    return value.decode() if isinstance(value, bytes) else value
+from tests.golden.plain_values import plain
 
 
 class World(logging.Handler):
@@ -242,13 +233,9 @@ def steps_of_a_run(tf, world):
 
 def logging_tensors(tf, world):
     for kwargs in (
-        {"every_n_iter": 3},
-        {"every_n_iter": 1},
-        {"every_n_secs": 2},
-        {"at_end": True},
-        {"every_n_iter": 4, "at_end": True},
-        {"every_n_iter": 2, "formatter": "{a} then {b}".format_map},
-    ):
+        {"every_n_iter": 3}, {"every_n_iter": 1}, {"every_n_secs": 2}, {"at_end": True},
+        {"every_n_iter": 4, "at_end": True}, {"every_n_iter": 2, "formatter": "{a} then {b}".format_map},
+    ):  # fmt: skip
         with tf.Graph().as_default():
             world.model()
             small = tf.constant([0.25, 100000.5], name="small")
@@ -503,13 +490,10 @@ def without_a_step(tf, world):
     names = ("StopAtStepHook", "CheckpointSaverHook", "StepCounterHook", "SummarySaverHook", "ProfilerHook",
              "GlobalStepWaiterHook")  # fmt: skip
     arguments = {
-        "StopAtStepHook": {"last_step": 1},
-        "CheckpointSaverHook": {"checkpoint_dir": world.folder, "save_steps": 1},
-        "StepCounterHook": {},
-        "SummarySaverHook": {"save_steps": 1, "summary_op": "x"},
-        "ProfilerHook": {"save_steps": 1, "output_dir": world.folder},
-        "GlobalStepWaiterHook": {"wait_until_step": 1},
-    }
+        "StopAtStepHook": {"last_step": 1}, "CheckpointSaverHook": {"checkpoint_dir": world.folder, "save_steps": 1},
+        "StepCounterHook": {}, "SummarySaverHook": {"save_steps": 1, "summary_op": "x"},
+        "ProfilerHook": {"save_steps": 1, "output_dir": world.folder}, "GlobalStepWaiterHook": {"wait_until_step": 1},
+    }  # fmt: skip
     found = []
     for name in names:
         with tf.Graph().as_default():
@@ -525,27 +509,18 @@ def arguments(tf, world):
         saver = train.Saver()
         folder = world.folder
         trials = [
-            lambda: train.SecondOrStepTimer(),
-            lambda: train.SecondOrStepTimer(1, 2),
-            lambda: train.StopAtStepHook(),
-            lambda: train.StopAtStepHook(1, 2),
-            lambda: train.LoggingTensorHook(["a"]),
-            lambda: train.LoggingTensorHook(["a"], 1, 2),
-            lambda: train.LoggingTensorHook(["a"], 1, 2, at_end=True),
-            lambda: train.LoggingTensorHook(["a"], 0),
-            lambda: train.LoggingTensorHook(["a"], -3),
-            lambda: train.LoggingTensorHook(["two"], 1).begin(),
-            lambda: train.StepCounterHook(1, 2),
-            lambda: train.StepCounterHook(None),
-            lambda: train.CheckpointSaverHook(folder),
+            lambda: train.SecondOrStepTimer(), lambda: train.SecondOrStepTimer(1, 2), lambda: train.StopAtStepHook(),
+            lambda: train.StopAtStepHook(1, 2), lambda: train.LoggingTensorHook(["a"]),
+            lambda: train.LoggingTensorHook(["a"], 1, 2), lambda: train.LoggingTensorHook(["a"], 1, 2, at_end=True),
+            lambda: train.LoggingTensorHook(["a"], 0), lambda: train.LoggingTensorHook(["a"], -3),
+            lambda: train.LoggingTensorHook(["two"], 1).begin(), lambda: train.StepCounterHook(1, 2),
+            lambda: train.StepCounterHook(None), lambda: train.CheckpointSaverHook(folder),
             lambda: train.CheckpointSaverHook(folder, 1, 2),
             lambda: train.CheckpointSaverHook(folder, 1, saver=saver, scaffold=train.Scaffold()),
-            lambda: train.CheckpointSaverHook(folder, 1)._get_saver(),
-            lambda: train.SummarySaverHook(1),
+            lambda: train.CheckpointSaverHook(folder, 1)._get_saver(), lambda: train.SummarySaverHook(1),
             lambda: train.SummarySaverHook(1, scaffold=train.Scaffold(), summary_op="x"),
-            lambda: train.SummarySaverHook(summary_op="x"),
-            lambda: train.SummarySaverHook(1, 2, summary_op="x"),
-        ]
+            lambda: train.SummarySaverHook(summary_op="x"), lambda: train.SummarySaverHook(1, 2, summary_op="x"),
+        ]  # fmt: skip
         found = [refused(trial) for trial in trials]
         for _ in range(2):
             tf.add_to_collection(tf.GraphKeys.SAVERS, saver)

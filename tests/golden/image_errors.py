@@ -1,20 +1,17 @@
 # ruff: noqa: B905
-"""Writes image_errors_1.json or image_errors_2.json: what errors the originals raise for image_errors_cases, if any.
+"""Writes image_errors_1.json and image_errors_2.json: what errors the originals raise for image_errors_cases, if any.
 
-Run it with the Python of 1.12 (each case with constants, and fed without shapes) and with that of 2.15 (eagerly):
-``python tests/golden/image_errors.py``.
+1.12 is given each case with constants, and fed without shapes; 2.15 eagerly.
 """
 
 import ast
-import json
-import os
 
 import numpy as np
 import tensorflow as tf
+from goldens import make
 from image_errors_cases import CASES, INPUTS, LATER
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-FIRST = tf.__version__.startswith("1.")
+RUNS = ["1.12", "2.15"]
 TAKEN = "taken"
 
 
@@ -22,10 +19,10 @@ def used(text):
     return sorted({n.id for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Name)} & set(INPUTS))
 
 
-def outcome(text, make):
+def outcome(text, run):
     print(text, flush=True)  # some cases end the process of the original: those are no cases
     try:
-        make()
+        run()
     except Exception as error:
         return type(error).__name__
     return TAKEN
@@ -45,10 +42,8 @@ def eagerly(text):
     eval(text, {"tf": tf, "np": np}, {n: tf.constant(INPUTS[n]) for n in names})
 
 
-if FIRST:
-    found = {t: [outcome(t, lambda t=t, f=f: in_session(t, f)) for f in (False, True)] for t in CASES}
+if tf.__version__.startswith("1."):
+    both = {t: lambda t=t: [outcome(t, lambda f=f: in_session(t, f)) for f in (False, True)] for t in CASES}
+    make("image_errors_1", both)
 else:
-    found = {t: outcome(t, lambda t=t: eagerly(t)) for t in LATER}
-with open(os.path.join(HERE, "image_errors_%d.json" % (1 if FIRST else 2)), "w") as file:  # noqa: UP031
-    json.dump(found, file, indent=0, sort_keys=True)
-    file.write("\n")
+    make("image_errors_2", {t: lambda t=t: outcome(t, lambda: eagerly(t)) for t in LATER})

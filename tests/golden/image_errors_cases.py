@@ -7,32 +7,19 @@
 import numpy as np
 
 INPUTS = {
-    "scalar": np.float32(0.5),
-    "row": np.zeros(3, "float32"),
-    "flat": np.zeros((4, 5), "float32"),
-    "image": np.linspace(0, 1, 60, dtype="float32").reshape(4, 5, 3),
-    "two": np.zeros((4, 5, 2), "float32"),
-    "empty": np.zeros((0, 5, 3), "float32"),
-    "batch": np.linspace(0, 1, 120, dtype="float32").reshape(2, 4, 5, 3),
-    "five": np.zeros((1, 2, 4, 5, 3), "float32"),
-    "pixels": np.zeros((4, 5, 3), "uint8"),
-    "whole": np.zeros((4, 5, 3), "int32"),
-    "truths": np.zeros((4, 5, 3), "bool"),
-    "boxes": np.array([[0, 0, 1, 1], [0.1, 0.2, 0.5, 0.7]], "float32"),
-    "wide_boxes": np.zeros((2, 5), "float32"),
-    "scores": np.array([0.5, 0.75], "float32"),
-    "more_scores": np.zeros(3, "float32"),
-    "owner": np.array([0, 1], "int32"),
-    "far_owner": np.array([0, 2], "int32"),
-    "frames": np.array([[[0, 0, 0.5, 0.5]]], "float32"),
-    "far_frames": np.array([[[0, 0, 0.5, 1.5]]], "float32"),
-    "no_frames": np.zeros((1, 0, 4), "float32"),
-    "text": np.array(b"no image", object),
-    "texts": np.array([b"no image", b"BM"], object),
-    "labels": np.zeros((2, 3), "int32"),
-    "large": np.zeros((1, 12, 12, 2), "float32"),
-    "small": np.zeros((1, 9, 12, 2), "float32"),
-}
+    "scalar": np.float32(0.5), "row": np.zeros(3, "float32"), "flat": np.zeros((4, 5), "float32"),
+    "image": np.linspace(0, 1, 60, dtype="float32").reshape(4, 5, 3), "two": np.zeros((4, 5, 2), "float32"),
+    "empty": np.zeros((0, 5, 3), "float32"), "batch": np.linspace(0, 1, 120, dtype="float32").reshape(2, 4, 5, 3),
+    "five": np.zeros((1, 2, 4, 5, 3), "float32"), "pixels": np.zeros((4, 5, 3), "uint8"),
+    "whole": np.zeros((4, 5, 3), "int32"), "truths": np.zeros((4, 5, 3), "bool"),
+    "boxes": np.array([[0, 0, 1, 1], [0.1, 0.2, 0.5, 0.7]], "float32"), "wide_boxes": np.zeros((2, 5), "float32"),
+    "scores": np.array([0.5, 0.75], "float32"), "more_scores": np.zeros(3, "float32"),
+    "owner": np.array([0, 1], "int32"), "far_owner": np.array([0, 2], "int32"),
+    "frames": np.array([[[0, 0, 0.5, 0.5]]], "float32"), "far_frames": np.array([[[0, 0, 0.5, 1.5]]], "float32"),
+    "no_frames": np.zeros((1, 0, 4), "float32"), "text": np.array(b"no image", object),
+    "texts": np.array([b"no image", b"BM"], object), "labels": np.zeros((2, 3), "int32"),
+    "large": np.zeros((1, 12, 12, 2), "float32"), "small": np.zeros((1, 9, 12, 2), "float32"),
+}  # fmt: skip
 
 _SIDED = [
     "tf.image.%s(%s)" % (name, image)

@@ -1,21 +1,15 @@
-# ruff: noqa: B905, UP031
-"""Writes images_1.npz or images_2.npz: what the originals make of images_cases, and of the files in images_files.json.
-
-Run it with the Python of 1.12 and with that of 2.15: ``python tests/golden/images.py``.
-"""
+# ruff: noqa: B905
+"""Writes images_1.npz and images_2.npz: what the originals make of images_cases; 1.12 of images_files.json too."""
 
 import ast
 import base64
-import json
-import os
 
 import numpy as np
 import tensorflow as tf
-from images_cases import CASES, FILES, INPUTS, LATER, packed
+from goldens import LEFT_OUT, Both, facts, make
+from images_cases import CASES, FILES, INPUTS, LATER
 
-HERE = os.path.dirname(os.path.abspath(__file__))
-FIRST = tf.__version__.startswith("1.")
-STORED = {}
+RUNS = ["1.12", "2.15"]
 
 
 def used(text):
@@ -63,37 +57,31 @@ def eagerly(text, names):
     return values, [None if s is None else tf.convert_to_tensor(s).numpy() for s in slopes]
 
 
-def differentiated(text):
-    values, slopes = (in_session if FIRST else eagerly)(text, used(text))
-    for i, value in enumerate(values):
-        STORED["%s/value%d" % (text, i)] = value
+def differentiated(run, text):
+    values, slopes = run(text, used(text))
+    found = {f"value{i}": value for i, value in enumerate(values)}
     if isinstance(slopes, str):
-        STORED[text + "/refused"] = np.array(slopes)
+        found["refused"] = np.array(slopes)
     else:
-        for i, slope in enumerate(slopes):
-            if slope is not None:
-                STORED["%s/slope%d" % (text, i)] = slope
+        found.update((f"slope{i}", slope) for i, slope in enumerate(slopes) if slope is not None)
+    return Both(LEFT_OUT, found)
 
 
-def decoded(text, name, data):
-    try:
-        with tf.Graph().as_default(), tf.Session() as session:
-            STORED["%s/%s" % (name, text)] = session.run(eval(text, {"tf": tf, "file": tf.constant(data)}))
-    except Exception as error:
-        STORED["%s/%s" % (name, text)] = np.array(type(error).__name__)
+def decoded(data):
+    found = {}
+    for text in FILES:
+        try:
+            with tf.Graph().as_default(), tf.Session() as session:
+                found[text] = session.run(eval(text, {"tf": tf, "file": tf.constant(data)}))
+        except Exception as error:
+            found[text] = np.array(type(error).__name__)
+    return Both(LEFT_OUT, found)
 
 
-def main():
-    for text in CASES if FIRST else LATER:
-        differentiated(text)
-    if FIRST:
-        with open(os.path.join(HERE, "images_files.json")) as file:
-            files = json.load(file)
-        for name, data in sorted(files.items()):
-            for text in FILES:
-                decoded(text, name, base64.b64decode(data))
-    np.savez_compressed(os.path.join(HERE, "images_%d.npz" % (1 if FIRST else 2)), **packed(STORED))
-    print(len(STORED), "arrays")
-
-
-main()
+if tf.__version__.startswith("1."):
+    cases = {text: lambda t=text: differentiated(in_session, t) for text in CASES}
+    files = facts("images_files")
+    cases.update((name, lambda d=data: decoded(base64.b64decode(d))) for name, data in files.items())
+    make("images_1", cases)
+else:
+    make("images_2", {text: lambda t=text: differentiated(eagerly, t) for text in LATER})

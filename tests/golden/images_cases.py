@@ -5,27 +5,7 @@
 and ``file``. Floating inputs are differentiated.
 """
 
-import json
-
 import numpy as np
-
-
-def packed(arrays):
-    """Many small arrays as two: what they are, and their bytes in a row."""
-    kinds = [[name, arrays[name].dtype.str, list(arrays[name].shape)] for name in sorted(arrays)]
-    data = b"".join(np.ascontiguousarray(arrays[name]).tobytes() for name, _, _ in kinds)
-    return {"kinds": np.array(json.dumps(kinds)), "data": np.frombuffer(data, np.uint8)}
-
-
-def unpacked(stored):
-    """Undoes ``packed``."""
-    found, start = {}, 0
-    for name, kind, shape in json.loads(str(stored["kinds"])):
-        end = start + int(np.prod(shape)) * np.dtype(kind).itemsize
-        found[name] = np.frombuffer(stored["data"][start:end].tobytes(), kind).reshape(shape)
-        start = end
-    return found
-
 
 _RANDOM = np.random.RandomState(5)
 
@@ -106,61 +86,32 @@ _SMALLER = [
 ]
 
 SHARED = [
-    "tf.image.central_crop(photo, 0.5)",
-    "tf.image.central_crop(shot, 0.7)",
-    "tf.image.central_crop(shot, 1.0)",
-    "tf.image.crop_to_bounding_box(photo, 1, 0, 2, 3)",
-    "tf.image.pad_to_bounding_box(photo, 1, 2, 5, 7)",
-    "tf.image.pad_to_bounding_box(shot, 0, 0, 4, 6)",
-    "tf.image.flip_left_right(photo)",
-    "tf.image.flip_up_down(shot)",
-    "tf.image.rot90(photo)",
-    "tf.image.rot90(photo, 3)",
-    "tf.image.rot90(shot, 2)",
-    "tf.image.rot90(shot, tf.constant(5))",
-    "tf.image.convert_image_dtype(pixels, tf.float32)",
-    "tf.image.convert_image_dtype(pixels, tf.uint16)",
-    "tf.image.convert_image_dtype(wide, tf.uint8)",
-    "tf.image.convert_image_dtype(wide, tf.float32)",
-    "tf.image.convert_image_dtype(photo, tf.uint8)",
+    "tf.image.central_crop(photo, 0.5)", "tf.image.central_crop(shot, 0.7)", "tf.image.central_crop(shot, 1.0)",
+    "tf.image.crop_to_bounding_box(photo, 1, 0, 2, 3)", "tf.image.pad_to_bounding_box(photo, 1, 2, 5, 7)",
+    "tf.image.pad_to_bounding_box(shot, 0, 0, 4, 6)", "tf.image.flip_left_right(photo)", "tf.image.flip_up_down(shot)",
+    "tf.image.rot90(photo)", "tf.image.rot90(photo, 3)", "tf.image.rot90(shot, 2)",
+    "tf.image.rot90(shot, tf.constant(5))", "tf.image.convert_image_dtype(pixels, tf.float32)",
+    "tf.image.convert_image_dtype(pixels, tf.uint16)", "tf.image.convert_image_dtype(wide, tf.uint8)",
+    "tf.image.convert_image_dtype(wide, tf.float32)", "tf.image.convert_image_dtype(photo, tf.uint8)",
     "tf.image.convert_image_dtype(photo * 3.0 - 1.0, tf.uint8, saturate=True)",
-    "tf.image.convert_image_dtype(photo, tf.float64)",
-    "tf.image.convert_image_dtype(whole, tf.uint8, saturate=True)",
-    "tf.image.rgb_to_grayscale(photo)",
-    "tf.image.rgb_to_grayscale(pixels)",
-    "tf.image.grayscale_to_rgb(grey)",
-    "tf.image.hsv_to_rgb(photo)",
-    "tf.image.rgb_to_yiq(photo)",
-    "tf.image.yiq_to_rgb(photo)",
-    "tf.image.rgb_to_yuv(photo)",
-    "tf.image.yuv_to_rgb(photo)",
-    "tf.image.adjust_brightness(photo, 0.25)",
-    "tf.image.adjust_brightness(pixels, -0.3)",
-    "tf.image.adjust_contrast(photo, 1.5)",
-    "tf.image.adjust_contrast(pixels, 0.5)",
-    "tf.image.adjust_hue(photo, 0.3)",
-    "tf.image.adjust_hue(pixels, -0.2)",
-    "tf.image.adjust_hue(double, 0.1)",
-    "tf.image.adjust_saturation(photo, 2.0)",
-    "tf.image.adjust_saturation(pixels, 0.4)",
-    "tf.image.per_image_standardization(single)",
-    "tf.image.per_image_standardization(shot)",
-    "tf.image.per_image_standardization(tf.stop_gradient(black[0]))",
-    "tf.image.total_variation(photo)",
-    "tf.image.total_variation(single)",
-    "tf.image.image_gradients(photo)",
-    "tf.image.sobel_edges(photo)",
-    "tf.image.psnr(photo, photo / 2.0, 1.0)",
-    "tf.image.psnr(pixels, pixels[::-1], 255)",
-    "tf.image.ssim(large, other, 1.0)",
-    "tf.image.crop_and_resize(photo, boxes, owner, [3, 2])",
+    "tf.image.convert_image_dtype(photo, tf.float64)", "tf.image.convert_image_dtype(whole, tf.uint8, saturate=True)",
+    "tf.image.rgb_to_grayscale(photo)", "tf.image.rgb_to_grayscale(pixels)", "tf.image.grayscale_to_rgb(grey)",
+    "tf.image.hsv_to_rgb(photo)", "tf.image.rgb_to_yiq(photo)", "tf.image.yiq_to_rgb(photo)",
+    "tf.image.rgb_to_yuv(photo)", "tf.image.yuv_to_rgb(photo)", "tf.image.adjust_brightness(photo, 0.25)",
+    "tf.image.adjust_brightness(pixels, -0.3)", "tf.image.adjust_contrast(photo, 1.5)",
+    "tf.image.adjust_contrast(pixels, 0.5)", "tf.image.adjust_hue(photo, 0.3)", "tf.image.adjust_hue(pixels, -0.2)",
+    "tf.image.adjust_hue(double, 0.1)", "tf.image.adjust_saturation(photo, 2.0)",
+    "tf.image.adjust_saturation(pixels, 0.4)", "tf.image.per_image_standardization(single)",
+    "tf.image.per_image_standardization(shot)", "tf.image.per_image_standardization(tf.stop_gradient(black[0]))",
+    "tf.image.total_variation(photo)", "tf.image.total_variation(single)", "tf.image.image_gradients(photo)",
+    "tf.image.sobel_edges(photo)", "tf.image.psnr(photo, photo / 2.0, 1.0)", "tf.image.psnr(pixels, pixels[::-1], 255)",
+    "tf.image.ssim(large, other, 1.0)", "tf.image.crop_and_resize(photo, boxes, owner, [3, 2])",
     "tf.image.crop_and_resize(photo, boxes, owner, [1, 3], 'nearest', 0.5)",
-    "tf.image.crop_and_resize(pixels, boxes, owner, [2, 2])",
-    "tf.image.non_max_suppression(found, scores, 3)",
+    "tf.image.crop_and_resize(pixels, boxes, owner, [2, 2])", "tf.image.non_max_suppression(found, scores, 3)",
     "tf.image.non_max_suppression(found, scores, 30, 0.9)",
     "tf.image.non_max_suppression(found, scores, 30, score_threshold=0.55)",
     "tf.image.non_max_suppression(found, scores, 0)",
-]
+]  # fmt: skip
 
 CASES = [
     *SHARED,
@@ -264,19 +215,12 @@ LATER = [
 
 FILES = [
     *("tf.image.decode_jpeg(file, channels=%d)" % c for c in (0, 1, 3)),
-    *("tf.image.decode_jpeg(file, ratio=%d)" % r for r in (2, 8)),
-    "tf.image.decode_jpeg(file, fancy_upscaling=False)",
-    "tf.image.decode_jpeg(file, dct_method='INTEGER_ACCURATE')",
-    "tf.image.decode_and_crop_jpeg(file, [1, 2, 5, 6])",
-    *("tf.image.decode_png(file, channels=%d)" % c for c in (0, 1, 3, 4)),
-    "tf.image.decode_png(file, dtype=tf.uint16)",
-    "tf.image.decode_png(file, channels=1, dtype=tf.uint16)",
-    "tf.image.decode_gif(file)",
-    "tf.image.decode_image(file)",
-    "tf.image.decode_image(file, channels=3)",
-    "tf.image.decode_image(file, dtype=tf.float32)",
-    "tf.image.decode_image(file, dtype=tf.uint16)",
-    "tf.image.extract_jpeg_shape(file)",
-    "tf.image.is_jpeg(file)",
-]
+    *("tf.image.decode_jpeg(file, ratio=%d)" % r for r in (2, 8)), "tf.image.decode_jpeg(file, fancy_upscaling=False)",
+    "tf.image.decode_jpeg(file, dct_method='INTEGER_ACCURATE')", "tf.image.decode_and_crop_jpeg(file, [1, 2, 5, 6])",
+    *("tf.image.decode_png(file, channels=%d)" % c for c in (0, 1, 3, 4)), "tf.image.decode_png(file, dtype=tf.uint16)",
+    "tf.image.decode_png(file, channels=1, dtype=tf.uint16)", "tf.image.decode_gif(file)",
+    "tf.image.decode_image(file)", "tf.image.decode_image(file, channels=3)",
+    "tf.image.decode_image(file, dtype=tf.float32)", "tf.image.decode_image(file, dtype=tf.uint16)",
+    "tf.image.extract_jpeg_shape(file)", "tf.image.is_jpeg(file)",
+]  # fmt: skip
 """Each for every file: values, or the class of the error and its first words."""

@@ -1,18 +1,16 @@
-"""Writes images_files.json: small image files of many kinds, by name, in base64.
-
-Run it with a Python that has Pillow: ``python tests/golden/images_files.py``.
-"""
+"""Writes images_files.json: small image files of many kinds, by name, in base64."""
 
 import base64
 import io
-import json
-import os
 import struct
 import zlib
 
 import numpy as np
+from goldens import make
 from PIL import Image
 
+RUNS = ["own"]
+NEEDS = "Pillow"
 RANDOM = np.random.RandomState(1)
 FILES = {}
 
@@ -89,6 +87,4 @@ def others():
 jpegs()
 pngs()
 others()
-with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
-    json.dump({name: base64.b64encode(data).decode() for name, data in FILES.items()}, file, indent=0, sort_keys=True)
-    file.write("\n")
+make("images_files", {name: base64.b64encode(data).decode() for name, data in FILES.items()})

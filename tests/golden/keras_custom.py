@@ -1,20 +1,19 @@
 """Writes keras_custom.json and keras/custom/: models of 2.15.1 with what the program defines itself.
 
-Run it with the Python that has TensorFlow 2.15. With a folder as its argument it writes nothing: it reads what
-``python -m tests.compat.keras.saved_custom FOLDER`` saved there, and says how far predictions, and training that goes
-on, are from what was kept beside them.
+With a folder as its argument it writes nothing: it reads what ``python -m tests.compat.keras.saved_custom FOLDER``
+saved there, and says how far predictions, and training that goes on, are from what was kept beside them.
 """
 
 import json
 import os
-import shutil
 import sys
 
 import keras_custom_cases as cases
 import numpy as np
 import tensorflow as tf
+from goldens import files, make
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+RUNS = ["2.15"]
 
 
 def distance(found, wanted):
@@ -42,20 +41,22 @@ def read(folder):
     return far
 
 
-if __name__ == "__main__":
-    if sys.argv[1:]:
-        sys.exit(bool(read(sys.argv[1])))
-    asked = {}
-    for name in cases.CASES:
-        place = os.path.join(HERE, "keras", "custom", name)
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        asked[name] = {"saved": cases.save(tf, name, place)}
-        asked[name]["loaded"] = {form: cases.loaded(tf, name, place, form) for form in cases.forms(name)}
-        for form, found in asked[name]["loaded"].items():
-            print(name, form, "apart from training that was not stopped:", distance(found, asked[name]["saved"]))
-    asked["refused"] = cases.refused(tf, os.path.join(HERE, "keras", "custom", "named"))
-    print(asked["refused"])
-    with open(os.path.join(HERE, "keras_custom.json"), "w") as file:
-        json.dump(asked, file, sort_keys=True, separators=(",", ":"))
-        file.write("\n")
+def saved(name):
+    place = files("keras", "custom", name)
+    found = {"saved": cases.save(tf, name, place)}
+    found["loaded"] = {form: cases.loaded(tf, name, place, form) for form in cases.forms(name)}
+    for form, each in found["loaded"].items():
+        apart = distance(each, found["saved"])
+        assert apart < 1e-5, (name, form, "apart from training that was not stopped", apart)
+    return found
+
+
+def refused():
+    place = files("keras", "custom", "named")
+    cases.save(tf, "named", place)
+    return cases.refused(tf, place)
+
+
+if sys.argv[1:]:
+    sys.exit(bool(read(sys.argv[1])))
+make("keras_custom", dict({name: lambda n=name: saved(n) for name in cases.CASES}, refused=refused))

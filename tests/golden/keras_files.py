@@ -1,24 +1,22 @@
-"""Files of models by the original, 1.12.3, and what it reads of them.
+"""Writes keras_files.json and keras/1.12/: files of models by the original, 1.12.3, and what it reads of them.
 
-It wants ``h5py`` before 3: with later ones 1.12 reads no whole models. ``FOLDER`` can be read by 2.15.1 as well.
-
-``keras_files.py``           writes keras/1.12/ and keras_files.json; ``--only=NAME`` leaves the other cases as they are
-``keras_files.py FOLDER``    reads what ``python -m tests.compat.keras.saved_v1 FOLDER`` saved there, and says how far
-                             predictions and losses of training that goes on are from those that were kept beside them
+It wants ``h5py`` before 3: with later ones 1.12 reads no whole models. With a folder as its argument it writes nothing:
+it reads what ``python -m tests.compat.keras.saved_v1 FOLDER`` saved there, and says how far predictions and losses of
+training that goes on are from those that were kept beside them. 2.15.1 can do that as well.
 """
 
 import json
 import os
-import shutil
 import sys
 import traceback
 
 import keras_files_cases as cases
 import numpy as np
 import tensorflow
+from goldens import files, make
 
+RUNS = ["1.12"]
 tf = tensorflow.compat.v1 if tensorflow.__version__.startswith("2") else tensorflow
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def flat(found):
@@ -26,23 +24,10 @@ def flat(found):
     return np.concatenate([np.ravel(found["predictions"]), found["then"]["losses"]])
 
 
-def write(folder, names):
-    """Trains, saves and reads models."""
-    found = {}
-    for name in names:
-        place = os.path.join(folder, name)
-        shutil.rmtree(place, ignore_errors=True)
-        os.makedirs(place)
-        found[name] = {"saved": cases.save(tf, name, place)}
-        found[name]["loaded"] = cases.loaded(tf, name, place)
-        for form, each in found[name]["loaded"].items():
-            print(
-                name,
-                form,
-                "apart from training that was not stopped:",
-                np.abs(flat(each) - flat(found[name]["saved"])).max(),
-            )
-    return found
+def saved(name):
+    """What of a model was saved, and read again."""
+    place = files("keras", "1.12", name)
+    return {"saved": cases.save(tf, name, place), "loaded": cases.loaded(tf, name, place)}
 
 
 def states_are_read(name, form):
@@ -74,19 +59,9 @@ def read(folder):
     return far
 
 
-if __name__ == "__main__":
-    if tensorflow.__version__.startswith("2"):
-        tf.disable_v2_behavior()
-    tf.logging.set_verbosity(tf.logging.ERROR)
-    only = [each[len("--only=") :] for each in sys.argv[1:] if each.startswith("--only=")]
-    if len(sys.argv) > 1 and not only:
-        sys.exit(bool(read(sys.argv[1])))
-    kept = os.path.join(HERE, "keras_files.json")
-    found = {}
-    if only:
-        with open(kept) as file:
-            found = json.load(file)
-    found.update(write(os.path.join(HERE, "keras", "1.12"), only or list(cases.CASES)))
-    with open(kept, "w") as file:
-        json.dump(found, file, sort_keys=True, separators=(",", ":"))
-        file.write("\n")
+if tensorflow.__version__.startswith("2"):
+    tf.disable_v2_behavior()
+tf.logging.set_verbosity(tf.logging.ERROR)
+if sys.argv[1:]:
+    sys.exit(bool(read(sys.argv[1])))
+make("keras_files", {name: lambda n=name: saved(n) for name in cases.CASES})

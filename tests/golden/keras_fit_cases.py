@@ -32,33 +32,25 @@ def convnet(keras):
     layers = keras.layers
     return keras.Sequential(
         [
-            layers.Conv2D(4, 3, activation="relu", input_shape=(6, 6, 2)),
-            layers.BatchNormalization(),
-            layers.MaxPooling2D(),
-            layers.Flatten(),
-            layers.Dropout(0.0),
-            layers.Dense(4, kernel_regularizer="l2"),
-        ]
-    )
+            layers.Conv2D(4, 3, activation="relu", input_shape=(6, 6, 2)), layers.BatchNormalization(),
+            layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.0), layers.Dense(4, kernel_regularizer="l2"),
+        ],
+    )  # fmt: skip
 
 
 def recurrent(keras):
     layers = keras.layers
     return keras.Sequential(
         [
-            layers.Masking(0.0, input_shape=(5, 3)),
-            layers.LSTM(6, return_sequences=True),
-            layers.GRU(5),
+            layers.Masking(0.0, input_shape=(5, 3)), layers.LSTM(6, return_sequences=True), layers.GRU(5),
             layers.Dense(4),
-        ]
-    )
+        ],
+    )  # fmt: skip
 
 
 MODELS = {
-    "mlp": (mlp, (6,), "sgd"),
-    "convnet": (convnet, (6, 6, 2), "adam"),
-    "recurrent": (recurrent, (5, 3), "rmsprop"),
-}
+    "mlp": (mlp, (6,), "sgd"), "convnet": (convnet, (6, 6, 2), "adam"), "recurrent": (recurrent, (5, 3), "rmsprop"),
+}  # fmt: skip
 
 
 def rows(shape, count):

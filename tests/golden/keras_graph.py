@@ -1,19 +1,16 @@
-"""Writes ``keras_graph.json``: programs of 1.x with ``tf.keras``, in graphs. Wants TensorFlow 2.15."""
+"""Writes keras_graph.json: programs of 1.x with ``tf.keras``, in graphs."""
 
-import json
-import os
-
-import keras_graph_cases as cases
 import tensorflow.compat.v1 as tf
+from goldens import make
+from keras_graph_cases import CASES
 
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keras_graph.json")
+RUNS = ["2.15"]
 
-if __name__ == "__main__":
-    tf.disable_v2_behavior()
-    found = {}
-    for name, case in cases.CASES.items():
-        tf.keras.backend.clear_session()
-        found[name] = case(tf)
-    with open(FILE, "w") as file:
-        json.dump(found, file, sort_keys=True)
-        file.write("\n")
+
+def run(case):
+    tf.keras.backend.clear_session()
+    return case(tf)
+
+
+tf.disable_v2_behavior()
+make("keras_graph", {name: lambda c=case: run(c) for name, case in CASES.items()})

@@ -70,13 +70,10 @@ def batch_normalization(tf):
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
-            layers.Conv2D(4, 3, activation="relu", input_shape=(8, 8, 3)),
-            layers.BatchNormalization(),
-            layers.MaxPooling2D(),
-            layers.Flatten(),
-            layers.Dense(4, activation="softmax"),
-        ]
-    )
+            layers.Conv2D(4, 3, activation="relu", input_shape=(8, 8, 3)), layers.BatchNormalization(),
+            layers.MaxPooling2D(), layers.Flatten(), layers.Dense(4, activation="softmax"),
+        ],
+    )  # fmt: skip
     model.compile("adam", "sparse_categorical_crossentropy", metrics=["acc"])
     found = fitted(model, IMAGES, LABELS)
     return {**found, "moving": [w.tolist() for w in model.get_weights()[4:6]], "updates": len(model.updates)}
@@ -86,12 +83,10 @@ def recurrent(tf):
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
-            layers.Masking(0.0, input_shape=(6, 3)),
-            layers.GRU(4, return_sequences=True),
-            layers.Bidirectional(layers.LSTM(3)),
-            layers.Dense(1),
-        ]
-    )
+            layers.Masking(0.0, input_shape=(6, 3)), layers.GRU(4, return_sequences=True),
+            layers.Bidirectional(layers.LSTM(3)), layers.Dense(1),
+        ],
+    )  # fmt: skip
     model.compile("adam", "mse")
     return fitted(model, SERIES, Y[:32])
 
@@ -100,12 +95,10 @@ def words(tf):
     layers = tf.keras.layers
     model = tf.keras.Sequential(
         [
-            layers.Embedding(20, 4, input_length=6),
-            layers.Conv1D(4, 3),
-            layers.GlobalMaxPooling1D(),
+            layers.Embedding(20, 4, input_length=6), layers.Conv1D(4, 3), layers.GlobalMaxPooling1D(),
             layers.Dense(1, activation="sigmoid"),
-        ]
-    )
+        ],
+    )  # fmt: skip
     model.compile("rmsprop", "binary_crossentropy", metrics=["acc"])
     return fitted(model, WORDS, LABELS % 2)
 
@@ -194,11 +187,9 @@ def optimizers(tf):
     found = {}
     made = {
         "sgd": lambda o: o.SGD(lr=0.05, momentum=0.9, nesterov=True, decay=0.1),
-        "adam": lambda o: o.Adam(lr=0.05, clipnorm=0.1, amsgrad=True),
-        "rmsprop": lambda o: o.RMSprop(lr=0.01, rho=0.8),
-        "adagrad": lambda o: o.Adagrad(lr=0.05),
-        "nadam": lambda o: o.Nadam(lr=0.05),
-    }
+        "adam": lambda o: o.Adam(lr=0.05, clipnorm=0.1, amsgrad=True), "rmsprop": lambda o: o.RMSprop(lr=0.01, rho=0.8),
+        "adagrad": lambda o: o.Adagrad(lr=0.05), "nadam": lambda o: o.Nadam(lr=0.05),
+    }  # fmt: skip
     for name, make in made.items():
         model = mlp(tf.keras)
         model.compile(make(tf.keras.optimizers), "mse")
@@ -276,19 +267,13 @@ def callbacks(tf):
     model = with_weights(mlp(tf.keras))
     model.compile("sgd", "mse")
     history = model.fit(
-        X,
-        Y,
-        validation_split=0.25,
-        epochs=3,
-        shuffle=False,
-        verbose=0,
+        X, Y, validation_split=0.25, epochs=3, shuffle=False, verbose=0,
         callbacks=[
             made.ModelCheckpoint(os.path.join(folder, "w{epoch}.h5"), save_weights_only=True),
-            made.LearningRateScheduler(lambda epoch: 0.01 * 0.5**epoch),
-            made.EarlyStopping(patience=1),
+            made.LearningRateScheduler(lambda epoch: 0.01 * 0.5**epoch), made.EarlyStopping(patience=1),
             made.CSVLogger(os.path.join(folder, "log.csv")),
         ],
-    ).history
+    ).history  # fmt: skip
     names = sorted(os.listdir(folder))
     return [{name: [float(v) for v in values] for name, values in history.items()}, names]
 

@@ -1,14 +1,10 @@
-"""Writes keras_layers.json and keras_layers.npz: what keras 2.15 makes of the cases of keras_layers_cases.py.
+"""Writes keras_layers.json and keras_layers.npz: what keras 2.15 makes of the cases of keras_layers_cases.py."""
 
-Run it with the Python that has TensorFlow 2.15: ``python tests/golden/keras_layers.py``.
-"""
-
-import json
-import os
-
-import numpy as np
 import tensorflow as tf
+from goldens import Both, make
 from keras_layers_cases import CASES, described, run
+
+RUNS = ["2.15"]
 
 
 def in_function(case):
@@ -20,20 +16,13 @@ def in_function(case):
     return ""
 
 
-facts, arrays = {}, {}
-for name, case in CASES.items():
-    try:
-        found, values = run(tf, case)
-        if case.functional:
-            found["symbolic"] = run(tf, case, "functional")[0]["symbolic"]
-        found["in function"] = in_function(case)
-        facts[name] = found | described(tf, case)
-    except Exception as error:
-        raise RuntimeError(name) from error
-    arrays.update({f"{name}:{key}": value for key, value in values.items()})
-base = os.path.splitext(os.path.abspath(__file__))[0]
-with open(base + ".json", "w") as file:
-    json.dump(facts, file, sort_keys=True, separators=(",", ":"))
-    file.write("\n")
-np.savez_compressed(base + ".npz", **{k: v if v.dtype != object else v.astype("S") for k, v in arrays.items()})
-print(len(facts), "cases")
+def outcome(case):
+    found, values = run(tf, case)
+    if case.functional:
+        found["symbolic"] = run(tf, case, "functional")[0]["symbolic"]
+    found["in function"] = in_function(case)
+    arrays = {key: value if value.dtype != object else value.astype("S") for key, value in values.items()}
+    return Both(found | described(tf, case), arrays)
+
+
+make("keras_layers", {name: lambda c=case: outcome(c) for name, case in CASES.items()})

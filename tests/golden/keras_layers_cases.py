@@ -109,11 +109,8 @@ def _core() -> None:
     on("TimeDistributed", lambda k: k.layers.TimeDistributed(k.layers.Dense(2)), S)
     on("TimeDistributed/conv", lambda k: k.layers.TimeDistributed(k.layers.Conv2D(2, 2)), Y)
     on("TimeDistributed/mask", lambda k: k.layers.TimeDistributed(k.layers.Dense(2)), S, how={"mask": MASK})
-    on(
-        "model",
-        lambda k: k.Sequential([k.layers.Dense(3, "relu"), k.layers.BatchNormalization(), k.layers.Dense(2)]),
-        V,
-    )
+    on("model", lambda k: k.Sequential([k.layers.Dense(3, "relu"), k.layers.BatchNormalization(), k.layers.Dense(2)]),
+       V)  # fmt: skip
     for name in ("relu", "elu", "selu", "gelu", "mish", "sigmoid", "hard_sigmoid", "softmax", "softplus", "softsign",
                  "swish", "tanh", "exponential", "linear"):  # fmt: skip
         on(f"Activation/{name}", lambda k, name=name: k.layers.Activation(name), np.r_[V * 4, np.zeros((1, 4), "f")])
@@ -234,13 +231,8 @@ def _pooling() -> None:
     on("Cropping3D/uneven", lambda k: k.layers.Cropping3D(((1, 0), (0, 2), (1, 1))), Y)
     on("UpSampling3D/first", lambda k: k.layers.UpSampling3D((1, 2, 1), data_format="channels_first"), Y)
     for how in ("bilinear", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic", "nearest"):
-        on(
-            f"UpSampling2D/{how}",
-            lambda k, how=how: k.layers.UpSampling2D((2, 3), interpolation=how),
-            I,
-            mixed=False,
-            slopes=how != "area",
-        )
+        on(f"UpSampling2D/{how}", lambda k, how=how: k.layers.UpSampling2D((2, 3), interpolation=how), I, mixed=False,
+           slopes=how != "area")  # fmt: skip
 
 
 def _normalization() -> None:
@@ -352,12 +344,8 @@ def _preprocessing() -> None:
         vocabulary=["a", "b"], output_mode="count", sparse=True), names, functional=False, **own)  # fmt: skip
     on("IntegerLookup", lambda k: k.layers.IntegerLookup(vocabulary=[1, 5, 7]), ids, **own)
     on("IntegerLookup/adapt", lambda k: k.layers.IntegerLookup(num_oov_indices=2), ids, adapt=ids, **own)
-    on(
-        "IntegerLookup/mask",
-        lambda k: k.layers.IntegerLookup(vocabulary=[1, 5], mask_token=0, oov_token=-1),
-        ids,
-        **own,
-    )
+    on("IntegerLookup/mask", lambda k: k.layers.IntegerLookup(vocabulary=[1, 5], mask_token=0, oov_token=-1), ids,
+       **own)  # fmt: skip
     on("IntegerLookup/pad", lambda k: k.layers.IntegerLookup(
         max_tokens=6, pad_to_max_tokens=True, output_mode="multi_hot"), ids, adapt=ids, **own)  # fmt: skip
     on("TextVectorization", lambda k: k.layers.TextVectorization(), WORDS[:, 0], adapt=WORDS[:, 0], **own)
@@ -399,13 +387,8 @@ def _preprocessing() -> None:
     on("CenterCrop", lambda k: k.layers.CenterCrop(3, 4), IMAGE, mixed=False)
     on("CenterCrop/larger", lambda k: k.layers.CenterCrop(8, 4), IMAGE, mixed=False)
     for how in ("bilinear", "nearest", "bicubic", "area", "lanczos3", "lanczos5", "gaussian", "mitchellcubic"):
-        on(
-            f"Resizing/{how}",
-            lambda k, how=how: k.layers.Resizing(4, 8, interpolation=how),
-            IMAGE,
-            mixed=False,
-            slopes=how != "area",
-        )
+        on(f"Resizing/{how}", lambda k, how=how: k.layers.Resizing(4, 8, interpolation=how), IMAGE, mixed=False,
+           slopes=how != "area")  # fmt: skip
     on("Resizing/ratio", lambda k: k.layers.Resizing(4, 4, crop_to_aspect_ratio=True), IMAGE, mixed=False)
     for name, how in {
         "RandomBrightness": {"factor": 0.2}, "RandomContrast": {"factor": 0.2},

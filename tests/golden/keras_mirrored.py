@@ -1,23 +1,19 @@
-"""Writes ``keras_mirrored.json``: models of graphs on two mirrored towers. Wants TensorFlow 1.15."""
+"""Writes keras_mirrored.json: models of graphs on two mirrored towers."""
 
-import json
-import os
-
-import keras_mirrored_cases as cases
 import tensorflow as tf
+from goldens import make
+from keras_mirrored_cases import CASES, DEVICES, WAYS, Program
 
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keras_mirrored.json")
+RUNS = ["1.15"]
 
-if __name__ == "__main__":
-    virtual = tf.config.experimental
-    processor = virtual.list_physical_devices("CPU")[0]
-    virtual.set_virtual_device_configuration(processor, [virtual.VirtualDeviceConfiguration()] * len(cases.DEVICES))
-    found = {}
-    for name, case in cases.CASES.items():
-        for way in cases.WAYS:
-            tf.keras.backend.clear_session()
-            numbers = case(cases.Program(tf, way))
-            found[f"{name}: {way}"] = {key: [round(v, 6) for v in values] for key, values in numbers.items()}
-    with open(FILE, "w") as file:
-        json.dump(found, file, sort_keys=True, indent=0)
-        file.write("\n")
+
+def run(case, way):
+    tf.keras.backend.clear_session()
+    return {key: [round(v, 6) for v in values] for key, values in case(Program(tf, way)).items()}
+
+
+virtual = tf.config.experimental
+processor = virtual.list_physical_devices("CPU")[0]
+virtual.set_virtual_device_configuration(processor, [virtual.VirtualDeviceConfiguration()] * len(DEVICES))
+runs = {f"{name}: {way}": lambda c=case, w=way: run(c, w) for name, case in CASES.items() for way in WAYS}
+make("keras_mirrored", runs)

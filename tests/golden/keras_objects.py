@@ -1,20 +1,12 @@
-"""Writes keras_objects.json, keras_callbacks.json and keras_mixed.json: what keras 2.15 does under TensorFlow.
-
-Run it with the Python that has TensorFlow 2.15: ``python tests/golden/keras_objects.py [objects] [callbacks] [mixed]``.
-"""
+"""Writes keras_objects.json, keras_callbacks.json and keras_mixed.json: what keras 2.15 does under TensorFlow."""
 
 import importlib
-import json
-import os
-import sys
 import warnings
 
 import tensorflow as tf
+from goldens import make_all
 
-warnings.simplefilter("ignore")
-tf.get_logger().setLevel("ERROR")
-[cpu] = tf.config.list_physical_devices("CPU")
-tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+RUNS = ["2.15"]
 
 
 def rounded(value):
@@ -29,19 +21,19 @@ def rounded(value):
 def outcome(cases, case, wrap=lambda f: f):
     table, name = case
     tf.keras.backend.clear_session()
-    try:
-        return rounded(cases.RUN[table](tf, name, wrap))
-    except Exception as error:
-        print(case, type(error).__name__, str(error)[:300])
-        raise
+    return rounded(cases.RUN[table](tf, name, wrap))
 
 
-for part in sys.argv[1:] or ("objects", "callbacks", "mixed"):
-    cases = importlib.import_module(f"keras_{part}_cases")
-    found = {".".join(case): outcome(cases, case) for case in cases.CASES}
-    if part == "objects":
-        # This optimizer counts in Python how often its rule was traced, and does something else in functions.
-        found["optimizer.new.nadam.function"] = outcome(cases, ("optimizer", "new.nadam"), tf.function)
-    with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), f"keras_{part}.json"), "w") as file:
-        json.dump(found, file, sort_keys=True, separators=(",", ":"))
-        file.write("\n")
+warnings.simplefilter("ignore")
+tf.get_logger().setLevel("ERROR")
+[cpu] = tf.config.list_physical_devices("CPU")
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+modules = {
+    name: importlib.import_module(name + "_cases") for name in ("keras_objects", "keras_callbacks", "keras_mixed")
+}
+goldens = {name: {".".join(c): lambda m=m, c=c: outcome(m, c) for c in m.CASES} for name, m in modules.items()}
+# This optimizer counts in Python how often its rule was traced, and does something else in functions.
+goldens["keras_objects"]["optimizer.new.nadam.function"] = lambda: outcome(
+    modules["keras_objects"], ("optimizer", "new.nadam"), tf.function
+)
+make_all(goldens)

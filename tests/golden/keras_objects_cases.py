@@ -46,9 +46,7 @@ LOSSES = {
     "focal": ("BinaryFocalCrossentropy", {"gamma": 1.5}, BITS, RATES),
     "focal_balanced": (
         "BinaryFocalCrossentropy",
-        {"apply_class_balancing": True, "alpha": 0.3, "from_logits": True, "label_smoothing": 0.1},
-        BITS,
-        REAL,
+        {"apply_class_balancing": True, "alpha": 0.3, "from_logits": True, "label_smoothing": 0.1}, BITS, REAL,
     ),
     "categorical": ("CategoricalCrossentropy", {}, ONE_HOT, ODDS),
     "categorical_rates": ("CategoricalCrossentropy", {}, ONE_HOT, RATES),
@@ -57,9 +55,7 @@ LOSSES = {
     "categorical_focal": ("CategoricalFocalCrossentropy", {}, ONE_HOT, ODDS),
     "categorical_focal_logits": (
         "CategoricalFocalCrossentropy",
-        {"alpha": [0.2, 0.3, 0.5], "gamma": 1.0, "from_logits": True, "label_smoothing": 0.1},
-        ONE_HOT,
-        REAL,
+        {"alpha": [0.2, 0.3, 0.5], "gamma": 1.0, "from_logits": True, "label_smoothing": 0.1}, ONE_HOT, REAL,
     ),
     "categorical_hinge": ("CategoricalHinge", {}, ONE_HOT, REAL),
     "cosine": ("CosineSimilarity", {}, OTHER, REAL),
@@ -81,7 +77,7 @@ LOSSES = {
     "sparse_ignored": ("SparseCategoricalCrossentropy", {"ignore_class": 1, "from_logits": True}, LABELS, REAL),
     "sparse_ignored_rates": ("SparseCategoricalCrossentropy", {"ignore_class": 2}, LABELS, ODDS),
     "squared_hinge": ("SquaredHinge", {}, BITS, REAL),
-}
+}  # fmt: skip
 
 
 def loss(tf, name, wrap=lambda f: f):
@@ -124,16 +120,14 @@ RAGGED = {
     "binary_crossentropy": ({}, [[1.0, 0.0], [1.0]], [[0.8, 0.3], [0.4]]),
     "binary_focal_crossentropy": ({}, [[1.0, 0.0], [1.0]], [[0.8, 0.3], [0.4]]),
     "categorical_crossentropy": (
-        {},
-        [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0]]],
-        [[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4]]],
+        {}, [[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0]]], [[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4]]],
     ),
     "mean_absolute_error": ({}, [[1.0, 3.0], [2.0]], [[1.5, 2.0], [0.0]]),
     "mean_absolute_percentage_error": ({}, [[1.0, 3.0], [2.0]], [[1.5, 2.0], [0.5]]),
     "mean_squared_error": ({}, [[1.0, 3.0], [2.0]], [[1.5, 2.0], [0.0]]),
     "mean_squared_logarithmic_error": ({}, [[1.0, 3.0], [2.0]], [[1.5, 2.0], [0.0]]),
     "sparse_categorical_crossentropy": ({}, [[0, 1], [1]], [[[0.9, 0.1], [0.2, 0.8]], [[0.6, 0.4]]]),
-}
+}  # fmt: skip
 
 
 def ragged(tf, name, wrap=lambda f: f):
@@ -152,12 +146,8 @@ def ragged(tf, name, wrap=lambda f: f):
 
 RAGGED_FIT = {
     "sparse_categorical_crossentropy": [[0, 1], [1], [1, 1, 0]],
-    "mean_squared_error": [
-        [[0.5, 0.0], [0.25, 1.0]],
-        [[1.0, 0.0]],
-        [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5]],
-    ],
-}
+    "mean_squared_error": [[[0.5, 0.0], [0.25, 1.0]], [[1.0, 0.0]], [[0.0, 0.0], [1.0, 1.0], [0.5, 0.5]]],
+}  # fmt: skip
 
 
 def ragged_fit(tf, name, wrap=lambda f: f):
@@ -187,11 +177,7 @@ METRICS = {
     "auc_minoring": ("AUC", {"num_thresholds": 7, "summation_method": "minoring"}, BITS, RATES, True),
     "auc_majoring": ("AUC", {"thresholds": [0.2, 0.5, 0.9], "summation_method": "majoring"}, BITS, RATES, True),
     "auc_labels": (
-        "AUC",
-        {"multi_label": True, "label_weights": [1.0, 2.0, 0.5], "num_thresholds": 9},
-        BITS,
-        RATES,
-        True,
+        "AUC", {"multi_label": True, "label_weights": [1.0, 2.0, 0.5], "num_thresholds": 9}, BITS, RATES, True,
     ),
     "auc_logits": ("AUC", {"from_logits": True, "num_thresholds": 20}, BITS, REAL, True),
     "accuracy": ("Accuracy", {}, COUNTS, np.round(POSITIVE * 2), True),
@@ -211,11 +197,7 @@ METRICS = {
     "hinge": ("Hinge", {}, BITS, REAL, True),
     "iou": ("IoU", {"num_classes": 3, "target_class_ids": [0, 2]}, LABELS, LABELS[::-1].copy(), True),
     "iou_ignored": (
-        "IoU",
-        {"num_classes": 3, "target_class_ids": [0], "ignore_class": 1},
-        LABELS,
-        LABELS[::-1].copy(),
-        True,
+        "IoU", {"num_classes": 3, "target_class_ids": [0], "ignore_class": 1}, LABELS, LABELS[::-1].copy(), True,
     ),
     "divergence": ("KLDivergence", {}, ODDS, RATES, True),
     "log_cosh": ("LogCoshError", {}, OTHER, REAL, True),
@@ -235,11 +217,7 @@ METRICS = {
     "precision_at_recall": ("PrecisionAtRecall", {"recall": 0.6, "num_thresholds": 11}, BITS, RATES, True),
     "r2": ("R2Score", {}, OTHER, REAL, True),
     "r2_adjusted": (
-        "R2Score",
-        {"class_aggregation": "variance_weighted_average", "num_regressors": 2},
-        OTHER,
-        REAL,
-        True,
+        "R2Score", {"class_aggregation": "variance_weighted_average", "num_regressors": 2}, OTHER, REAL, True,
     ),
     "r2_each": ("R2Score", {"class_aggregation": None}, OTHER, REAL, True),
     "recall": ("Recall", {"thresholds": 0.4}, BITS, RATES, True),
@@ -259,7 +237,7 @@ METRICS = {
     "mean": ("Mean", {}, None, REAL, True),
     "sum": ("Sum", {}, None, REAL, True),
     "mean_tensor": ("MeanTensor", {"shape": (6, 3)}, None, REAL, False),
-}
+}  # fmt: skip
 
 
 def _gap(y_true, y_pred, power=3):
@@ -295,34 +273,24 @@ def metric(tf, name, wrap=lambda f: f):
     return plain(found)
 
 
-SCHEDULES = {
-    "cosine": ("CosineDecay", {"initial_learning_rate": 0.1, "decay_steps": 8, "alpha": 0.1}),
+_STARTING = {
+    "cosine": ("CosineDecay", {"decay_steps": 8, "alpha": 0.1}),
     "cosine_warm": (
         "CosineDecay",
         {"initial_learning_rate": 0.0, "decay_steps": 6, "warmup_target": 0.2, "warmup_steps": 3, "name": "warm"},
     ),
-    "restarts": (
-        "CosineDecayRestarts",
-        {"initial_learning_rate": 0.1, "first_decay_steps": 3, "t_mul": 2.0, "m_mul": 0.5, "alpha": 0.01},
-    ),
-    "restarts_even": ("CosineDecayRestarts", {"initial_learning_rate": 0.1, "first_decay_steps": 4, "t_mul": 1.0}),
-    "exponential": ("ExponentialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}),
-    "stairs": (
-        "ExponentialDecay",
-        {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5, "staircase": True},
-    ),
-    "inverse": ("InverseTimeDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5}),
-    "inverse_stairs": (
-        "InverseTimeDecay",
-        {"initial_learning_rate": 0.1, "decay_steps": 4, "decay_rate": 0.5, "staircase": True},
-    ),
-    "pieces": ("PiecewiseConstantDecay", {"boundaries": [3, 7], "values": [0.3, 0.2, 0.1]}),
-    "polynomial": (
-        "PolynomialDecay",
-        {"initial_learning_rate": 0.1, "decay_steps": 6, "end_learning_rate": 0.01, "power": 2.0},
-    ),
-    "polynomial_cycle": ("PolynomialDecay", {"initial_learning_rate": 0.1, "decay_steps": 4, "cycle": True}),
+    "restarts": ("CosineDecayRestarts", {"first_decay_steps": 3, "t_mul": 2.0, "m_mul": 0.5, "alpha": 0.01}),
+    "restarts_even": ("CosineDecayRestarts", {"first_decay_steps": 4, "t_mul": 1.0}),
+    "exponential": ("ExponentialDecay", {"decay_steps": 4, "decay_rate": 0.5}),
+    "stairs": ("ExponentialDecay", {"decay_steps": 4, "decay_rate": 0.5, "staircase": True}),
+    "inverse": ("InverseTimeDecay", {"decay_steps": 4, "decay_rate": 0.5}),
+    "inverse_stairs": ("InverseTimeDecay", {"decay_steps": 4, "decay_rate": 0.5, "staircase": True}),
+    "polynomial": ("PolynomialDecay", {"decay_steps": 6, "end_learning_rate": 0.01, "power": 2.0}),
+    "polynomial_cycle": ("PolynomialDecay", {"decay_steps": 4, "cycle": True}),
 }
+"""Schedules that start at 0.1, unless they say otherwise."""
+SCHEDULES = {name: (kind, {"initial_learning_rate": 0.1, **how}) for name, (kind, how) in _STARTING.items()}
+SCHEDULES["pieces"] = ("PiecewiseConstantDecay", {"boundaries": [3, 7], "values": [0.3, 0.2, 0.1]})
 
 
 def schedule(tf, name, wrap=lambda f: f):
@@ -332,11 +300,9 @@ def schedule(tf, name, wrap=lambda f: f):
     made = getattr(schedules, kind)(**how)
     again = schedules.deserialize(schedules.serialize(made))
     found = {
-        "config": made.get_config(),
-        "values": [made(step) for step in range(13)],
-        "again": [wrap(again)(tf.constant(step, tf.int64)) for step in (0, 2, 9)],
-        "trained": [],
-    }
+        "config": made.get_config(), "values": [made(step) for step in range(13)],
+        "again": [wrap(again)(tf.constant(step, tf.int64)) for step in (0, 2, 9)], "trained": [],
+    }  # fmt: skip
     for place in (tf.keras.optimizers, tf.keras.optimizers.legacy):
         variable = tf.Variable(1.0)
         optimizer = place.SGD(learning_rate=made)
@@ -349,69 +315,55 @@ def schedule(tf, name, wrap=lambda f: f):
 
 _NEW = {
     "adadelta": ("Adadelta", {"learning_rate": 0.5, "rho": 0.8}),
-    "adafactor": ("Adafactor", {"learning_rate": 0.1}),
-    "adafactor_absolute": (
-        "Adafactor",
-        {"learning_rate": 0.1, "relative_step": False, "beta_2_decay": -0.6, "clip_threshold": 0.7},
-    ),
-    "adagrad": ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.2}),
-    "adam": ("Adam", {"learning_rate": 0.1, "beta_1": 0.8, "epsilon": 1e-4}),
-    "adam_amsgrad": ("Adam", {"learning_rate": 0.1, "amsgrad": True}),
-    "adam_w": ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.1}),
-    "adam_w_amsgrad": ("AdamW", {"learning_rate": 0.1, "weight_decay": 0.1, "amsgrad": True, "clipvalue": 0.3}),
-    "adamax": ("Adamax", {"learning_rate": 0.1}),
-    "ftrl": (
-        "Ftrl",
-        {"learning_rate": 0.1, "l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1, "beta": 0.1},
-    ),
-    "ftrl_shrinkage": (
-        "Ftrl",
-        {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 0.1, "learning_rate_power": -0.7},
-    ),
-    "lion": ("Lion", {"learning_rate": 0.1}),
-    "nadam": ("Nadam", {"learning_rate": 0.1}),
-    "rmsprop": ("RMSprop", {"learning_rate": 0.1}),
-    "rmsprop_centered": ("RMSprop", {"learning_rate": 0.1, "rho": 0.8, "momentum": 0.5, "centered": True}),
-    "rmsprop_momentum": ("RMSprop", {"learning_rate": 0.1, "momentum": 0.5}),
-    "sgd": ("SGD", {"learning_rate": 0.1}),
-    "sgd_momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}),
-    "sgd_nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
-    "clip_norm": ("Adam", {"learning_rate": 0.1, "clipnorm": 0.5}),
-    "clip_value": ("SGD", {"learning_rate": 0.1, "clipvalue": 0.2}),
-    "clip_global": ("SGD", {"learning_rate": 0.1, "momentum": 0.5, "global_clipnorm": 0.5}),
-    "decay": ("SGD", {"learning_rate": 0.1, "weight_decay": 0.2}),
-    "decay_adam": ("Adam", {"learning_rate": 0.1, "weight_decay": 0.2}),
-    "averages": ("SGD", {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.8}),
-    "averages_overwriting": (
-        "Adam",
-        {"learning_rate": 0.1, "use_ema": True, "ema_momentum": 0.8, "ema_overwrite_frequency": 2},
-    ),
-    "compiled": ("Adam", {"learning_rate": 0.1, "jit_compile": True}),
-    "compiled_sgd": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "jit_compile": True}),
-    "not_compiled": ("RMSprop", {"learning_rate": 0.1, "jit_compile": False}),
+    "adafactor": ("Adafactor", {}),
+    "adafactor_absolute": ("Adafactor", {"relative_step": False, "beta_2_decay": -0.6, "clip_threshold": 0.7}),
+    "adagrad": ("Adagrad", {"initial_accumulator_value": 0.2}),
+    "adam": ("Adam", {"beta_1": 0.8, "epsilon": 1e-4}),
+    "adam_amsgrad": ("Adam", {"amsgrad": True}),
+    "adam_w": ("AdamW", {"weight_decay": 0.1}),
+    "adam_w_amsgrad": ("AdamW", {"weight_decay": 0.1, "amsgrad": True, "clipvalue": 0.3}),
+    "adamax": ("Adamax", {}),
+    "ftrl": ("Ftrl", {"l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1, "beta": 0.1}),
+    "ftrl_shrinkage": ("Ftrl", {"l2_shrinkage_regularization_strength": 0.1, "learning_rate_power": -0.7}),
+    "lion": ("Lion", {}),
+    "nadam": ("Nadam", {}),
+    "rmsprop": ("RMSprop", {}),
+    "rmsprop_centered": ("RMSprop", {"rho": 0.8, "momentum": 0.5, "centered": True}),
+    "rmsprop_momentum": ("RMSprop", {"momentum": 0.5}),
+    "sgd": ("SGD", {}),
+    "sgd_momentum": ("SGD", {"momentum": 0.9}),
+    "sgd_nesterov": ("SGD", {"momentum": 0.9, "nesterov": True}),
+    "clip_norm": ("Adam", {"clipnorm": 0.5}),
+    "clip_value": ("SGD", {"clipvalue": 0.2}),
+    "clip_global": ("SGD", {"momentum": 0.5, "global_clipnorm": 0.5}),
+    "decay": ("SGD", {"weight_decay": 0.2}),
+    "decay_adam": ("Adam", {"weight_decay": 0.2}),
+    "averages": ("SGD", {"use_ema": True, "ema_momentum": 0.8}),
+    "averages_overwriting": ("Adam", {"use_ema": True, "ema_momentum": 0.8, "ema_overwrite_frequency": 2}),
+    "compiled": ("Adam", {"jit_compile": True}),
+    "compiled_sgd": ("SGD", {"momentum": 0.9, "jit_compile": True}),
+    "not_compiled": ("RMSprop", {"jit_compile": False}),
 }
 _LEGACY = {
-    "adadelta": ("Adadelta", {"learning_rate": 0.5, "rho": 0.8}),
-    "adagrad": ("Adagrad", {"learning_rate": 0.1, "initial_accumulator_value": 0.2}),
-    "adam": ("Adam", {"learning_rate": 0.1, "beta_1": 0.8, "epsilon": 1e-4}),
-    "adam_amsgrad": ("Adam", {"learning_rate": 0.1, "amsgrad": True}),
-    "adamax": ("Adamax", {"learning_rate": 0.1}),
-    "ftrl": ("Ftrl", {"learning_rate": 0.1, "l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1}),
-    "ftrl_shrinkage": ("Ftrl", {"learning_rate": 0.1, "l2_shrinkage_regularization_strength": 0.1, "beta": 0.2}),
-    "nadam": ("Nadam", {"learning_rate": 0.1}),
-    "rmsprop": ("RMSprop", {"learning_rate": 0.1}),
-    "rmsprop_centered": ("RMSprop", {"learning_rate": 0.1, "rho": 0.8, "momentum": 0.5, "centered": True}),
-    "rmsprop_momentum": ("RMSprop", {"learning_rate": 0.1, "momentum": 0.5}),
-    "sgd": ("SGD", {"learning_rate": 0.1}),
-    "sgd_momentum": ("SGD", {"learning_rate": 0.1, "momentum": 0.9}),
-    "sgd_nesterov": ("SGD", {"learning_rate": 0.1, "momentum": 0.9, "nesterov": True}),
-    "decay": ("Adam", {"learning_rate": 0.1, "decay": 0.3}),
-    "clip_norm": ("SGD", {"learning_rate": 0.1, "clipnorm": 0.5}),
-    "clip_value": ("Adam", {"learning_rate": 0.1, "clipvalue": 0.2}),
-    "clip_global": ("RMSprop", {"learning_rate": 0.1, "global_clipnorm": 0.5}),
-    "lr": ("SGD", {"lr": 0.2}),
+    **{
+        name: _NEW[name] for name in (
+            "adadelta", "adagrad", "adam", "adam_amsgrad", "adamax", "nadam", "rmsprop", "rmsprop_centered",
+            "rmsprop_momentum", "sgd", "sgd_momentum", "sgd_nesterov",
+        )
+    },
+    "ftrl": ("Ftrl", {"l1_regularization_strength": 0.01, "l2_regularization_strength": 0.1}),
+    "ftrl_shrinkage": ("Ftrl", {"l2_shrinkage_regularization_strength": 0.1, "beta": 0.2}),
+    "decay": ("Adam", {"decay": 0.3}),
+    "clip_norm": ("SGD", {"clipnorm": 0.5}),
+    "clip_value": ("Adam", {"clipvalue": 0.2}),
+    "clip_global": ("RMSprop", {"global_clipnorm": 0.5}),
+}  # fmt: skip
+OPTIMIZERS = {
+    f"{place}.{name}": (kind, {"learning_rate": 0.1, **how})
+    for place, table in (("new", _NEW), ("legacy", _LEGACY))
+    for name, (kind, how) in table.items()
 }
-OPTIMIZERS = {**{"new." + k: v for k, v in _NEW.items()}, **{"legacy." + k: v for k, v in _LEGACY.items()}}
+OPTIMIZERS["legacy.lr"] = ("SGD", {"lr": 0.2})
 DENSE_ONLY = {"new.nadam", "new.adafactor", "new.adafactor_absolute", "new.lion"}
 """Optimizers whose rules for rows fail in the original, or are not what they are for other tensors."""
 
@@ -487,21 +439,11 @@ def ragged_text(tf, name, wrap=lambda f: f):
 
 
 TABLES = {
-    "loss": LOSSES,
-    "ragged": RAGGED,
-    "ragged_fit": RAGGED_FIT,
-    "ragged_text": RAGGED_TEXT,
-    "metric": METRICS,
-    "schedule": SCHEDULES,
-    "optimizer": OPTIMIZERS,
-}
+    "loss": LOSSES, "ragged": RAGGED, "ragged_fit": RAGGED_FIT, "ragged_text": RAGGED_TEXT, "metric": METRICS,
+    "schedule": SCHEDULES, "optimizer": OPTIMIZERS,
+}  # fmt: skip
 RUN = {
-    "loss": loss,
-    "ragged": ragged,
-    "ragged_fit": ragged_fit,
-    "ragged_text": ragged_text,
-    "metric": metric,
-    "schedule": schedule,
-    "optimizer": optimizer,
-}
+    "loss": loss, "ragged": ragged, "ragged_fit": ragged_fit, "ragged_text": ragged_text, "metric": metric,
+    "schedule": schedule, "optimizer": optimizer,
+}  # fmt: skip
 CASES = [(table, name) for table, names in TABLES.items() for name in names]

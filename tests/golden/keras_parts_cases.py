@@ -21,60 +21,40 @@ W = numbers(4, 6, key="w")
 KERNEL = numbers(3, 3, 2, 4, key="kernel")
 
 ACTIVATIONS: dict[str, Callable[[Any, Any], Any]] = {
-    "elu": lambda k, x: k.activations.elu(x, 0.3),
-    "exponential": lambda k, x: k.activations.exponential(x),
-    "gelu": lambda k, x: k.activations.gelu(x),
-    "gelu near": lambda k, x: k.activations.gelu(x, approximate=True),
-    "hard_sigmoid": lambda k, x: k.activations.hard_sigmoid(x),
-    "linear": lambda k, x: k.activations.linear(x),
-    "mish": lambda k, x: k.activations.mish(x),
-    "relu": lambda k, x: k.activations.relu(x),
+    "elu": lambda k, x: k.activations.elu(x, 0.3), "exponential": lambda k, x: k.activations.exponential(x),
+    "gelu": lambda k, x: k.activations.gelu(x), "gelu near": lambda k, x: k.activations.gelu(x, approximate=True),
+    "hard_sigmoid": lambda k, x: k.activations.hard_sigmoid(x), "linear": lambda k, x: k.activations.linear(x),
+    "mish": lambda k, x: k.activations.mish(x), "relu": lambda k, x: k.activations.relu(x),
     "relu leaky": lambda k, x: k.activations.relu(x, alpha=0.2, max_value=2.0, threshold=0.5),
-    "selu": lambda k, x: k.activations.selu(x),
-    "sigmoid": lambda k, x: k.activations.sigmoid(x),
-    "softmax": lambda k, x: k.activations.softmax(x),
-    "softmax axis": lambda k, x: k.activations.softmax(x, axis=0),
-    "softplus": lambda k, x: k.activations.softplus(x),
-    "softsign": lambda k, x: k.activations.softsign(x),
-    "swish": lambda k, x: k.activations.swish(x),
-    "tanh": lambda k, x: k.activations.tanh(x),
-}
+    "selu": lambda k, x: k.activations.selu(x), "sigmoid": lambda k, x: k.activations.sigmoid(x),
+    "softmax": lambda k, x: k.activations.softmax(x), "softmax axis": lambda k, x: k.activations.softmax(x, axis=0),
+    "softplus": lambda k, x: k.activations.softplus(x), "softsign": lambda k, x: k.activations.softsign(x),
+    "swish": lambda k, x: k.activations.swish(x), "tanh": lambda k, x: k.activations.tanh(x),
+}  # fmt: skip
 INITIALIZERS: dict[str, Callable[[Any], Any]] = {
-    "Constant": lambda i: i.Constant(3.0),
-    "Identity": lambda i: i.Identity(2.0),
-    "Ones": lambda i: i.Ones(),
-    "Zeros": lambda i: i.Zeros(),
-    "GlorotNormal": lambda i: i.GlorotNormal(seed=3),
-    "GlorotUniform": lambda i: i.GlorotUniform(seed=3),
-    "HeNormal": lambda i: i.HeNormal(seed=3),
-    "HeUniform": lambda i: i.HeUniform(seed=3),
-    "LecunNormal": lambda i: i.LecunNormal(seed=3),
-    "LecunUniform": lambda i: i.LecunUniform(seed=3),
-    "Orthogonal": lambda i: i.Orthogonal(gain=2.0, seed=3),
+    "Constant": lambda i: i.Constant(3.0), "Identity": lambda i: i.Identity(2.0), "Ones": lambda i: i.Ones(),
+    "Zeros": lambda i: i.Zeros(), "GlorotNormal": lambda i: i.GlorotNormal(seed=3),
+    "GlorotUniform": lambda i: i.GlorotUniform(seed=3), "HeNormal": lambda i: i.HeNormal(seed=3),
+    "HeUniform": lambda i: i.HeUniform(seed=3), "LecunNormal": lambda i: i.LecunNormal(seed=3),
+    "LecunUniform": lambda i: i.LecunUniform(seed=3), "Orthogonal": lambda i: i.Orthogonal(gain=2.0, seed=3),
     "RandomNormal": lambda i: i.RandomNormal(1.0, 2.0, seed=3),
     "RandomUniform": lambda i: i.RandomUniform(-1.0, 3.0, seed=3),
     "TruncatedNormal": lambda i: i.TruncatedNormal(1.0, 2.0, seed=3),
     "VarianceScaling": lambda i: i.VarianceScaling(2.0, "fan_avg", "untruncated_normal", seed=3),
     "VarianceScaling fan_out": lambda i: i.VarianceScaling(2.0, "fan_out", "uniform", seed=3),
-}
+}  # fmt: skip
 FIXED = ("Constant", "Identity", "Ones", "Zeros")
 REGULARIZERS: dict[str, Callable[[Any], Any]] = {
-    "L1": lambda r: r.L1(0.1),
-    "L2": lambda r: r.L2(0.1),
-    "L1L2": lambda r: r.L1L2(0.1, 0.2),
+    "L1": lambda r: r.L1(0.1), "L2": lambda r: r.L2(0.1), "L1L2": lambda r: r.L1L2(0.1, 0.2),
     "OrthogonalRegularizer": lambda r: r.OrthogonalRegularizer(0.1),
     "OrthogonalRegularizer columns": lambda r: r.OrthogonalRegularizer(0.1, mode="columns"),
-    "l1": lambda r: r.get("l1"),
-    "l1_l2": lambda r: r.get("l1_l2"),
-}
+    "l1": lambda r: r.get("l1"), "l1_l2": lambda r: r.get("l1_l2"),
+}  # fmt: skip
 CONSTRAINTS: dict[str, Callable[[Any], Any]] = {
-    "MaxNorm": lambda c: c.MaxNorm(0.5),
-    "MaxNorm axis": lambda c: c.MaxNorm(0.5, axis=1),
-    "MinMaxNorm": lambda c: c.MinMaxNorm(0.8, 1.0, rate=0.5, axis=0),
-    "NonNeg": lambda c: c.NonNeg(),
-    "UnitNorm": lambda c: c.UnitNorm(axis=[0, 1]),
-    "RadialConstraint": lambda c: c.RadialConstraint(),
-}
+    "MaxNorm": lambda c: c.MaxNorm(0.5), "MaxNorm axis": lambda c: c.MaxNorm(0.5, axis=1),
+    "MinMaxNorm": lambda c: c.MinMaxNorm(0.8, 1.0, rate=0.5, axis=0), "NonNeg": lambda c: c.NonNeg(),
+    "UnitNorm": lambda c: c.UnitNorm(axis=[0, 1]), "RadialConstraint": lambda c: c.RadialConstraint(),
+}  # fmt: skip
 GROUPS = {"activations": ACTIVATIONS, "initializers": INITIALIZERS, "regularizers": REGULARIZERS,
           "constraints": CONSTRAINTS}  # fmt: skip
 

@@ -1,31 +1,20 @@
-"""Adds a release to ``keras_releases.json``: losses by case. Run with TensorFlow 1.12, 1.15 and 2.15 each."""
-
-import json
-import os
+"""Writes keras_releases.json: losses by release and case."""
 
 import keras_releases_cases as cases
-import tensorflow
+import tensorflow as tf
+from goldens import make
 
-if tensorflow.__version__.startswith("2"):
-    import tensorflow.compat.v1 as tf
-
+RUNS = ["1.12", "1.15", "2.15"]
+RELEASE = tf.__version__
+if RELEASE.startswith("2"):
+    tf = tf.compat.v1
     tf.disable_v2_behavior()
-else:
-    tf = tensorflow
 
-FILE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "keras_releases.json")
 
-if __name__ == "__main__":
-    found = {}
-    if os.path.exists(FILE):
-        with open(FILE) as file:
-            found = json.load(file)
-    release = tensorflow.__version__
-    run = dict(cases.CASES, **(cases.EARLIER if release.startswith("1.12") else {}))
-    found[release] = {}
-    for name, case in sorted(run.items()):
-        tf.keras.backend.clear_session()
-        found[release][name] = case(tf)
-    with open(FILE, "w") as file:
-        json.dump(found, file, sort_keys=True, indent=1)
-        file.write("\n")
+def run(case):
+    tf.keras.backend.clear_session()
+    return case(tf)
+
+
+chosen = dict(cases.CASES, **(cases.EARLIER if RELEASE.startswith("1.12") else {}))
+make("keras_releases", {RELEASE: {name: lambda c=case: run(c) for name, case in sorted(chosen.items())}})

@@ -61,23 +61,15 @@ def _optimizer(name, *args):
 
 
 CASES = {
-    "weights of rows": _rows(sample_weight=WEIGHTS),
-    "weights of classes": _rows(class_weight=OF_CLASSES),
-    "weights of both": _rows(sample_weight=WEIGHTS, class_weight=OF_CLASSES),
-    "no weights": _rows(),
-    "mask": _sequences(True),
-    "mask and weights": _sequences(True, sample_weight=WEIGHTS),
+    "weights of rows": _rows(sample_weight=WEIGHTS), "weights of classes": _rows(class_weight=OF_CLASSES),
+    "weights of both": _rows(sample_weight=WEIGHTS, class_weight=OF_CLASSES), "no weights": _rows(),
+    "mask": _sequences(True), "mask and weights": _sequences(True, sample_weight=WEIGHTS),
     "mask and weights of steps": _sequences(True, sample_weight=OF_STEPS, mode="temporal"),
-    "sequences": _sequences(False),
-    "sequences with weights": _sequences(False, sample_weight=WEIGHTS),
+    "sequences": _sequences(False), "sequences with weights": _sequences(False, sample_weight=WEIGHTS),
     "sequences with weights of steps": _sequences(False, sample_weight=OF_STEPS, mode="temporal"),
-    "pictures": _pictures(),
-    "Adadelta": _optimizer("Adadelta"),
-    "Adadelta with a rate": _optimizer("Adadelta", 0.5),
-    "Adagrad": _optimizer("Adagrad"),
-    "Adagrad with a rate": _optimizer("Adagrad", 0.05),
-    "SGD": _optimizer("SGD", 0.05, 0.9),
-    "RMSprop": _optimizer("RMSprop"),
-}
+    "pictures": _pictures(), "Adadelta": _optimizer("Adadelta"), "Adadelta with a rate": _optimizer("Adadelta", 0.5),
+    "Adagrad": _optimizer("Adagrad"), "Adagrad with a rate": _optimizer("Adagrad", 0.05),
+    "SGD": _optimizer("SGD", 0.05, 0.9), "RMSprop": _optimizer("RMSprop"),
+}  # fmt: skip
 EARLIER = {"pictures with weights": _pictures(sample_weight=WEIGHTS)}
 """Programs that only 1.12 runs."""

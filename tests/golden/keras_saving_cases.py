@@ -74,33 +74,24 @@ def preprocessing(keras):
     vector.adapt(TEXTS[:3])
     chosen = layers.StringLookup(vocabulary=["a", "b", "c"], output_mode="multi_hot", name="names_of")
     parts = [
-        scaled(rows),
-        layers.Rescaling(0.5, name="half")(bins(rows)),
-        chosen(names),
+        scaled(rows), layers.Rescaling(0.5, name="half")(bins(rows)), chosen(names),
         layers.Rescaling(0.1, name="tenth")(vector(texts)),
-    ]
+    ]  # fmt: skip
     return keras.Model([rows, names, texts], layers.Dense(1, name="last")(layers.Concatenate(name="all")(parts)))
 
 
 MODELS = {
-    "mlp": (mlp, lambda: ROWS),
-    "convolutions": (convolutions, lambda: IMAGES),
-    "recurrent": (recurrent, lambda: WORDS),
-    "functional": (functional, lambda: [ROWS, ROWS[::-1].copy()]),
-    "attention": (attention, lambda: SERIES),
+    "mlp": (mlp, lambda: ROWS), "convolutions": (convolutions, lambda: IMAGES), "recurrent": (recurrent, lambda: WORDS),
+    "functional": (functional, lambda: [ROWS, ROWS[::-1].copy()]), "attention": (attention, lambda: SERIES),
     "preprocessing": (preprocessing, lambda: [ROWS, NAMES, TEXTS]),
-}
+}  # fmt: skip
 LATER = ("attention", "preprocessing")
 NO_H5 = ("preprocessing",)
 """Models whose vocabularies the original saves in no ``.h5`` file."""
 OPTIMIZERS = {
-    "mlp": ("Adam", {}),
-    "convolutions": ("SGD", {"momentum": 0.9}),
-    "recurrent": ("RMSprop", {}),
-    "functional": ("Adagrad", {}),
-    "attention": ("Adam", {}),
-    "preprocessing": ("Adam", {}),
-}
+    "mlp": ("Adam", {}), "convolutions": ("SGD", {"momentum": 0.9}), "recurrent": ("RMSprop", {}),
+    "functional": ("Adagrad", {}), "attention": ("Adam", {}), "preprocessing": ("Adam", {}),
+}  # fmt: skip
 
 
 def optimizer(keras, name, legacy=False):

@@ -39,10 +39,8 @@ def kinds(tf):
 def sequential(tf):
     layers = [
         tf.layers.Dense(5, activation=tf.nn.relu, input_shape=(4,), kernel_regularizer=tf.keras.regularizers.l2(0.1)),
-        tf.layers.BatchNormalization(),
-        tf.keras.layers.Dropout(0.0),
-        tf.layers.Dense(1),
-    ]
+        tf.layers.BatchNormalization(), tf.keras.layers.Dropout(0.0), tf.layers.Dense(1),
+    ]  # fmt: skip
     model = tf.keras.Sequential(layers)
     losses = len(model.losses), len(tf.losses.get_regularization_losses())
     config = [part["class_name"] for part in model.get_config()["layers"] if part["class_name"] != "InputLayer"]

@@ -1,16 +1,15 @@
-"""Writes later.json: what TensorFlow 2.15 prints for the expressions of later_cases, or the type of its error.
-
-Run it with the Python that has TensorFlow 2.15: ``python tests/golden/later.py``.
-"""
+"""Writes later.json: what TensorFlow 2.15 prints for the expressions of later_cases, or the type of its error."""
 
 import collections
-import json
 import os
 import tempfile
 
 import numpy as np
 import tensorflow as tf
+from goldens import make
 from later_cases import CASES, net
+
+RUNS = ["2.15"]
 
 
 def printing(tf):
@@ -33,9 +32,4 @@ def printed(expression):
         return f"raises {type(error).__name__}"
 
 
-if __name__ == "__main__":
-    found = {area: {case: printed(case) for case in cases} for area, cases in CASES.items()}
-    where = os.path.join(os.path.dirname(os.path.abspath(__file__)), "later.json")
-    with open(where, "w") as stream:
-        json.dump(found, stream, indent=0, sort_keys=True)
-        stream.write("\n")
+make("later", {area: {case: lambda c=case: printed(c) for case in cases} for area, cases in CASES.items()})

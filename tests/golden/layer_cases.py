@@ -5,15 +5,9 @@ A case is a function of the namespace ``tf`` that builds a graph and returns wha
 "feed": [{placeholder: array} per step], "update": operations to run after each step}.
 """
 
-import zlib
-
 import numpy as np
 
-
-def numbers(*shape, **kwargs):
-    """Fixed numbers between -1 and 1, others for each shape and key."""
-    key = zlib.crc32(repr((shape, kwargs.get("key", 0))).encode()) % (2**31)
-    return np.random.RandomState(key).uniform(-1, 1, shape).astype(np.float32)
+from tests.golden.plain_values import numbers
 
 
 def on(function, *shape, **kwargs):
@@ -116,7 +110,7 @@ LAYERS = {
     "dense_rank_3": on(lambda tf, x: tf.layers.dense(x, 3), 2, 5, 4),
     "dense_l2": on(lambda tf, x: tf.layers.dense(x, 3, kernel_regularizer=tf.contrib.layers.l2_regularizer(0.1)), 2, 4),
     "dense_l1_l2": on(
-        lambda tf, x: tf.layers.dense(x, 3, bias_regularizer=tf.contrib.layers.l1_l2_regularizer(0.1, 0.2)), 2, 4
+        lambda tf, x: tf.layers.dense(x, 3, bias_regularizer=tf.contrib.layers.l1_l2_regularizer(0.1, 0.2)), 2, 4,
     ),
     "dense_frozen": on(lambda tf, x: tf.layers.dense(x, 3, trainable=False), 2, 4),
     "twice": on(_twice, 2, 4),
@@ -155,17 +149,10 @@ LAYERS = {
     "bn_renorm": on(_bn(training=True, renorm=True, renorm_momentum=0.7, momentum=0.8), 4, 3, steps=4),
     "bn_renorm_clipped": on(
         _bn(
-            training=True,
-            renorm=True,
-            renorm_clipping={"rmax": 1.1, "rmin": 0.95, "dmax": 0.2},
-            momentum=0.5,
+            training=True, renorm=True, renorm_clipping={"rmax": 1.1, "rmin": 0.95, "dmax": 0.2}, momentum=0.5,
             renorm_momentum=0.6,
         ),
-        3,
-        4,
-        5,
-        2,
-        steps=4,
+        3, 4, 5, 2, steps=4,
     ),
     "bn_renorm_axis_1": on(_bn(training=True, renorm=True, axis=1, renorm_momentum=0.5), 3, 4, 5, steps=3),
     "bn_renorm_axes": on(_bn(training=True, renorm=True, axis=[1, 3], renorm_momentum=0.5), 3, 2, 5, 2, steps=3),
@@ -181,7 +168,7 @@ LAYERS = {
     "bn_virtual_fed_true": on(_bn_fed(True, virtual_batch_size=2), 4, 3, steps=2),
     "bn_virtual_fed_false": on(_bn_fed(False, virtual_batch_size=2), 4, 3, steps=2),
     "bn_virtual_renorm": on(
-        _bn(training=True, virtual_batch_size=2, renorm=True, renorm_momentum=0.5, momentum=0.5), 6, 3, steps=3
+        _bn(training=True, virtual_batch_size=2, renorm=True, renorm_momentum=0.5, momentum=0.5), 6, 3, steps=3,
     ),
     "bn_adjusted": on(_bn_adjusted(training=True), 4, 3, steps=2),
     "bn_adjusted_rank_4": on(_bn_adjusted(training=True, center=False), 3, 4, 4, 2, steps=2),
@@ -191,10 +178,7 @@ LAYERS = {
     "bn_adjusted_fed_true": on(_bn_adjusted(training=True, fed=True), 4, 3, steps=2),
     "bn_adjusted_fed_false": on(_bn_adjusted(fed=True), 4, 3, steps=2),
     "bn_adjusted_renorm": on(
-        _bn_adjusted(training=True, renorm=True, renorm_momentum=0.5, renorm_clipping={"rmax": 1.05}),
-        4,
-        3,
-        steps=3,
+        _bn_adjusted(training=True, renorm=True, renorm_momentum=0.5, renorm_clipping={"rmax": 1.05}), 4, 3, steps=3,
     ),
     "bn_axes": on(_bn(training=True, axis=[1, 2]), 3, 4, 5, steps=2),
     "bn_frozen": on(_bn(training=True, trainable=False), 4, 3, steps=2),
@@ -203,7 +187,7 @@ LAYERS = {
     "bn_fused_fed_true": on(_bn_fed(True, epsilon=0.01), 3, 4, 4, 2, steps=2),
     "bn_fused_fed_false": on(_bn_fed(False), 3, 4, 4, 2, steps=2),
     "bn_regularized": on(_bn(training=True, gamma_regularizer=lambda v: 0.1 * v[0]), 4, 3),
-}
+}  # fmt: skip
 
 
 # ---- losses --------------------------------------------------------------------------------------------------------
@@ -215,20 +199,12 @@ MULTI = {"multi_class_labels": (numbers(4, 3, key=1) > 0).astype(np.int32), "log
 SPARSE = {"labels": np.array([0, 2, 1, 2], np.int32), "logits": 3 * numbers(4, 3, key=2)}
 COLUMN = {"labels": np.array([[0], [2], [1], [2]], np.int64), "logits": 3 * numbers(4, 3, key=2)}
 WEIGHTS = {
-    "float": 0.5,
-    "zero": 0.0,
-    "integer": 2,
-    "row": np.array([[0.0], [1.0], [0.5], [0.0]], np.float32),
-    "full": np.array([[0, 1, 2], [1, 0, 0], [0, 0, 0], [3, 1, 1]], np.float32),
-    "none": np.zeros((4, 3), np.float32),
-}
+    "float": 0.5, "zero": 0.0, "integer": 2, "row": np.array([[0.0], [1.0], [0.5], [0.0]], np.float32),
+    "full": np.array([[0, 1, 2], [1, 0, 0], [0, 0, 0], [3, 1, 1]], np.float32), "none": np.zeros((4, 3), np.float32),
+}  # fmt: skip
 REDUCTIONS = (
-    "none",
-    "weighted_sum",
-    "weighted_mean",
-    "weighted_sum_over_batch_size",
-    "weighted_sum_by_nonzero_weights",
-)
+    "none", "weighted_sum", "weighted_mean", "weighted_sum_over_batch_size", "weighted_sum_by_nonzero_weights",
+)  # fmt: skip
 
 
 def loss(name, arguments, **kwargs):
@@ -379,13 +355,8 @@ METRICS = {
 # ---- running one ---------------------------------------------------------------------------------------------------
 
 COLLECTIONS = (
-    "variables",
-    "trainable_variables",
-    "local_variables",
-    "metric_variables",
-    "regularization_losses",
-    "losses",
-)
+    "variables", "trainable_variables", "local_variables", "metric_variables", "regularization_losses", "losses",
+)  # fmt: skip
 
 
 def initial(name, shape, zeros):

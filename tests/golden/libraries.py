@@ -2,18 +2,20 @@
 
     $(scripts/oracle) -m pip install --target FOLDER --no-deps bert-tensorflow==1.0.1 dm-sonnet==1.27 kfac==0.1.0 \
         tensorflow-probability==0.5.0 semantic_version contextlib2 'wrapt<1.15'
-    PYTHONPATH=FOLDER $(scripts/oracle) tests/golden/libraries.py
+    PYTHONPATH=FOLDER scripts/golden libraries
 
 Networks of slim are the original's own there. The original has no towers on a CPU: what four of them compute is written
 out as one graph with the parts of the batch side by side.
 """
 
-import json
 import os
 import subprocess
 import sys
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+from goldens import HERE, make
+
+RUNS = ["1.12"]
+NEEDS = "bert, sonnet, kfac and tensorflow_probability"
 EXAMPLES = os.path.join(HERE, "../../examples/libraries")
 PROGRAMS = {
     "bert_tiny": ["bert_tiny.py"],
@@ -48,16 +50,5 @@ def losses(command):
     return [float(line.split()[-1]) for line in output.decode().splitlines() if line.startswith("step ")]
 
 
-if __name__ == "__main__":
-    chosen = sys.argv[1:] or [*PROGRAMS, "bert_towers"]
-    path = os.path.join(HERE, "libraries.json")
-    kept = {}
-    if os.path.exists(path):
-        with open(path) as file:
-            kept = json.load(file)
-    for name in chosen:
-        kept[name] = losses(PROGRAMS.get(name, ["-c", FOUR_TOWERS]))
-        print(name, kept[name][0], kept[name][-1])
-    with open(path, "w") as file:
-        json.dump(kept, file, indent=0, sort_keys=True)
-        file.write("\n")
+cases = dict(PROGRAMS, bert_towers=["-c", FOUR_TOWERS])
+make("libraries", {name: lambda c=command: losses(c) for name, command in cases.items()})

@@ -1,16 +1,18 @@
 """Writes messages.json: the fields of the originals' protocol messages, with numbers and types, and their enumerations.
 
-Reads the generated modules of unpacked wheels, without importing them; what any of them has is in the file. Needs
-protobuf, no TensorFlow: ``python tests/golden/messages.py 1.8.0/ 1.12.3/ 1.15.0/``.
+Reads the generated modules of unpacked wheels, without importing them; what any of them has is in the file:
+``scripts/golden messages -- 1.8.0/ 1.12.3/ 1.15.0/``.
 """
 
 import ast
-import json
 import sys
 from pathlib import Path
 
+from goldens import make
 from google.protobuf import descriptor_pb2
 
+RUNS = ["own"]
+NEEDS = "protobuf, and folders of unpacked wheels"
 ROOTS = """CheckpointState CondContextDef ConfigProto BundleEntryProto BundleHeaderProto DeviceAttributes Event Example
     GraphDef HistogramProto MetaGraphDef NameAttrList OpList QueueRunnerDef RunMetadata RunOptions SaverDef SavedModel
     SavedTensorSlices SequenceExample ServerDef SessionLog SummaryMetadata TrackableObjectGraph VariableDef
@@ -69,5 +71,4 @@ def collect(found, messages, enums):
 golden: dict = {}
 for folder in sys.argv[1:]:
     collect(golden, *described(folder))
-with open(Path(__file__).with_suffix(".json"), "w") as file:
-    json.dump({k: v for k, v in golden.items() if v}, file, indent=0, sort_keys=True)
+make("messages", {name: entries for name, entries in golden.items() if entries})

@@ -103,6 +103,10 @@ class World:
         """What a part of a case comes to."""
         return outcome(lambda: told(fn(*args), self.d, self.naming))
 
+    def attempted(self, fn):
+        """A function of which each call is a part of a case that is attempted."""
+        return lambda *args, **kwargs: self.attempt(lambda: fn(*args, **kwargs))
+
     def refused(self, fn, *args):
         return self.attempt(lambda: self.towers(fn, *args))
 

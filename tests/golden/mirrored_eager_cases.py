@@ -64,16 +64,11 @@ def variables(w):
     again = w.attempt(lambda: w.towers(tower, run_concurrently=False)[0] is v)
     changed = w.towers(lambda: v.assign_add(1.0 * (w.k() + 1)))
     return {
-        "kinds": [type(v).__name__, type(x).__name__],
-        "names": [[c.name for c in w.d.unwrap(y)] for y in [v, x]],
-        "values": w.run([changed, list(w.d.unwrap(v))]),
-        "told": w.told(changed),
-        "again": again,
-        "outside": w.attempt(lambda: w.run(v + 1.0)),
-        "float": w.attempt(lambda: float(v)),
-        "numpy": w.attempt(lambda: w.run(v.read_value())),
-        "log": w.log,
-    }
+        "kinds": [type(v).__name__, type(x).__name__], "names": [[c.name for c in w.d.unwrap(y)] for y in [v, x]],
+        "values": w.run([changed, list(w.d.unwrap(v))]), "told": w.told(changed), "again": again,
+        "outside": w.attempt(lambda: w.run(v + 1.0)), "float": w.attempt(lambda: float(v)),
+        "numpy": w.attempt(lambda: w.run(v.read_value())), "log": w.log,
+    }  # fmt: skip
 
 
 def reductions(w):
@@ -191,12 +186,10 @@ def failing(w):
         w.merge(lambda d: w.log.append("merge"))
 
     return {
-        "first": w.refused(lambda: tower(0)),
-        "second": w.refused(lambda: tower(1)),
-        "unequal": w.refused(lambda: w.merge(lambda d: None) if w.k() else None),
-        "log": w.log,
+        "first": w.refused(lambda: tower(0)), "second": w.refused(lambda: tower(1)),
+        "unequal": w.refused(lambda: w.merge(lambda d: None) if w.k() else None), "log": w.log,
         "afterwards": w.told(w.towers(lambda: w.k())),
-    }
+    }  # fmt: skip
 
 
 def metrics(w):

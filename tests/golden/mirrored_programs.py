@@ -280,13 +280,11 @@ def merged(s, nested=True):
         s.features.add("nested")
         inner = s.fresh("inner")
         body += [
-            f"def {inner}(z):",
-            "    c = tf.contrib.distribute.get_tower_context()",
-            f"    log.append('{inner} %d' % c.tower_id)",
-            f"    z = z * {s.numbers()}[c.tower_id]",
+            f"def {inner}(z):", "    c = tf.contrib.distribute.get_tower_context()",
+            f"    log.append('{inner} %d' % c.tower_id)", f"    z = z * {s.numbers()}[c.tower_id]",
             "    return z + c.merge_call(lambda d, q: d.reduce(tf.VariableAggregation.SUM, q, d.worker_devices), z)",
             f"return d.call_for_each_tower({inner}, x)",
-        ]
+        ]  # fmt: skip
     else:
         body.append("r = " + s.pick([f"d.batch_reduce(tf.VariableAggregation.{how}, [(x, x)])[0]", reduced]))
         body.append("return r")
@@ -398,10 +396,8 @@ def of_results(tf, d, results, n):
             values.append(digits(sess.run(tensors)))
         last = [digits(sess.run(d.unwrap(v))) for v in variables]
     return {
-        "kinds": shape_of(results),
-        "count": [len(part) for part in kept],
-        "names": [t.name for t in tensors],
+        "kinds": shape_of(results), "count": [len(part) for part in kept], "names": [t.name for t in tensors],
         "values": values if values[0] != values[1] else values[:1],
         "variables": [[v.name, type(v).__name__, v in trainable, of] for v, of in zip(variables, last)],
         "components": [[c.name for c in d.unwrap(v)][1:] for v in variables],
-    }
+    }  # fmt: skip

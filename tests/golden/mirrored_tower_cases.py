@@ -6,15 +6,9 @@ import collections
 Pair = collections.namedtuple("Pair", ["first", "second"])
 NAMED = True
 TOWERS = {
-    "ids": [1, 2, 4],
-    "lists": [2, 4],
-    "branches": [2, 3],
-    "structures": [1, 2],
-    "collections_in_towers": [1, 3],
-    "names_of_operations": [1, 3],
-    "devices": [2, 3],
-    "properties": [1, 2, 4],
-}
+    "ids": [1, 2, 4], "lists": [2, 4], "branches": [2, 3], "structures": [1, 2], "collections_in_towers": [1, 3],
+    "names_of_operations": [1, 3], "devices": [2, 3], "properties": [1, 2, 4],
+}  # fmt: skip
 
 
 def ids(w):
@@ -126,18 +120,14 @@ def structures(w):
     return {
         "told": w.told(found),
         "types": [type(found["a"]).__name__, type(found["a"][1]).__name__, type(found["pair"]).__name__],
-        "lengths": w.refused(lambda: [0] * (w.k() + 1)),
-        "keys": w.refused(lambda: {str(w.k()): 1}),
+        "lengths": w.refused(lambda: [0] * (w.k() + 1)), "keys": w.refused(lambda: {str(w.k()): 1}),
         "list and tuple": w.refused(lambda: [1] if w.k() else (1,)),
         "none and tensor": w.refused(lambda: None if w.k() else tf.constant(1.0)),
-        "text": w.refused(lambda: "a%d" % w.k()),
-        "same text": w.refused(lambda: "a"),
-        "same number": w.refused(lambda: 7),
-        "equal tensors": w.refused(lambda: tf.constant(2.0)),
-        "an operation": w.refused(lambda: tf.no_op(name="nothing")),
-        "empty": w.refused(lambda: []),
+        "text": w.refused(lambda: "a%d" % w.k()), "same text": w.refused(lambda: "a"),
+        "same number": w.refused(lambda: 7), "equal tensors": w.refused(lambda: tf.constant(2.0)),
+        "an operation": w.refused(lambda: tf.no_op(name="nothing")), "empty": w.refused(lambda: []),
         "function": w.refused(lambda: structures),
-    }
+    }  # fmt: skip
 
 
 def arguments(w):
@@ -211,16 +201,12 @@ def names_of_variables(w):
     devices = [[c.device for c in w.d.unwrap(v)] for v in found]
     ops = [v.op.name for v in found]
     return {
-        "components": components,
-        "devices": devices,
-        "operations": ops,
-        "collections": w.collections(),
+        "components": components, "devices": devices, "operations": ops, "collections": w.collections(),
         "containers": [w.d.value_container(w.d.unwrap(v)[1]) is v for v in found],
-        "values": w.run([w.d.unwrap(v) for v in found]),
-        "kinds": [type(c).__name__ for c in w.d.unwrap(found[0])],
+        "values": w.run([w.d.unwrap(v) for v in found]), "kinds": [type(c).__name__ for c in w.d.unwrap(found[0])],
         "text": str(found[0])[:60],
         "shape and type": [found[0].shape.as_list(), found[0].dtype.name, found[0].get_shape().as_list()],
-    }
+    }  # fmt: skip
 
 
 def variables_in_scope(w):
@@ -239,12 +225,9 @@ def variables_in_scope(w):
 
     found = w.towers(tower)
     return {
-        "collections": w.collections(),
-        "names": [w.named(w.d.unwrap(y)) for y in [v, x, plain, again, outside]],
-        "kinds": [type(y).__name__ for y in [v, x, plain, again, outside]],
-        "values": w.run(found),
-        "log": w.log,
-    }
+        "collections": w.collections(), "names": [w.named(w.d.unwrap(y)) for y in [v, x, plain, again, outside]],
+        "kinds": [type(y).__name__ for y in [v, x, plain, again, outside]], "values": w.run(found), "log": w.log,
+    }  # fmt: skip
 
 
 def initial_values_that_differ(w):
@@ -286,14 +269,9 @@ def reuse(w):
         return tf.get_variable("only", []) if w.k() else None
 
     return {
-        "told": w.told(found),
-        "again": w.refused(tower),
-        "by tower": w.refused(missing),
-        "twice": w.refused(twice),
-        "in the second tower": w.refused(second_only),
-        "log": w.log,
-        "collections": w.collections(),
-    }
+        "told": w.told(found), "again": w.refused(tower), "by tower": w.refused(missing), "twice": w.refused(twice),
+        "in the second tower": w.refused(second_only), "log": w.log, "collections": w.collections(),
+    }  # fmt: skip
 
 
 def reuse_of_two_calls(w):
@@ -329,11 +307,8 @@ def variables_by_order(w):
         return made[0]
 
     return {
-        "crossed": w.refused(tower),
-        "more": w.refused(more),
-        "fewer": w.refused(fewer),
-        "collections": w.collections(),
-    }
+        "crossed": w.refused(tower), "more": w.refused(more), "fewer": w.refused(fewer), "collections": w.collections(),
+    }  # fmt: skip
 
 
 def collections_in_towers(w):
@@ -351,12 +326,10 @@ def collections_in_towers(w):
 
     w.towers(tower)
     return {
-        "log": w.log,
-        "collections": w.collections(),
+        "log": w.log, "collections": w.collections(),
         "mine": [[type(v).__name__, v.name] for v in tf.get_collection("mine")],
-        "things": w.named(tf.get_collection("things")),
-        "initializer": w.run(tf.report_uninitialized_variables()),
-    }
+        "things": w.named(tf.get_collection("things")), "initializer": w.run(tf.report_uninitialized_variables()),
+    }  # fmt: skip
 
 
 def layers(w):
@@ -372,13 +345,10 @@ def layers(w):
     first = w.towers(tower, tf.ones([1, 2]))
     names = w.named(tf.trainable_variables())
     return {
-        "values": w.run(first),
-        "variables": names,
-        "log": w.log,
-        "again": w.refused(lambda: tf.layers.dense(tf.ones([1, 2]), 2)),
-        "collections": w.collections(),
+        "values": w.run(first), "variables": names, "log": w.log,
+        "again": w.refused(lambda: tf.layers.dense(tf.ones([1, 2]), 2)), "collections": w.collections(),
         "operations": w.operations(["MatMul", "BiasAdd"]),
-    }
+    }  # fmt: skip
 
 
 def layer_objects(w):
@@ -394,11 +364,9 @@ def layer_objects(w):
 
     found = w.towers(tower, tf.ones([1, 2]))
     return {
-        "values": w.run(found),
-        "log": w.log,
-        "collections": w.collections(),
+        "values": w.run(found), "log": w.log, "collections": w.collections(),
         "variables": [type(v).__name__ for v in outside.variables],
-    }
+    }  # fmt: skip
 
 
 def keras_layers(w):
@@ -452,11 +420,9 @@ def seeds(w):
     a, b = w.towers(tower)
     one, two = w.run([a, b]), w.run([a, b])
     return {
-        "op seed equal": one[0][0] == one[0][1],
-        "graph seed equal": one[1][0] == one[1][1],
-        "next run differs": one[0] != two[0],
-        "log": w.log,
-    }
+        "op seed equal": one[0][0] == one[0][1], "graph seed equal": one[1][0] == one[1][1],
+        "next run differs": one[0] != two[0], "log": w.log,
+    }  # fmt: skip
 
 
 def seeds_of_variables(w):
@@ -608,12 +574,10 @@ def properties(w):
     with d.scope():
         v = w.variable("v", 1.0)
         found = {
-            "worker_devices": d.worker_devices,
-            "parameter_devices": d.parameter_devices,
-            "non_slot_devices": d.non_slot_devices([v]),
-            "worker_device_index": w.told(d.worker_device_index),
+            "worker_devices": d.worker_devices, "parameter_devices": d.parameter_devices,
+            "non_slot_devices": d.non_slot_devices([v]), "worker_device_index": w.told(d.worker_device_index),
             "another list": d.worker_devices is not d.worker_devices,
-        }
+        }  # fmt: skip
     for name in ["num_towers", "is_single_tower", "between_graph", "should_init", "should_checkpoint"]:
         found[name] = w.attempt(lambda name=name: getattr(d, name))
     found["should_save_summary"] = w.attempt(lambda: d.should_save_summary)
@@ -628,21 +592,14 @@ def constructors(w):
         return w.attempt(lambda: mirrored(*args, **kwargs).worker_devices)
 
     return {
-        "none": of([]),
-        "one": of(["/cpu:0"]),
-        "text": of("/cpu:0"),
-        "short": of(["/cpu:0", "/cpu:1"]),
-        "upper": of(["CPU:0", "/device:CPU:1"]),
-        "repeated": of(["/cpu:0", "/cpu:0"]),
-        "both": of(devices=["/cpu:0"], num_gpus=1),
-        "both numbers": of(num_gpus=1, num_gpus_per_worker=1),
-        "no arguments": of(),
-        "no gpus": of(num_gpus=0),
-        "positional": of(["/cpu:0", "/cpu:1"], None),
+        "none": of([]), "one": of(["/cpu:0"]), "text": of("/cpu:0"), "short": of(["/cpu:0", "/cpu:1"]),
+        "upper": of(["CPU:0", "/device:CPU:1"]), "repeated": of(["/cpu:0", "/cpu:0"]),
+        "both": of(devices=["/cpu:0"], num_gpus=1), "both numbers": of(num_gpus=1, num_gpus_per_worker=1),
+        "no arguments": of(), "no gpus": of(num_gpus=0), "positional": of(["/cpu:0", "/cpu:1"], None),
         "job": of(["/job:localhost/replica:0/task:0/device:CPU:0", "/job:localhost/replica:0/task:0/device:CPU:1"]),
         "operations": of(devices=["/cpu:0"], cross_tower_ops=tf.contrib.distribute.AllReduceCrossTowerOps()),
         "cluster": of(devices=["/cpu:0"], prefetch_on_device=False, auto_shard_dataset=True),
-    }
+    }  # fmt: skip
 
 
 def contexts(w):
@@ -654,13 +611,10 @@ def contexts(w):
         cross = c.get_cross_tower_context()
         w.log.append(
             [
-                label,
-                c.has_distribution_strategy(),
-                c.get_distribution_strategy() is w.d,
-                None if tower is None else tower.tower_id,
-                None if cross is None else cross is w.d,
-            ]
-        )
+                label, c.has_distribution_strategy(), c.get_distribution_strategy() is w.d,
+                None if tower is None else tower.tower_id, None if cross is None else cross is w.d,
+            ],
+        )  # fmt: skip
 
     def merge_fn(d):
         where("merge")
@@ -708,20 +662,15 @@ def misuse(w):
         "reduce in tower": w.refused(lambda: d.reduce(w.how("SUM"), 1.0, w.devices)),
         "update in tower": w.refused(lambda: d.update(v, lambda x: x)),
         "unwrap in tower": w.refused(lambda: d.unwrap(v)),
-        "broadcast in tower": w.refused(lambda: d.broadcast(tf.constant(1.0))),
-        "scope in tower": w.refused(again),
-        "mixed": in_scope(mixed),
-        "again": in_scope(again),
-        "mixed in tower": w.refused(mixed),
+        "broadcast in tower": w.refused(lambda: d.broadcast(tf.constant(1.0))), "scope in tower": w.refused(again),
+        "mixed": in_scope(mixed), "again": in_scope(again), "mixed in tower": w.refused(mixed),
         "each without scope": w.attempt(lambda: d.call_for_each_tower(lambda: w.k())),
         "reduce without scope": w.attempt(lambda: d.reduce(w.how("SUM"), w.per([1.0, 2.0]), w.devices)),
         "merge_call outside": w.attempt(lambda: w.context().merge_call(lambda d: "made")),
         "tower context in scope": in_scope(w.context),
-        "kept context": w.refused(lambda: w.context()) and in_scope(lambda: None),
-        "not a function": w.refused(3),
-        "too many arguments": w.refused(lambda: 1, 2),
-        "variable of another": _variable_of_another(w, other),
-    }
+        "kept context": w.refused(lambda: w.context()) and in_scope(lambda: None), "not a function": w.refused(3),
+        "too many arguments": w.refused(lambda: 1, 2), "variable of another": _variable_of_another(w, other),
+    }  # fmt: skip
 
 
 def _variable_of_another(w, other):

@@ -4,12 +4,9 @@
 import os
 
 TOWERS = {
-    "optimizers": [1, 2, 3],
-    "steps_on_dataset": [1, 2, 3],
-    "input": [1, 2, 3],
-    "losses": [1, 2],
+    "optimizers": [1, 2, 3], "steps_on_dataset": [1, 2, 3], "input": [1, 2, 3], "losses": [1, 2],
     "batch_normalization": [1, 2],
-}
+}  # fmt: skip
 
 
 def _data(w, count=6, width=2):
@@ -93,17 +90,12 @@ def optimizer_outside(w):
     with w.d.scope():
         slot = optimizer.get_slot(tf.trainable_variables()[0], "m")
     return {
-        "gradients": values,
-        "log": w.log,
-        "slot": [type(slot).__name__, slot.name, w.copies(slot)],
+        "gradients": values, "log": w.log, "slot": [type(slot).__name__, slot.name, w.copies(slot)],
         "slot of component": w.attempt(lambda: optimizer.get_slot(w.d.unwrap(tf.trainable_variables()[0])[1], "m")),
-        "slots": optimizer.get_slot_names(),
-        "variables": w.attempt(lambda: w.named(optimizer.variables())),
-        "step": w.copies(step),
-        "collections": w.collections(),
-        "train": w.told(train),
+        "slots": optimizer.get_slot_names(), "variables": w.attempt(lambda: w.named(optimizer.variables())),
+        "step": w.copies(step), "collections": w.collections(), "train": w.told(train),
         "devices": [c.device for c in w.d.unwrap(slot)],
-    }
+    }  # fmt: skip
 
 
 def gradient_functions(w):
@@ -391,12 +383,10 @@ def metrics(w):
     values = [w.run([update for _, update in found])]
     values.append(w.run([value for value, _ in found]))
     return {
-        "told": told,
-        "values": values,
-        "collections": w.collections(),
+        "told": told, "values": values, "collections": w.collections(),
         "metric variables": [[type(v).__name__, v.name] for v in tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)],
         "locals": {v.name: w.copies(v) for v in tf.local_variables()},
-    }
+    }  # fmt: skip
 
 
 def metrics_outside(w):
@@ -483,20 +473,15 @@ def input(w):
 
     ds = tf.data.Dataset
     return {
-        "range": steps(lambda: ds.range(6)),
-        "not divisible": steps(lambda: ds.range(7)),
-        "too few": steps(lambda: ds.range(1)),
-        "none": steps(lambda: ds.range(0)),
-        "batches": steps(lambda: ds.range(10).batch(2)),
-        "uneven batches": steps(lambda: ds.range(7).batch(2)),
+        "range": steps(lambda: ds.range(6)), "not divisible": steps(lambda: ds.range(7)),
+        "too few": steps(lambda: ds.range(1)), "none": steps(lambda: ds.range(0)),
+        "batches": steps(lambda: ds.range(10).batch(2)), "uneven batches": steps(lambda: ds.range(7).batch(2)),
         "dropped": steps(lambda: ds.range(7).batch(2, drop_remainder=True)),
         "tuple": steps(lambda: ds.range(6).map(lambda x: (x, x * 2))),
-        "dict": steps(lambda: ds.range(6).map(lambda x: {"x": x})),
-        "one shot": steps(lambda: ds.range(6), True),
-        "repeated": steps(lambda: ds.range(3).repeat(2)),
-        "a data set": steps(ds.range(6)),
+        "dict": steps(lambda: ds.range(6).map(lambda x: {"x": x})), "one shot": steps(lambda: ds.range(6), True),
+        "repeated": steps(lambda: ds.range(3).repeat(2)), "a data set": steps(ds.range(6)),
         "a number": steps(lambda: 3),
-    }
+    }  # fmt: skip
 
 
 def input_by_default(w):
@@ -520,12 +505,10 @@ def input_by_default(w):
 
     ds = tf.data.Dataset
     return {
-        "range": steps(lambda: ds.range(6), 3),
-        "batches": steps(lambda: ds.range(8).batch(2), 2),
-        "uneven batches": steps(lambda: ds.range(7).batch(2), 2),
-        "too few": steps(lambda: ds.range(1), 0),
+        "range": steps(lambda: ds.range(6), 3), "batches": steps(lambda: ds.range(8).batch(2), 2),
+        "uneven batches": steps(lambda: ds.range(7).batch(2), 2), "too few": steps(lambda: ds.range(1), 0),
         "none": steps(lambda: ds.range(0), 0),
-    }
+    }  # fmt: skip
 
 
 def input_and_towers(w):
@@ -627,12 +610,9 @@ def monitored_session(w):
                 hooks = [tf.train.StopAtStepHook(num_steps=steps)]
                 found = []
                 with tf.train.MonitoredTrainingSession(
-                    checkpoint_dir=w.folder,
-                    hooks=hooks,
-                    config=w.config,
-                    save_checkpoint_steps=2,
+                    checkpoint_dir=w.folder, hooks=hooks, config=w.config, save_checkpoint_steps=2,
                     log_step_count_steps=None,
-                ) as sess:
+                ) as sess:  # fmt: skip
                     while not sess.should_stop():
                         found.append(float(f"{sess.run([loss, op])[0]:.5g}") if len(found) == 0 else sess.run(op))
                 return len(found), found[0]
@@ -666,13 +646,11 @@ def saving(w):
 def _var_list(w, v):
     tf = w.tf
 
+    @w.attempted
     def of(things):
-        def make():
-            saver = tf.train.Saver(things)
-            path = saver.save(w.session(), os.path.join(w.folder, "d"))
-            return [[n, s] for n, s in tf.train.list_variables(path)]
-
-        return w.attempt(make)
+        saver = tf.train.Saver(things)
+        path = saver.save(w.session(), os.path.join(w.folder, "d"))
+        return [[n, s] for n, s in tf.train.list_variables(path)]
 
     return [of([v]), of({"other": v}), of(w.d.unwrap(v)), of({"a": w.d.unwrap(v)[1]})]
 

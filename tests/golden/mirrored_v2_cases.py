@@ -9,13 +9,11 @@ import re
 
 import numpy as np
 
+from tests.golden.mirrored_cases import numbers
+
 REPLICAS = {
-    "ids": [1, 2, 4],
-    "reductions": [1, 2, 3],
-    "training": [1, 2, 4],
-    "uneven_batches": [2, 3],
-    "variables": [2],
-}
+    "ids": [1, 2, 4], "reductions": [1, 2, 3], "training": [1, 2, 4], "uneven_batches": [2, 3], "variables": [2],
+}  # fmt: skip
 
 
 class World:
@@ -38,11 +36,9 @@ class World:
     def variable(self, value=1.0, aggregation="NONE", synchronization="AUTO", **kwargs):
         with self.s.scope():
             return self.tf.Variable(
-                value,
-                aggregation=getattr(self.tf.VariableAggregation, aggregation),
-                synchronization=getattr(self.tf.VariableSynchronization, synchronization),
-                **kwargs,
-            )
+                value, aggregation=getattr(self.tf.VariableAggregation, aggregation),
+                synchronization=getattr(self.tf.VariableSynchronization, synchronization), **kwargs,
+            )  # fmt: skip
 
     def parts(self, value):
         return [numbers(v) for v in self.s.experimental_local_results(value)]
@@ -63,20 +59,6 @@ class World:
 
     def told(self, value):
         return told(value, self.s)
-
-
-def numbers(value):
-    if isinstance(value, dict):
-        return {str(k): numbers(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [numbers(v) for v in value]
-    if hasattr(value, "numpy"):
-        return numbers(value.numpy())
-    if isinstance(value, (np.ndarray, np.generic)):
-        return numbers(value.tolist())
-    if isinstance(value, float):
-        return float(f"{value:.6g}") if np.isfinite(value) else str(value)
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def told(value, s):
@@ -191,13 +173,10 @@ def merge_calls(w):
     def fn():
         x = tf.constant(1.0 + w.k())
         return (
-            w.merge(reduce, x),
-            w.merge(to, x),
-            w.merge(lambda s, x: s.experimental_local_results(x), x),
-            w.merge(lambda s, x, y: {"x": x, "y": y}, [x], y=w.k()),
-            w.merge(lambda s: None),
+            w.merge(reduce, x), w.merge(to, x), w.merge(lambda s, x: s.experimental_local_results(x), x),
+            w.merge(lambda s, x, y: {"x": x, "y": y}, [x], y=w.k()), w.merge(lambda s: None),
             w.merge(lambda s, x: s.run(lambda x: x * (w.k() + 1.0), (x,)), x),
-        )
+        )  # fmt: skip
 
     def unequal():
         return w.merge(lambda s: None) if w.k() == 0 else None
@@ -214,12 +193,9 @@ def merge_calls(w):
         return w.merge(merge_fn)
 
     return {
-        "all": w.both(fn),
-        "unequal": w.both(unequal),
-        "failing": w.both(failing),
-        "in merge": w.both(in_merge),
+        "all": w.both(fn), "unequal": w.both(unequal), "failing": w.both(failing), "in merge": w.both(in_merge),
         "afterwards": w.both(lambda: w.k()),
-    }
+    }  # fmt: skip
 
 
 def merge_calls_in_control_flow(w):
@@ -244,11 +220,9 @@ def merge_calls_in_control_flow(w):
         return inner(tf.constant(1.0 + w.k()))
 
     return {
-        "cond": w.both(in_cond),
-        "while": w.both(in_while),
-        "all_reduce in while": w.both(reduce_in_while),
+        "cond": w.both(in_cond), "while": w.both(in_while), "all_reduce in while": w.both(reduce_in_while),
         "function": w.both(in_function),
-    }
+    }  # fmt: skip
 
 
 def names(w):
@@ -413,12 +387,10 @@ def uneven_batches(w):
         for part in w.s.experimental_distribute_dataset(data):
             steps.append(
                 [
-                    w.parts(part),
-                    numbers(w.s.reduce("SUM", w.s.run(lambda x: x * (w.k() + 1.0), (part,)), axis=0)),
-                    numbers(w.s.reduce("MEAN", part, axis=0)),
-                    numbers(w.s.gather(part, axis=0)),
-                ]
-            )
+                    w.parts(part), numbers(w.s.reduce("SUM", w.s.run(lambda x: x * (w.k() + 1.0), (part,)), axis=0)),
+                    numbers(w.s.reduce("MEAN", part, axis=0)), numbers(w.s.gather(part, axis=0)),
+                ],
+            )  # fmt: skip
         found[f"{total} by {batch}"] = steps
     return found
 
@@ -480,11 +452,8 @@ def metrics(w):
     eager = numbers(mean.result())
     tf.function(lambda: w.s.run(fn), autograph=False)()
     return [
-        eager,
-        numbers(mean.result()),
-        [type(v).__name__ for v in mean.variables],
-        [w.parts(v) for v in mean.variables],
-    ]
+        eager, numbers(mean.result()), [type(v).__name__ for v in mean.variables], [w.parts(v) for v in mean.variables],
+    ]  # fmt: skip
 
 
 def batch_normalization(w):
@@ -533,19 +502,16 @@ def refused(w):
 def properties(w):
     tf, e = w.tf, w.s.extended
     return {
-        "replicas": w.s.num_replicas_in_sync,
-        "worker devices": list(e.worker_devices),
+        "replicas": w.s.num_replicas_in_sync, "worker devices": list(e.worker_devices),
         "parameter devices": list(e.parameter_devices),
         "between graph": w.attempt(lambda: e.experimental_between_graph),
-        "checkpoint": w.attempt(lambda: e.should_checkpoint),
-        "summary": w.attempt(lambda: e.should_save_summary),
-        "init": w.attempt(lambda: e.experimental_should_init),
-        "resolver": w.attempt(lambda: w.s.cluster_resolver),
+        "checkpoint": w.attempt(lambda: e.should_checkpoint), "summary": w.attempt(lambda: e.should_save_summary),
+        "init": w.attempt(lambda: e.experimental_should_init), "resolver": w.attempt(lambda: w.s.cluster_resolver),
         "non slot": w.attempt(lambda: list(e.non_slot_devices([]))),
         "static": tf.get_static_value(tf.constant(w.n)).item(),
         "context": w.told(w.s.run(lambda: [w.context().num_replicas_in_sync, list(w.context().devices)])),
         "strategy": w.told(w.s.run(lambda: w.context().strategy is w.s)),
-    }
+    }  # fmt: skip
 
 
 def saving(w):

@@ -12,23 +12,15 @@ def _kinds(w, d):
     tf = w.tf
     one = tf.constant(1.0)
     return {
-        "tensor": lambda x: one,
-        "mirrored": lambda x: d.reduce(w.how("SUM"), x, d.worker_devices),
-        "per device": lambda x: x,
-        "list": lambda x: [x, one, 3],
-        "tuple": lambda x: (x, 3),
-        "pair": lambda x: Pair(x, {"a": x}),
-        "dict": lambda x: {"x": x, "none": None},
-        "unwrapped": lambda x: d.unwrap(x),
-        "none": lambda x: None,
-        "number": lambda x: 2.5,
-        "text": lambda x: "text",
-        "function": lambda x: _kinds,
-        "operation": lambda x: tf.no_op(name="nothing"),
+        "tensor": lambda x: one, "mirrored": lambda x: d.reduce(w.how("SUM"), x, d.worker_devices),
+        "per device": lambda x: x, "list": lambda x: [x, one, 3], "tuple": lambda x: (x, 3),
+        "pair": lambda x: Pair(x, {"a": x}), "dict": lambda x: {"x": x, "none": None},
+        "unwrapped": lambda x: d.unwrap(x), "none": lambda x: None, "number": lambda x: 2.5, "text": lambda x: "text",
+        "function": lambda x: _kinds, "operation": lambda x: tf.no_op(name="nothing"),
         "group": lambda x: d.group(x.op if w.n == 1 else [t.op for t in d.unwrap(x)]),
         "on one device": lambda x: d.reduce(w.how("SUM"), x, w.devices[0]),
         "on the second device": lambda x: d.reduce(w.how("SUM"), x, "/device:CPU:1"),
-    }
+    }  # fmt: skip
 
 
 def merge_results(w):
@@ -120,10 +112,7 @@ def merge_in_merge(w):
 
     with w.d.scope():
         v = w.variable("v", 1.0)
-    return {
-        "merge": w.refused(lambda: w.merge(merge_fn)),
-        "update": w.refused(lambda: w.merge(update, v)),
-    }
+    return {"merge": w.refused(lambda: w.merge(merge_fn)), "update": w.refused(lambda: w.merge(update, v))}
 
 
 def merge_in_control_flow(w):
@@ -171,13 +160,11 @@ def reductions(w):
     whole = w.per(list(range(1, w.n + 1)))
     tensor = tf.constant(3.0)
 
+    @w.attempted
     def reduce(how, value, to):
-        def make():
-            with d.scope():
-                found = d.reduce(w.how(how), value, to)
-            return [w.told(found), w.run(found) if not isinstance(found, (int, float)) else found]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.reduce(w.how(how), value, to)
+        return [w.told(found), w.run(found) if not isinstance(found, (int, float)) else found]
 
     found = {}
     for how in ["SUM", "MEAN", "ONLY_FIRST_TOWER", "NONE"]:
@@ -190,18 +177,10 @@ def reductions(w):
         mirrored = d.broadcast(tensor, d.worker_devices)
         v = w.variable("v", 1.0)
     for name, to in [
-        ("device", w.devices[0]),
-        ("short", "/cpu:0"),
-        ("tuple", tuple(w.devices)),
-        ("list", w.devices[:1]),
-        ("variable", v),
-        ("component", d.unwrap(v)[0]),
-        ("per device", per),
-        ("tensor", tensor),
-        ("empty", []),
-        ("none", None),
-        ("other device", "/device:CPU:3"),
-    ]:
+        ("device", w.devices[0]), ("short", "/cpu:0"), ("tuple", tuple(w.devices)), ("list", w.devices[:1]),
+        ("variable", v), ("component", d.unwrap(v)[0]), ("per device", per), ("tensor", tensor), ("empty", []),
+        ("none", None), ("other device", "/device:CPU:3"),
+    ]:  # fmt: skip
         found["to " + name] = reduce("SUM", per, to)
     found["mirrored"] = reduce("SUM", mirrored, d.worker_devices)
     found["variable"] = reduce("SUM", v, d.worker_devices)
@@ -236,12 +215,10 @@ def reductions_of_rows(w):
             return [rows(r) for r in d.batch_reduce(w.how("SUM"), [(value, value)])]
 
     return {
-        "sum": w.attempt(reduce, "SUM", d.worker_devices),
-        "mean": w.attempt(reduce, "MEAN", d.worker_devices),
-        "one": w.attempt(reduce, "SUM", w.devices[0]),
-        "first": w.attempt(reduce, "ONLY_FIRST_TOWER", d.worker_devices),
+        "sum": w.attempt(reduce, "SUM", d.worker_devices), "mean": w.attempt(reduce, "MEAN", d.worker_devices),
+        "one": w.attempt(reduce, "SUM", w.devices[0]), "first": w.attempt(reduce, "ONLY_FIRST_TOWER", d.worker_devices),
         "batch": w.attempt(batch),
-    }
+    }  # fmt: skip
 
 
 def batch_reductions(w):
@@ -250,49 +227,36 @@ def batch_reductions(w):
     with d.scope():
         v = w.variable("v", 0.0)
 
+    @w.attempted
     def batch(how, pairs):
-        def make():
-            with d.scope():
-                found = d.batch_reduce(w.how(how), pairs)
-            return [type(found).__name__, w.told(found), w.run(found)]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.batch_reduce(w.how(how), pairs)
+        return [type(found).__name__, w.told(found), w.run(found)]
 
     return {
-        "sum": batch("SUM", [(a, a), (b, w.devices)]),
-        "mean": batch("MEAN", [(a, v), (b, b)]),
+        "sum": batch("SUM", [(a, a), (b, w.devices)]), "mean": batch("MEAN", [(a, v), (b, b)]),
         "first": batch("ONLY_FIRST_TOWER", [(a, v), (b, b)]),
-        "one": batch("SUM", [(a, w.devices[1]), (b, w.devices[0])]),
-        "none": batch("NONE", [(a, a)]),
-        "empty": batch("SUM", []),
-        "tuple": batch("SUM", ((a, a),)),
-        "tensor": batch("SUM", [(tf.constant(1.0), w.devices)]),
-        "no destinations": batch("SUM", [(a, None)]),
+        "one": batch("SUM", [(a, w.devices[1]), (b, w.devices[0])]), "none": batch("NONE", [(a, a)]),
+        "empty": batch("SUM", []), "tuple": batch("SUM", ((a, a),)),
+        "tensor": batch("SUM", [(tf.constant(1.0), w.devices)]), "no destinations": batch("SUM", [(a, None)]),
         "not pairs": batch("SUM", [a, b]),
-    }
+    }  # fmt: skip
 
 
 def broadcasts(w):
     tf, d = w.tf, w.d
 
+    @w.attempted
     def of(value, *to):
-        def make():
-            with d.scope():
-                found = d.broadcast(value, *to)
-            return [w.told(found), w.run(found)]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.broadcast(value, *to)
+        return [w.told(found), w.run(found)]
 
     return {
-        "tensor": of(tf.constant(1.0)),
-        "to": of(tf.constant(1.0), w.devices),
-        "one": of(tf.constant(1.0), w.devices[1]),
-        "list": of(tf.constant(1.0), w.devices[:1]),
-        "number": of(2.0),
-        "array": of([1, 2]),
-        "per device": of(w.per([1.0, 2.0])),
-        "empty": of(tf.constant(1.0), []),
-    }
+        "tensor": of(tf.constant(1.0)), "to": of(tf.constant(1.0), w.devices),
+        "one": of(tf.constant(1.0), w.devices[1]), "list": of(tf.constant(1.0), w.devices[:1]), "number": of(2.0),
+        "array": of([1, 2]), "per device": of(w.per([1.0, 2.0])), "empty": of(tf.constant(1.0), []),
+    }  # fmt: skip
 
 
 def unwraps(w):
@@ -303,16 +267,12 @@ def unwraps(w):
         mirrored = d.broadcast(tf.constant(1.0))
         on_second = d.reduce(w.how("SUM"), per, w.devices[1:])
         found = {
-            "tensor": w.attempt(lambda: d.unwrap(tf.constant(1.0))),
-            "number": w.attempt(lambda: d.unwrap(3)),
-            "list": w.attempt(lambda: d.unwrap([per, 3])),
-            "per": w.attempt(lambda: d.unwrap(per)),
-            "mirrored": w.attempt(lambda: d.unwrap(mirrored)),
-            "variable": w.attempt(lambda: d.unwrap(v)),
-            "local": w.attempt(lambda: d.unwrap(t)),
-            "second": w.attempt(lambda: d.unwrap(on_second)),
+            "tensor": w.attempt(lambda: d.unwrap(tf.constant(1.0))), "number": w.attempt(lambda: d.unwrap(3)),
+            "list": w.attempt(lambda: d.unwrap([per, 3])), "per": w.attempt(lambda: d.unwrap(per)),
+            "mirrored": w.attempt(lambda: d.unwrap(mirrored)), "variable": w.attempt(lambda: d.unwrap(v)),
+            "local": w.attempt(lambda: d.unwrap(t)), "second": w.attempt(lambda: d.unwrap(on_second)),
             "none": w.attempt(lambda: d.unwrap(None)),
-        }
+        }  # fmt: skip
         parts = d.unwrap(v)
         found["containers"] = [d.value_container(p) is v for p in parts] + [d.value_container(v) is v]
         found["others"] = [d.value_container(d.unwrap(t)[1]) is t, d.value_container(3), d.value_container(per) is per]
@@ -331,23 +291,17 @@ def groups(w):
     per = w.towers(lambda: tf.constant(1.0))
     ops = w.towers(lambda: tf.no_op(name="op"))
 
+    @w.attempted
     def group(value, name=None):
-        def make():
-            with d.scope():
-                found = d.group(value, name)
-            return [w.told(found), w.run(found), sorted(op.name for op in found.control_inputs)]
-
-        return w.attempt(make)
+        with d.scope():
+            found = d.group(value, name)
+        return [w.told(found), w.run(found), sorted(op.name for op in found.control_inputs)]
 
     return {
-        "tensors": group(per, "grouped"),
-        "operations": group(ops),
-        "named": group(ops, "mine"),
-        "one": group(tf.no_op(name="alone")),
-        "one named": group(tf.no_op(name="alone"), "mine"),
-        "list": group([tf.no_op(name="alone")]),
-        "none": group(None),
-    }
+        "tensors": group(per, "grouped"), "operations": group(ops), "named": group(ops, "mine"),
+        "one": group(tf.no_op(name="alone")), "one named": group(tf.no_op(name="alone"), "mine"),
+        "list": group([tf.no_op(name="alone")]), "none": group(None),
+    }  # fmt: skip
 
 
 def updates(w):
@@ -362,32 +316,24 @@ def updates(w):
         w.log.append([type(x).__name__, x.name, w.told(list(args)), w.told(kwargs), own.name, own.device])
         return x.assign_add(args[0] if args else 1.0)
 
+    @w.attempted
     def update(*args, **kwargs):
-        def make():
-            w.log = []
-            with d.scope():
-                found = d.update(*args, **kwargs)
-            values = w.run(found)
-            return [w.told(found), values, w.copies(v), w.log]
-
-        return w.attempt(make)
+        w.log = []
+        with d.scope():
+            found = d.update(*args, **kwargs)
+        values = w.run(found)
+        return [w.told(found), values, w.copies(v), w.log]
 
     return {
-        "plain": update(v, fn),
-        "number": update(v, fn, 2.0),
-        "mirrored": update(v, fn, mirrored),
-        "per device": update(v, fn, per),
-        "keyword": update(v, fn, 2.0, more=mirrored),
-        "ungrouped": update(v, fn, 2.0, grouped=False),
-        "returns nothing": update(v, lambda x: None),
+        "plain": update(v, fn), "number": update(v, fn, 2.0), "mirrored": update(v, fn, mirrored),
+        "per device": update(v, fn, per), "keyword": update(v, fn, 2.0, more=mirrored),
+        "ungrouped": update(v, fn, 2.0, grouped=False), "returns nothing": update(v, lambda x: None),
         "returns nothing ungrouped": update(v, lambda x: None, grouped=False),
         "returns a list": update(v, lambda x: [tf.identity(x) * 1.0], grouped=False),
         "returns lists": update(v, lambda x: [tf.constant(3.0), x.assign_add(1.0)]),
-        "returns numbers": update(v, lambda x: 3),
-        "a component": update(d.unwrap(v)[0], fn),
-        "a tensor": update(tf.constant(1.0), fn),
-        "a list": update([v], fn),
-    }
+        "returns numbers": update(v, lambda x: 3), "a component": update(d.unwrap(v)[0], fn),
+        "a tensor": update(tf.constant(1.0), fn), "a list": update([v], fn),
+    }  # fmt: skip
 
 
 def updates_of_names(w):
@@ -421,26 +367,20 @@ def updates_of_non_slots(w):
         w.log.append([w.told(list(args)), w.told(kwargs), own.name, own.device])
         return own + 1.0
 
+    @w.attempted
     def update(*args, **kwargs):
-        def make():
-            w.log = []
-            with d.scope():
-                found = d.update_non_slot(*args, **kwargs)
-            return [w.told(found), w.run(found), w.log]
-
-        return w.attempt(make)
+        w.log = []
+        with d.scope():
+            found = d.update_non_slot(*args, **kwargs)
+        return [w.told(found), w.run(found), w.log]
 
     devices = d.worker_devices
     return {
-        "plain": update(devices, fn),
-        "arguments": update(devices, fn, mirrored, 2, x=mirrored),
-        "per device": update(devices, fn, per),
-        "ungrouped": update(devices, fn, grouped=False),
-        "one": update(devices[:1], fn, grouped=False),
-        "text": update(devices[0], fn, grouped=False),
-        "variable": update(v, fn, grouped=False),
-        "nothing": update(devices, lambda: None),
-    }
+        "plain": update(devices, fn), "arguments": update(devices, fn, mirrored, 2, x=mirrored),
+        "per device": update(devices, fn, per), "ungrouped": update(devices, fn, grouped=False),
+        "one": update(devices[:1], fn, grouped=False), "text": update(devices[0], fn, grouped=False),
+        "variable": update(v, fn, grouped=False), "nothing": update(devices, lambda: None),
+    }  # fmt: skip
 
 
 def maps(w):
@@ -463,11 +403,9 @@ def assignments(w):
             v = w.variable("v_" + how.lower(), 1.0, how)
         for method in ["assign", "assign_add", "assign_sub"]:
             for name, value in [
-                ("tensor", lambda: tf.constant(2.0 + w.k())),
-                ("number", lambda: 4.0),
-                ("numbers", lambda: 4.0 + w.k()),
+                ("tensor", lambda: tf.constant(2.0 + w.k())), ("number", lambda: 4.0), ("numbers", lambda: 4.0 + w.k()),
                 ("zero", lambda: 0.0),
-            ]:
+            ]:  # fmt: skip
 
                 def tower(method=method, value=value, v=v):
                     return getattr(v, method)(value())
@@ -502,13 +440,11 @@ def assignments_by_functions(w):
     with d.scope():
         v = w.variable("v", [1.0, 2.0], "SUM")
 
+    @w.attempted
     def run(tower):
-        def make():
-            result = w.towers(tower)
-            w.session().run([c.initializer for c in d.unwrap(v)])
-            return [w.told(result), w.run(result), w.copies(v)]
-
-        return w.attempt(make)
+        result = w.towers(tower)
+        w.session().run([c.initializer for c in d.unwrap(v)])
+        return [w.told(result), w.run(result), w.copies(v)]
 
     def rows():
         return tf.scatter_add(v, [0], [1.0])
@@ -518,25 +454,17 @@ def assignments_by_functions(w):
 
     return {
         "tf.assign": run(lambda: tf.assign(v, tf.constant([1.0, 1.0]))),
-        "tf.assign_add": run(lambda: tf.assign_add(v, tf.constant([1.0, 1.0]))),
-        "scatter_add": run(rows),
+        "tf.assign_add": run(lambda: tf.assign_add(v, tf.constant([1.0, 1.0]))), "scatter_add": run(rows),
         "scatter_update": run(sliced),
         "method": run(lambda: v.scatter_sub(tf.IndexedSlices(tf.constant([1.0]), tf.constant([0])))),
-        "add": run(lambda: v + 1.0),
-        "index": run(lambda: v[0] * v[1]),
-        "read": run(lambda: v.read_value()),
-        "value": run(lambda: v.value()),
-        "initialized": run(lambda: v.initialized_value()),
-        "gather": run(lambda: tf.gather(v, [1])),
-        "load": w.attempt(lambda: v.load([5.0, 6.0], w.session())),
-        "eval": w.attempt(lambda: v.eval(w.session())),
-        "initializer": w.attempt(lambda: v.initializer),
-        "outside scope": w.attempt(lambda: w.run(v + 1.0)),
-        "count_up_to": run(lambda: v.count_up_to(3)),
+        "add": run(lambda: v + 1.0), "index": run(lambda: v[0] * v[1]), "read": run(lambda: v.read_value()),
+        "value": run(lambda: v.value()), "initialized": run(lambda: v.initialized_value()),
+        "gather": run(lambda: tf.gather(v, [1])), "load": w.attempt(lambda: v.load([5.0, 6.0], w.session())),
+        "eval": w.attempt(lambda: v.eval(w.session())), "initializer": w.attempt(lambda: v.initializer),
+        "outside scope": w.attempt(lambda: w.run(v + 1.0)), "count_up_to": run(lambda: v.count_up_to(3)),
         "same component": w.refused(lambda: [v.handle.name, v.op.name, v.name, v.device]),
-        "constraint": w.refused(lambda: v.constraint),
-        "trainable": w.attempt(lambda: v.trainable),
-    }
+        "constraint": w.refused(lambda: v.constraint), "trainable": w.attempt(lambda: v.trainable),
+    }  # fmt: skip
 
 
 def order_of_assignments(w):
@@ -583,17 +511,10 @@ def tower_local(w):
 
         result = w.towers(tower)
         found[how] = [
-            w.told(result),
-            w.run(result),
-            w.copies(t),
-            w.attempt(read),
-            w.attempt(lambda t=t: w.run(w.towers(lambda: t * 10.0))),
-            w.attempt(lambda t=t: w.run(t + 0.0)),
-            w.attempt(outside),
-            w.attempt(lambda t=t: t.name),
-            type(t).__name__,
-            w.attempt(lambda t=t: t.trainable),
-        ]
+            w.told(result), w.run(result), w.copies(t), w.attempt(read),
+            w.attempt(lambda t=t: w.run(w.towers(lambda: t * 10.0))), w.attempt(lambda t=t: w.run(t + 0.0)),
+            w.attempt(outside), w.attempt(lambda t=t: t.name), type(t).__name__, w.attempt(lambda t=t: t.trainable),
+        ]  # fmt: skip
     found["collections"] = w.collections()
     with d.scope():
         v = w.variable("v", 1.0)
@@ -625,20 +546,17 @@ def tower_local_scope(w):
 
     found = w.attempt(lambda: w.run(w.towers(tower)))
     return {
-        "scope": found,
-        "log": w.log,
-        "none": w.refused(tower2),
+        "scope": found, "log": w.log, "none": w.refused(tower2),
         "trainable on read": w.refused(
             lambda: tf.get_variable(
-                "w", initializer=1.0, trainable=True, synchronization=tf.VariableSynchronization.ON_READ
-            )
+                "w", initializer=1.0, trainable=True, synchronization=tf.VariableSynchronization.ON_READ,
+            ),
         ),
-        "invalid": w.refused(of_text),
-        "invalid aggregation": w.refused(of_text_aggregation),
+        "invalid": w.refused(of_text), "invalid aggregation": w.refused(of_text_aggregation),
         "in scope": w.attempt(lambda: _in_scope(w, of_text)),
         "aggregation in scope": w.attempt(lambda: _in_scope(w, of_text_aggregation)),
         "default": w.attempt(lambda: _default_local(w)),
-    }
+    }  # fmt: skip
 
 
 def _in_scope(w, fn):
@@ -675,19 +593,14 @@ def gradients(w):
         plain = w.merge(lambda d, y: tf.add_n(d.unwrap(y)), y)
         mean = w.merge(first, y)
         return {
-            "own": tf.gradients(y, [v])[0],
-            "merged": tf.gradients(merged, [v])[0],
-            "merged by value": tf.gradients(merged, [y])[0],
-            "plain": tf.gradients(plain, [v])[0],
-            "plain by value": tf.gradients(plain, [y])[0],
-            "mean": tf.gradients(mean, [v])[0],
-            "twice": tf.gradients(w.merge(total, merged * y), [y, v]),
-            "by argument": tf.gradients(y * (k + 1), [x]),
+            "own": tf.gradients(y, [v])[0], "merged": tf.gradients(merged, [v])[0],
+            "merged by value": tf.gradients(merged, [y])[0], "plain": tf.gradients(plain, [v])[0],
+            "plain by value": tf.gradients(plain, [y])[0], "mean": tf.gradients(mean, [v])[0],
+            "twice": tf.gradients(w.merge(total, merged * y), [y, v]), "by argument": tf.gradients(y * (k + 1), [x]),
             "by what is outside": tf.gradients(plain * outside, [outside]),
             "of all": tf.gradients([merged, y], [v], grad_ys=[tf.constant(2.0), None])[0],
-            "second": tf.gradients(tf.gradients(y, [v])[0], [v])[0],
-            "none": tf.gradients(outside, [v])[0],
-        }
+            "second": tf.gradients(tf.gradients(y, [v])[0], [v])[0], "none": tf.gradients(outside, [v])[0],
+        }  # fmt: skip
 
     found = w.towers(tower, w.per([1.0, 2.0]))
     kept = {key: v for key, v in found.items() if v is not None}
@@ -719,12 +632,10 @@ def gradients_outside(w):
     y = w.towers(lambda: v * v * (1.0 + w.k()))
     total = tf.add_n(d.unwrap(y))
 
+    @w.attempted
     def by(things):
-        def make():
-            with d.scope():
-                return w.run(tf.gradients(total, things))
-
-        return w.attempt(make)
+        with d.scope():
+            return w.run(tf.gradients(total, things))
 
     return {"variable": by([v]), "components": by(d.unwrap(v)), "values": by(d.unwrap(y)), "container": by([y])}
 
@@ -781,20 +692,15 @@ def fetching(w):
         return w.attempt(lambda: w.session().run(value))
 
     return {
-        "variable": fetch(v),
-        "mirrored": fetch(mirrored),
-        "per device": fetch(per),
+        "variable": fetch(v), "mirrored": fetch(mirrored), "per device": fetch(per),
         "assign": fetch(_in_scope(w, lambda: v.assign_add(1.0))),
-        "assign outside": w.attempt(lambda: v.assign_add(1.0)),
-        "after": w.copies(v),
+        "assign outside": w.attempt(lambda: v.assign_add(1.0)), "after": w.copies(v),
         "convert": w.attempt(lambda: tf.convert_to_tensor(mirrored)),
-        "convert per device": w.attempt(lambda: tf.convert_to_tensor(per)),
-        "add": w.attempt(lambda: per + 1.0),
+        "convert per device": w.attempt(lambda: tf.convert_to_tensor(per)), "add": w.attempt(lambda: per + 1.0),
         "add mirrored": w.attempt(lambda: tf.add(mirrored, 1.0)),
-        "in another tower": w.refused(lambda: w.run(tf.identity(per))),
-        "shape": w.attempt(lambda: per.shape.as_list()),
+        "in another tower": w.refused(lambda: w.run(tf.identity(per))), "shape": w.attempt(lambda: per.shape.as_list()),
         "dtype": w.attempt(lambda: per.dtype.name),
-    }
+    }  # fmt: skip
 
 
 def unread_assignments(w):

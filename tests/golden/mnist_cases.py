@@ -7,12 +7,9 @@ import numpy as np
 
 COUNT = 10
 SETS = {
-    "seed": {"seed": 1},
-    "another seed": {"seed": 7, "reshape": False},
-    "bytes": {"seed": 1, "dtype": "uint8"},
-    "the graph's seed": {},
-    "both seeds": {"seed": 3},
-}
+    "seed": {"seed": 1}, "another seed": {"seed": 7, "reshape": False}, "bytes": {"seed": 1, "dtype": "uint8"},
+    "the graph's seed": {}, "both seeds": {"seed": 3},
+}  # fmt: skip
 """Arguments of DataSet; the graph has a seed where the name says so."""
 BATCHES = {"shuffled": {}, "in order": {"shuffle": False}}
 FILES = {

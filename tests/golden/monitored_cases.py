@@ -111,20 +111,16 @@ def watcher(tf, notes, name="hook", fetches=None, feeds=None, options=None, stop
             self.note("begin", tf.get_default_graph().finalized)
 
         def after_create_session(self, session, coord):
-            notes(
-                name + " finds", isinstance(session, tf.Session), tf.get_default_graph().finalized, coord.should_stop()
-            )
+            notes(name + " finds", isinstance(session, tf.Session), tf.get_default_graph().finalized,
+                  coord.should_stop())  # fmt: skip
             self.note("after_create_session")
 
         def before_run(self, run_context):
             fed = run_context.original_args.feed_dict
             notes(
-                name + " finds",
-                isinstance(run_context.session, tf.Session),
-                run_context.stop_requested,
-                None if fed is None else sorted(getattr(t, "name", t) for t in fed),
-                run_context.original_args.options,
-            )
+                name + " finds", isinstance(run_context.session, tf.Session), run_context.stop_requested,
+                None if fed is None else sorted(getattr(t, "name", t) for t in fed), run_context.original_args.options,
+            )  # fmt: skip
             self.note("before_run")
             if (self.fetches, self.feeds, options) == (None, None, None):
                 return None
@@ -189,18 +185,10 @@ def fetches(tf, notes):
         hooks=[watcher(tf, notes, "hook", lambda: [Pair(built.after, constant)])]
     ) as session:
         for fetched in (
-            built.after,
-            built.up,
-            [built.up, constant],
-            {"a": constant, "b": {"c": [built.step]}},
-            Pair(constant, (constant,)),
-            collections.OrderedDict([("z", constant), ("a", constant)]),
-            "Const:0",
-            [],
-            {},
-            rows,
-            sparse,
-        ):
+            built.after, built.up, [built.up, constant], {"a": constant, "b": {"c": [built.step]}},
+            Pair(constant, (constant,)), collections.OrderedDict([("z", constant), ("a", constant)]), "Const:0", [], {},
+            rows, sparse,
+        ):  # fmt: skip
             if isinstance(fetched, str):
                 fetched = constant.name
             found = session.run(fetched)
@@ -276,11 +264,9 @@ METHODS = ["begin", "after_create_session", "before_run", "after_run", "end"]
 def _raising(method, recover):
     def case(tf, notes):
         for error in (
-            ValueError("no"),
-            tf.errors.OutOfRangeError(None, None, "over"),
-            StopIteration("stop"),
+            ValueError("no"), tf.errors.OutOfRangeError(None, None, "over"), StopIteration("stop"),
             tf.errors.InvalidArgumentError(None, None, "wrong"),
-        ):
+        ):  # fmt: skip
             with tf.Graph().as_default():
                 built = model(tf)
                 hooks = [
@@ -327,13 +313,9 @@ def recovers_from_a_checkpoint(tf, notes):
     lost = {"before_run": [None, None, None, tf.errors.AbortedError(None, None, "lost")]}
     hooks = [watcher(tf, notes, "one", raising=lost, stop_at=5)]
     with tf.train.MonitoredTrainingSession(
-        checkpoint_dir=notes.folder,
-        hooks=hooks,
-        save_checkpoint_steps=2,
-        save_checkpoint_secs=None,
-        save_summaries_steps=None,
-        log_step_count_steps=None,
-    ) as session:
+        checkpoint_dir=notes.folder, hooks=hooks, save_checkpoint_steps=2, save_checkpoint_secs=None,
+        save_summaries_steps=None, log_step_count_steps=None,
+    ) as session:  # fmt: skip
         run_all(notes, session, [built.after])
     notes("files", kept(notes.folder))
 
@@ -382,14 +364,9 @@ def options(tf, notes):
     class Looks(tf.train.SessionRunHook):
         def after_run(self, run_context, run_values):
             asked, found = run_values.options, run_values.run_metadata
-            notes(
-                "options",
-                asked.trace_level,
-                asked.output_partition_graphs,
-                asked.inter_op_thread_pool,
-                asked.debug_options.reset_disk_byte_usage,
-                len(asked.debug_options.debug_tensor_watch_opts),
-            )
+            notes("options", asked.trace_level, asked.output_partition_graphs, asked.inter_op_thread_pool,
+                  asked.debug_options.reset_disk_byte_usage,
+                  len(asked.debug_options.debug_tensor_watch_opts))  # fmt: skip
             notes("metadata", len(found.step_stats.dev_stats) > 0, len(found.partition_graphs) > 0)
 
     given = [tf.RunOptions(trace_level=tf.RunOptions.SOFTWARE_TRACE), tf.RunOptions(output_partition_graphs=True)]
@@ -414,15 +391,9 @@ def scaffold_makes(tf, notes):
     tf.get_variable("local", initializer=1.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
     scaffold = tf.train.Scaffold()
     pieces = [
-        "init_op",
-        "ready_op",
-        "ready_for_local_init_op",
-        "local_init_op",
-        "summary_op",
-        "saver",
-        "init_feed_dict",
+        "init_op", "ready_op", "ready_for_local_init_op", "local_init_op", "summary_op", "saver", "init_feed_dict",
         "init_fn",
-    ]
+    ]  # fmt: skip
     notes("before", [getattr(scaffold, piece) is None for piece in pieces])
     notes("same", scaffold.finalize() is scaffold)
     notes("after", [getattr(scaffold, piece) is None for piece in pieces])
@@ -449,24 +420,15 @@ def scaffold_takes(tf, notes):
 
     local = tf.group(tf.local_variables_initializer(), other.assign_add(0.5))
     given = tf.train.Scaffold(
-        init_op=tf.group(tf.global_variables_initializer(), name="mine"),
-        init_feed_dict={x: 1.0},
-        init_fn=begins,
+        init_op=tf.group(tf.global_variables_initializer(), name="mine"), init_feed_dict={x: 1.0}, init_fn=begins,
         ready_op=tf.report_uninitialized_variables(),
-        ready_for_local_init_op=tf.report_uninitialized_variables([other]),
-        local_init_op=local,
+        ready_for_local_init_op=tf.report_uninitialized_variables([other]), local_init_op=local,
         saver=tf.train.Saver([built.weight]),
-    )
+    )  # fmt: skip
     copied = tf.train.Scaffold(local_init_op=tf.no_op("none"), copy_from_scaffold=given)
     pieces = [
-        "init_op",
-        "ready_op",
-        "ready_for_local_init_op",
-        "local_init_op",
-        "summary_op",
-        "saver",
-        "init_feed_dict",
-    ]
+        "init_op", "ready_op", "ready_for_local_init_op", "local_init_op", "summary_op", "saver", "init_feed_dict",
+    ]  # fmt: skip
     notes("copied", [getattr(copied, piece) is getattr(given, piece) for piece in pieces], copied.init_fn is None)
     with tf.train.MonitoredSession(tf.train.ChiefSessionCreator(given), [watcher(tf, notes)]) as session:
         notes("values", session.run([built.weight, other]))
@@ -489,14 +451,9 @@ def scaffold_collections(tf, notes):
         tf.add_to_collection(tf.GraphKeys.READY_OP, tf.report_uninitialized_variables())
     with notes.ending():
         tf.train.Scaffold().finalize()
-    notes(
-        "default",
-        tf.train.Scaffold.get_or_default("mine", "mine", lambda: None),
-        tf.get_collection("mine"),
-        tf.train.Scaffold.get_or_default("mine", "mine", lambda: 3),
-        tf.get_collection("mine"),
-        tf.train.Scaffold.get_or_default("mine", "mine", lambda: 4),
-    )
+    notes("default", tf.train.Scaffold.get_or_default("mine", "mine", lambda: None), tf.get_collection("mine"),
+          tf.train.Scaffold.get_or_default("mine", "mine", lambda: 3), tf.get_collection("mine"),
+          tf.train.Scaffold.get_or_default("mine", "mine", lambda: 4))  # fmt: skip
     notes("local", tf.train.Scaffold.default_local_init_op().name)
 
 
@@ -505,11 +462,9 @@ def not_ready(tf, notes):
     missing = tf.Variable(1.0, name="missing", collections=["elsewhere"])
     names = tf.report_uninitialized_variables([missing])
     for given in (
-        {"ready_op": names},
-        {"ready_for_local_init_op": names},
-        {"init_op": tf.no_op()},
+        {"ready_op": names}, {"ready_for_local_init_op": names}, {"init_op": tf.no_op()},
         {"init_op": tf.no_op(), "ready_for_local_init_op": tf.constant([], tf.string)},
-    ):
+    ):  # fmt: skip
         try:
             tf.train.MonitoredSession(tf.train.ChiefSessionCreator(tf.train.Scaffold(**given)), [watcher(tf, notes)])
         except RuntimeError as error:
@@ -521,12 +476,9 @@ def not_ready(tf, notes):
 def initializing_locally(tf, notes):
     built = model(tf, 3.0)
     local = tf.get_variable(
-        "local",
-        initializer=built.weight.initialized_value() * 2,
-        trainable=False,
-        collections=[tf.GraphKeys.LOCAL_VARIABLES],
-        use_resource=True,
-    )
+        "local", initializer=built.weight.initialized_value() * 2, trainable=False,
+        collections=[tf.GraphKeys.LOCAL_VARIABLES], use_resource=True,
+    )  # fmt: skip
     table = tf.contrib.lookup.HashTable(
         tf.contrib.lookup.KeyValueTensorInitializer([1, 2], [10, 20], tf.int64, tf.int64), -1
     )
@@ -731,13 +683,9 @@ def training(tf, notes):
             chiefs = [watcher(tf, notes, "chief")] if part == 1 else None
             hooks = [watcher(tf, notes, "one", lambda built=built: built.step), tf.train.StopAtStepHook(num_steps=4)]
             with tf.train.MonitoredTrainingSession(
-                checkpoint_dir=notes.folder,
-                hooks=hooks,
-                chief_only_hooks=chiefs,
-                save_checkpoint_steps=3,
-                save_checkpoint_secs=None,
-                save_summaries_steps=2,
-            ) as session:
+                checkpoint_dir=notes.folder, hooks=hooks, chief_only_hooks=chiefs, save_checkpoint_steps=3,
+                save_checkpoint_secs=None, save_summaries_steps=2,
+            ) as session:  # fmt: skip
                 run_all(notes, session, built.after)
             notes("files", kept(notes.folder))
 
@@ -824,25 +772,13 @@ def supervising(tf, notes):
             built = model(tf)
             local = tf.get_variable("local", initializer=1.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
             supervisor = tf.train.Supervisor(
-                logdir=notes.folder,
-                save_summaries_secs=0,
-                save_model_secs=0,
+                logdir=notes.folder, save_summaries_secs=0, save_model_secs=0,
                 init_fn=lambda s, built=built: notes("init_fn", s.run(built.weight)),
-            )
-            notes(
-                "made",
-                supervisor.is_chief,
-                tf.get_default_graph().finalized,
-                supervisor.save_path,
-                supervisor.global_step.name,
-                supervisor.init_op.name,
-                scope(supervisor.ready_op),
-                supervisor.summary_op,
-                supervisor.ready_for_local_init_op,
-                supervisor.save_model_secs,
-                supervisor.init_feed_dict,
-                supervisor.should_stop(),
-            )
+            )  # fmt: skip
+            notes("made", supervisor.is_chief, tf.get_default_graph().finalized, supervisor.save_path,
+                  supervisor.global_step.name, supervisor.init_op.name, scope(supervisor.ready_op),
+                  supervisor.summary_op, supervisor.ready_for_local_init_op, supervisor.save_model_secs,
+                  supervisor.init_feed_dict, supervisor.should_stop())  # fmt: skip
             with supervisor.managed_session() as session:
                 for _ in range(3):
                     notes("run", session.run([built.after, local]))
@@ -937,13 +873,8 @@ def evaluating_once(tf, notes):
                 ),
             )
             step = training.get_or_create_eval_step()
-            notes(
-                "step",
-                step.name,
-                step.dtype.base_dtype.name,
-                step in tf.local_variables(),
-                tf.get_collection(tf.GraphKeys.EVAL_STEP) == [step],
-            )
+            notes("step", step.name, step.dtype.base_dtype.name, step in tf.local_variables(),
+                  tf.get_collection(tf.GraphKeys.EVAL_STEP) == [step])  # fmt: skip
 
 
 def evaluating_many(tf, notes):
@@ -957,14 +888,10 @@ def evaluating_many(tf, notes):
             notes(
                 "evaluated",
                 training.evaluate_once(
-                    path,
-                    eval_ops=[data, x],
-                    feed_dict={x: 1.0},
-                    final_ops=built.weight * x,
-                    final_ops_feed_dict={x: 3.0},
-                    hooks=[training.StopAfterNEvalsHook(count, logged)],
+                    path, eval_ops=[data, x], feed_dict={x: 1.0}, final_ops=built.weight * x,
+                    final_ops_feed_dict={x: 3.0}, hooks=[training.StopAfterNEvalsHook(count, logged)],
                 ),
-            )
+            )  # fmt: skip
 
 
 def evaluating_repeatedly(tf, notes):
@@ -986,15 +913,10 @@ def evaluating_repeatedly(tf, notes):
     notes(
         "evaluated",
         training.evaluate_repeatedly(
-            notes.folder,
-            eval_ops=total.assign_add(built.weight),
-            final_ops=total,
-            eval_interval_secs=0,
-            hooks=hooks,
-            timeout=0.1,
-            timeout_fn=on_timeout,
+            notes.folder, eval_ops=total.assign_add(built.weight), final_ops=total, eval_interval_secs=0, hooks=hooks,
+            timeout=0.1, timeout_fn=on_timeout,
         ),
-    )
+    )  # fmt: skip
     notes(
         "evaluated",
         training.evaluate_repeatedly(

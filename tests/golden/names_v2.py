@@ -1,13 +1,18 @@
-"""Writes names_v2.npz: what TensorFlow 2.15 computes for the expressions of names_v2_cases, and their gradients.
+"""Writes names_v2.npz: what TensorFlow 2.15 computes for the expressions of names_v2_cases, and their gradients."""
 
-Run it with the Python that has TensorFlow 2.15: ``python tests/golden/names_v2.py``.
-"""
+import sys
 
-import os
+from goldens import LEFT_OUT, Both, make, use_onednn
 
-import numpy as np
-import tensorflow as tf
-from names_v2_cases import CASES, INPUTS
+RUNS = ["2.15", "2.15 dilated"]
+if sys.argv[1:]:
+    use_onednn()
+
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from names_v2_cases import CASES, INPUTS  # noqa: E402
+
+DILATED = ["tf.nn.conv1d(seq, w1, 1, 'VALID', dilations=2)", "tf.nn.conv2d(img, w2, 1, 'SAME', dilations=[2, 2])"]
 
 
 def flat(value):
@@ -25,16 +30,7 @@ def evaluate(case):
     if first.dtype == tf.float32:
         gradients = tape.gradient(first, watched)
         found |= {f"gradient/{k}": tf.convert_to_tensor(g).numpy() for k, g in gradients.items() if g is not None}
-    return found
+    return Both(LEFT_OUT, found)
 
 
-if __name__ == "__main__":
-    arrays = {}
-    for case in CASES:
-        try:
-            arrays |= {f"{case}/{part}": array for part, array in evaluate(case).items()}
-        except Exception as error:
-            raise SystemExit(f"{case}: {error}") from error
-    where = os.path.splitext(os.path.abspath(__file__))[0] + ".npz"
-    np.savez_compressed(where, **arrays)
-    print(len(CASES), "cases,", len(arrays), "arrays,", os.path.getsize(where), "bytes")
+make("names_v2", {c: lambda c=c: evaluate(c) for c in CASES if (c in DILATED) == bool(sys.argv[1:])})

@@ -5,16 +5,11 @@ import numpy as np
 f4, i4 = np.float32, np.int32
 
 INPUTS = {
-    "x": np.array([[-1.5, 0.25, 2.0], [2.5, 0.5, -0.25]], f4),
-    "y": np.array([[-1.5, 1.0, 3.0], [1.0, 0.5, 2.0]], f4),
-    "p": np.array([[0.5, 1.0, 2.0], [3.0, 0.25, 1.5]], f4),
-    "u": np.array([[0.5, -0.25, 0.75], [-0.5, 0.125, 0.3]], f4),
-    "row": np.array([1.0, -2.0, 0.5], f4),
-    "zero": np.array([[0.0, 3.0, 0.0], [0.0, 0.0, 5.0]], f4),
-    "i": np.array([[7, -7, 3], [0, 5, -1]], i4),
-    "j": np.array([[2, 2, -2], [3, -3, 4]], i4),
-    "b": np.array([[True, False, True], [False, False, True]]),
-    "bv": np.array([True, False, True]),
+    "x": np.array([[-1.5, 0.25, 2.0], [2.5, 0.5, -0.25]], f4), "y": np.array([[-1.5, 1.0, 3.0], [1.0, 0.5, 2.0]], f4),
+    "p": np.array([[0.5, 1.0, 2.0], [3.0, 0.25, 1.5]], f4), "u": np.array([[0.5, -0.25, 0.75], [-0.5, 0.125, 0.3]], f4),
+    "row": np.array([1.0, -2.0, 0.5], f4), "zero": np.array([[0.0, 3.0, 0.0], [0.0, 0.0, 5.0]], f4),
+    "i": np.array([[7, -7, 3], [0, 5, -1]], i4), "j": np.array([[2, 2, -2], [3, -3, 4]], i4),
+    "b": np.array([[True, False, True], [False, False, True]]), "bv": np.array([True, False, True]),
     "c": np.array([[1 + 2j, -3j, 2], [0.5 - 1j, -1, 1j]], np.complex64),
     "m": np.array([[[2, 1, 0], [1, 3, 1], [0, 1, 4]], [[5, 2, 1], [2, 6, 2], [1, 2, 7]]], f4),
     "seq": (np.arange(40, dtype=f4).reshape(2, 5, 4) % 7) / 3 - 1,
@@ -25,14 +20,11 @@ INPUTS = {
     "w3": (np.arange(32, dtype=f4).reshape(2, 2, 2, 2, 2) % 7) / 4 - 0.75,
     "wd": (np.arange(18, dtype=f4).reshape(3, 3, 2, 1) % 5) / 4 - 0.5,
     "wp": np.array([[[[1.0, -0.5, 2.0], [0.5, 1.0, 0.0]]]], f4),
-    "dil": (np.arange(18, dtype=f4).reshape(3, 3, 2) % 5) / 4,
-    "table": np.arange(12, dtype=f4).reshape(4, 3) / 4 - 1,
-    "ids": np.array([0, 0, 2], i4),
-    "pick": np.array([[0, 2], [1, 1]], i4),
-    "labels": np.array([[0.1, 0.2, 0.7], [0.0, 1.0, 0.0]], f4),
-    "classes": np.array([2, 0], i4),
+    "dil": (np.arange(18, dtype=f4).reshape(3, 3, 2) % 5) / 4, "table": np.arange(12, dtype=f4).reshape(4, 3) / 4 - 1,
+    "ids": np.array([0, 0, 2], i4), "pick": np.array([[0, 2], [1, 1]], i4),
+    "labels": np.array([[0.1, 0.2, 0.7], [0.0, 1.0, 0.0]], f4), "classes": np.array([2, 0], i4),
     "lengths": np.array([2, 3], i4),
-}
+}  # fmt: skip
 
 REDUCTIONS = [
     f"tf.reduce_{name}({x}{rest})"

@@ -19,26 +19,20 @@ CASES = {
     "rmsprop": ("RMSPropOptimizer", {"learning_rate": 0.01}),
     "rmsprop_momentum": ("RMSPropOptimizer", {"learning_rate": 0.01, "decay": 0.8, "momentum": 0.5, "epsilon": 1e-3}),
     "rmsprop_centered": (
-        "RMSPropOptimizer",
-        {"learning_rate": 0.01, "momentum": 0.3, "epsilon": 1e-2, "centered": True},
+        "RMSPropOptimizer", {"learning_rate": 0.01, "momentum": 0.3, "epsilon": 1e-2, "centered": True},
     ),
     "ftrl": ("FtrlOptimizer", {"learning_rate": 0.1}),
     "ftrl_regularized": (
         "FtrlOptimizer",
         {
-            "learning_rate": 0.2,
-            "l1_regularization_strength": 0.01,
-            "l2_regularization_strength": 0.02,
-            "accum_name": "acc",
-            "linear_name": "lin",
+            "learning_rate": 0.2, "l1_regularization_strength": 0.01, "l2_regularization_strength": 0.02,
+            "accum_name": "acc", "linear_name": "lin",
         },
     ),
     "ftrl_power": (
         "FtrlOptimizer",
         {
-            "learning_rate": 0.1,
-            "learning_rate_power": -0.3,
-            "initial_accumulator_value": 0.2,
+            "learning_rate": 0.1, "learning_rate_power": -0.3, "initial_accumulator_value": 0.2,
             "l1_regularization_strength": 0.003,
         },
     ),
@@ -60,9 +54,7 @@ CASES = {
     "adagrad_da_regularized": (
         "AdagradDAOptimizer",
         {
-            "learning_rate": 0.2,
-            "global_step": STEP,
-            "l1_regularization_strength": 0.002,
+            "learning_rate": 0.2, "global_step": STEP, "l1_regularization_strength": 0.002,
             "l2_regularization_strength": 0.01,
         },
     ),
@@ -72,15 +64,13 @@ CASES = {
     "adam_w": ("AdamWOptimizer", {"weight_decay": 0.01, "learning_rate": 0.01, "epsilon": 1e-3}),
     "nadam": ("NadamOptimizer", {"learning_rate": 0.01, "epsilon": 1e-3}),
     "lars": ("LARSOptimizer", {"learning_rate": 0.05, "eeta": 0.2}),
-}
+}  # fmt: skip
 
 DENSE_ONLY = ("nadam", "lars")
 """Their rule for rows fails in the original: the table is read through a matrix product."""
 
 FLOAT32_ONLY = (
-    "proximal_gradient_descent",
-    "proximal_gradient_descent_regularized",
-    "proximal_adagrad",
+    "proximal_gradient_descent", "proximal_gradient_descent_regularized", "proximal_adagrad",
     "proximal_adagrad_regularized",
-)
+)  # fmt: skip
 """These give float32 numbers to the original's kernels whatever the variable's type, which fails for float64."""

@@ -1,19 +1,17 @@
-"""Writes optimizers.npz: what the original's optimizers do to a small model in 30 steps.
+"""Writes optimizers.npz and optimizers.json: what the original's optimizers do to a small model in 30 steps.
 
-Run it with the Python that has TensorFlow 1.12.3: ``python tests/golden/optimizers.py``.
-
-The model has dense variables and an embedding table whose gradients are sparse, with repeated ids. The archive holds
-the data and initial values (``data/...``) and, per case and element type, one flat array ``CASE/FLOAT``: the loss of
-each step, then variables and slots after some of the steps, in the order that ``layout`` (JSON) gives for the case as
-a list of [name, shape]; the names are ``losses`` and ``STEP/VARIABLE``.
+The model has dense variables and an embedding table whose gradients are sparse, with repeated ids. The arrays are the
+data and initial values (``data/...``) and, per case and element type, a flat one, ``CASE/FLOAT``: the loss of each
+step, then variables and slots after some of the steps, in the order that ``CASE`` in JSON gives as a list of [name,
+shape]; the names are ``losses`` and ``STEP/VARIABLE``.
 """
-
-import json
-import os
 
 import numpy as np
 import tensorflow as tf
+from goldens import LEFT_OUT, Both, make
 from optimizer_cases import BATCH, CASES, DENSE_ONLY, FEATURES, FLOAT32_ONLY, KEPT, ROWS, STEP, STEPS, VARIABLES, WIDTH
+
+RUNS = ["1.12"]
 
 
 def data():
@@ -30,15 +28,15 @@ def data():
     return {k: v if k == "ids" else np.round(v, 3) for k, v in values.items()}
 
 
-def make(name, step):
+def optimizer_of(name, step):
     kind, arguments = CASES[name]
     found = getattr(tf.train, kind, None) or getattr(tf.contrib.opt, kind)
     return found(**{k: step if v == STEP else v for k, v in arguments.items()})
 
 
-def run(name, given, dtype):
+def run(name, dtype):
     with tf.Graph().as_default(), tf.Session() as session:
-        variables = {k: tf.Variable(given[k].astype(dtype), name=k, use_resource=True) for k in VARIABLES}
+        variables = {k: tf.Variable(GIVEN[k].astype(dtype), name=k, use_resource=True) for k in VARIABLES}
         step = tf.train.get_or_create_global_step()
         ids = tf.placeholder(tf.int32, [BATCH])
         x, y = tf.placeholder(dtype, [BATCH, FEATURES]), tf.placeholder(dtype, [BATCH, 1])
@@ -48,7 +46,7 @@ def run(name, given, dtype):
             rows = tf.nn.embedding_lookup(variables["table"], ids)
         hidden = tf.tanh(tf.matmul(x, variables["w"]) + variables["b"] + rows)
         loss = tf.reduce_mean(tf.square(tf.matmul(hidden, variables["v"]) - y))
-        optimizer = make(name, step)
+        optimizer = optimizer_of(name, step)
         pairs = optimizer.compute_gradients(loss)
         # Weight decay changes variables before their update; nothing else keeps it from running before the loss.
         with tf.control_dependencies([g.op for g, _ in pairs]):
@@ -56,7 +54,7 @@ def run(name, given, dtype):
         session.run(tf.global_variables_initializer())
         losses, kept = [], []
         for i in range(STEPS):
-            feeds = {ids: given["ids"][i], x: given["x"][i], y: given["y"][i]}
+            feeds = {ids: GIVEN["ids"][i], x: GIVEN["x"][i], y: GIVEN["y"][i]}
             losses.append(session.run([loss, train_op], feeds)[0])
             if i + 1 in KEPT:
                 stored = sorted((v for v in tf.global_variables() if v is not step), key=lambda v: v.name)
@@ -64,24 +62,14 @@ def run(name, given, dtype):
         return [("losses", np.array(losses, dtype))] + kept
 
 
-def main():
-    given = data()
-    arrays = {"data/" + k: v for k, v in given.items()}
-    layout = {}
-    for name in CASES:
-        for dtype in ("float32", "float64"):
-            if dtype == "float64" and name in FLOAT32_ONLY:
-                continue
-            values = run(name, given, dtype)
-            layout[name] = [[k, list(v.shape)] for k, v in values]
-            # Adam's powers of beta are float32 always; they are exact in float64.
-            arrays[f"{name}/{dtype}"] = np.concatenate([v.ravel().astype(dtype) for _, v in values])
-            print(name, dtype, values[0][1][[0, -1]])
-    arrays["layout"] = np.array(json.dumps(layout))
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "optimizers.npz")
-    np.savez_compressed(path, **arrays)
-    print(path, os.path.getsize(path), "bytes,", len(arrays), "arrays")
+def described(name):
+    values = {}
+    for dtype in ["float32"] if name in FLOAT32_ONLY else ["float32", "float64"]:
+        found = run(name, dtype)
+        # Adam's powers of beta are float32 always; they are exact in float64.
+        values[dtype] = np.concatenate([v.ravel().astype(dtype) for _, v in found])
+    return Both([[k, list(v.shape)] for k, v in found], values)
 
 
-if __name__ == "__main__":
-    main()
+GIVEN = data()
+make("optimizers", dict({name: lambda n=name: described(n) for name in CASES}, data=Both(LEFT_OUT, GIVEN)))

@@ -450,8 +450,8 @@ def saved_eagerly(name):
 # ---- errors ----------------------------------------------------------------------------------------------------------
 
 
-def no_name(side):
-    side.tf.contrib.optimizer_v2.OptimizerV2(False, "")
+def variable(tf, value=1.0, **options):
+    return tf.get_variable("w", initializer=value, use_resource=True, **options)
 
 
 def old_hook(side):
@@ -462,106 +462,67 @@ def old_hook(side):
     Old(False, "Old")
 
 
-def no_pairs(side):
-    made(side.tf, "adam").apply_gradients([])
-
-
-def no_gradients(side):
-    tf = side.tf
-    w = tf.get_variable("w", initializer=1.0, use_resource=True)
-    made(tf, "adam").apply_gradients([(None, w)])
-
-
 def no_path(side):
-    tf = side.tf
-    tf.get_variable("w", initializer=1.0, use_resource=True)
-    made(tf, "adam").minimize(tf.constant(1.0))
-
-
-def no_variables(side):
+    variable(side.tf)
     made(side.tf, "adam").minimize(side.tf.constant(1.0))
 
 
-def a_tensor(side):
-    tf = side.tf
-    made(tf, "momentum").apply_gradients([(tf.constant(1.0), tf.constant(2.0))])
+def no_hyperparameter(side):
+    class Lost(side.tf.contrib.optimizer_v2.OptimizerV2):
+        def _resource_apply_dense(self, grad, handle, state):
+            return handle.assign_sub(state.get_hyper("rate") * grad)
+
+    Lost(False, "Lost").minimize(variable(side.tf) * 2.0)
 
 
-def integers(side):
-    tf = side.tf
-    w = tf.get_variable("w", initializer=1, use_resource=True)
-    made(tf, "adam").minimize(w * 2)
-
-
-def no_rule(side):
-    tf = side.tf
-    w = tf.get_variable("w", initializer=1.0, use_resource=True)
-    tf.contrib.optimizer_v2.OptimizerV2(False, "None").minimize(w * 2.0)
-
-
-def bad_gate(side):
-    tf = side.tf
-    w = tf.get_variable("w", initializer=1.0, use_resource=True)
-    made(tf, "adam").minimize(w * 2.0, gate_gradients=7)
-
-
-def bad_accumulator(side):
-    side.tf.contrib.optimizer_v2.AdagradOptimizer(0.1, initial_accumulator_value=0.0)
-
-
-def constrained_rows(side):
-    tf = side.tf
-    table = tf.get_variable("table", initializer=[[1.0], [2.0]], use_resource=True, constraint=tf.identity)
-    made(tf, "adam").minimize(tf.reduce_sum(tf.gather(table, [0])))
-
-
-def tensor_eagerly(side):
-    made(side.tf, "adam").minimize(side.tf.constant(1.0))
-
-
-def tensor_variable_eagerly(side):
-    tf = side.tf
-    made(tf, "adam").apply_gradients([(tf.constant(1.0), tf.constant(2.0))])
-
-
-def a_dependency(side):
-    tf = side.tf
-    made(tf, "adam")._track_checkpointable(tf.get_variable("w", initializer=1.0, use_resource=True), "w")
+def of_adam(method, *arguments):
+    """Calls a method with functions of ``tf`` for arguments."""
+    return lambda side: getattr(made(side.tf, "adam"), method)(*(argument(side.tf) for argument in arguments))
 
 
 def unsupported(method, *arguments):
-    def case(side):
-        getattr(made(side.tf, "adam"), method)(*arguments)
-
-    return case
+    return lambda side: getattr(made(side.tf, "adam"), method)(*arguments)
 
 
 def no_step(name, *arguments):
     return lambda side: getattr(side.schedules, name)(0.1, None, *arguments)
 
 
-def bad_pieces(side):
-    side.schedules.piecewise_constant(1, [1, 2], [0.1])
-
-
-def no_hyperparameter(side):
-    tf = side.tf
-    w = tf.get_variable("w", initializer=1.0, use_resource=True)
-
-    class Lost(tf.contrib.optimizer_v2.OptimizerV2):
-        def _resource_apply_dense(self, grad, handle, state):
-            return handle.assign_sub(state.get_hyper("rate") * grad)
-
-    Lost(False, "Lost").minimize(w * 2.0)
-
-
-EAGER = {
-    "called_eagerly": called_eagerly,
-    "scheduled_eagerly": scheduled_eagerly,
-    "error_tensor_eagerly": tensor_eagerly,
-    "error_tensor_variable_eagerly": tensor_variable_eagerly,
-    **{"saved_eagerly_" + name: saved_eagerly(name) for name in ("adam", "momentum", "gradient_descent")},
+ERRORS = {
+    "no_name": lambda side: side.tf.contrib.optimizer_v2.OptimizerV2(False, ""),
+    "old_hook": old_hook,
+    "no_pairs": unsupported("apply_gradients", []),
+    "no_gradients": of_adam("apply_gradients", lambda tf: [(None, variable(tf))]),
+    "no_path": no_path,
+    "no_variables": of_adam("minimize", lambda tf: tf.constant(1.0)),
+    "a_tensor": lambda side: made(side.tf, "momentum").apply_gradients(
+        [(side.tf.constant(1.0), side.tf.constant(2.0))]
+    ),
+    "integers": of_adam("minimize", lambda tf: variable(tf, 1) * 2),
+    "no_rule": lambda side: side.tf.contrib.optimizer_v2.OptimizerV2(False, "None").minimize(variable(side.tf) * 2.0),
+    "bad_gate": lambda side: made(side.tf, "adam").minimize(variable(side.tf) * 2.0, gate_gradients=7),
+    "bad_accumulator": lambda side: side.tf.contrib.optimizer_v2.AdagradOptimizer(0.1, initial_accumulator_value=0.0),
+    "constrained_rows": of_adam(
+        "minimize", lambda tf: tf.reduce_sum(tf.gather(variable(tf, [[1.0], [2.0]], constraint=tf.identity), [0]))
+    ),
+    "a_dependency": of_adam("_track_checkpointable", variable, lambda tf: "w"),
+    "no_hyperparameter": no_hyperparameter,
+    "slot_dict": unsupported("_slot_dict", "m"),
+    "get_or_make_slot": unsupported("_get_or_make_slot", None, None, "m", "m"),
+    "create_non_slot": unsupported("_create_non_slot_variable", 0.0, "n", None),
+    "get_non_slot": unsupported("_get_non_slot_variable", "n"),
+    "non_slots": unsupported("_non_slot_variables"),
+    "exponential": no_step("exponential_decay", 1, 0.5),
+    "polynomial": no_step("polynomial_decay", 1),
+    "cosine": no_step("cosine_decay", 1),
+    "pieces": lambda side: side.schedules.piecewise_constant(1, [1, 2], [0.1]),
 }
+EAGER = {
+    "called_eagerly": called_eagerly, "scheduled_eagerly": scheduled_eagerly,
+    "error_tensor_eagerly": of_adam("minimize", lambda tf: tf.constant(1.0)),
+    "error_tensor_variable_eagerly": of_adam("apply_gradients", lambda tf: [(tf.constant(1.0), tf.constant(2.0))]),
+    **{"saved_eagerly_" + name: saved_eagerly(name) for name in ("adam", "momentum", "gradient_descent")},
+}  # fmt: skip
 """Cases that run with eager execution enabled."""
 
 CASES = {
@@ -572,47 +533,18 @@ CASES = {
     **{"on_two_" + name: on_two(name) for name in OPTIMIZERS},
     **{
         f"scaled_{reduction}_{scale}".lower(): scaled(reduction, scale)
-        for reduction in ("weighted_sum", "weighted_mean")
-        for scale in (None, True, False)
+        for reduction in ("weighted_sum", "weighted_mean") for scale in (None, True, False)
     },
-    "called_in_graph": called_in_graph,
-    "tensors_in_graph": tensors_in_graph,
-    "schedules": schedules,
-    "noisy": noisy,
-    "scheduled": scheduled,
-    "hooks": hooks(True),
-    "hooks_of_refs": hooks(False),
-    "hooks_on_two": hooks_on_two,
-    "without_finish": without_finish,
-    "stopped": stopped,
-    "of_function": of_function,
-    "two_graphs": two_graphs,
+    **{
+        case.__name__: case for case in (
+            called_in_graph, tensors_in_graph, schedules, noisy, scheduled, hooks_on_two, without_finish, stopped,
+            of_function, two_graphs,
+        )
+    },
+    "hooks": hooks(True), "hooks_of_refs": hooks(False),
     **{"saved_in_graph_" + name: saved_in_graph(name) for name in ("adam", "rmsprop", "gradient_descent")},
-    "error_no_name": no_name,
-    "error_old_hook": old_hook,
-    "error_no_pairs": no_pairs,
-    "error_no_gradients": no_gradients,
-    "error_no_path": no_path,
-    "error_no_variables": no_variables,
-    "error_a_tensor": a_tensor,
-    "error_integers": integers,
-    "error_no_rule": no_rule,
-    "error_bad_gate": bad_gate,
-    "error_bad_accumulator": bad_accumulator,
-    "error_constrained_rows": constrained_rows,
-    "error_a_dependency": a_dependency,
-    "error_no_hyperparameter": no_hyperparameter,
-    "error_slot_dict": unsupported("_slot_dict", "m"),
-    "error_get_or_make_slot": unsupported("_get_or_make_slot", None, None, "m", "m"),
-    "error_create_non_slot": unsupported("_create_non_slot_variable", 0.0, "n", None),
-    "error_get_non_slot": unsupported("_get_non_slot_variable", "n"),
-    "error_non_slots": unsupported("_non_slot_variables"),
-    "error_exponential": no_step("exponential_decay", 1, 0.5),
-    "error_polynomial": no_step("polynomial_decay", 1),
-    "error_cosine": no_step("cosine_decay", 1),
-    "error_pieces": bad_pieces,
-    **EAGER,
-}
+    **{"error_" + name: case for name, case in ERRORS.items()}, **EAGER,
+}  # fmt: skip
 
 
 def run(side, name):

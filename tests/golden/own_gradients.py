@@ -1,14 +1,10 @@
-"""Writes its half of own_gradients.json: run under TensorFlow 1.12 (Python 3.6), then under 2.15 (Python 3.11)."""
-
-import json
-import os
-import sys
+"""Writes own_gradients.json: what each of the originals makes of the cases; what it refuses is left out."""
 
 import tensorflow as tf
-
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from goldens import LEFT_OUT, make
 from own_gradients_cases import CASES, WRITES, derived, slopes
 
+RUNS = ["1.12", "2.15"]
 LATER = tf.__version__.startswith("2")
 
 
@@ -37,19 +33,9 @@ def in_function(build):
 def run(case, way):
     try:
         return (in_function if LATER else in_graph)(lambda tf, x, w: way(tf, case(tf, x, w), x, w))
-    except Exception as error:
-        print(case.__name__, type(error).__name__, str(error)[:150])
-        return None
+    except Exception:
+        return LEFT_OUT
 
 
-if __name__ == "__main__":
-    path = os.path.splitext(os.path.abspath(__file__))[0] + ".json"
-    whole = {}
-    if os.path.exists(path):
-        with open(path) as file:
-            whole = json.load(file)
-    found = {c.__name__: run(c, way) for cases, way in ((CASES, derived), (WRITES, slopes)) for c in cases}
-    whole["2.15" if LATER else "1.12"] = {name: value for name, value in found.items() if value is not None}
-    with open(path, "w") as file:
-        json.dump(whole, file, indent=0, sort_keys=True)
-        file.write("\n")
+cases = [(case, derived) for case in CASES] + [(case, slopes) for case in WRITES]
+make("own_gradients", {"2.15" if LATER else "1.12": {c.__name__: lambda c=c, w=way: run(c, w) for c, way in cases}})

@@ -21,14 +21,6 @@ def _register(tf):
         return grad * op.inputs[1] * op.inputs[1], grad * op.inputs[0] * 3.0
 
 
-def _square(tf):
-    @tf.custom_gradient
-    def square(y):
-        return y * y, lambda d: 2.0 * y * d
-
-    return square
-
-
 def _skewed(tf):
     """Not the true derivative, which tells apart which one a gradient goes through."""
 
@@ -53,7 +45,7 @@ def _of_variable(tf, w):
 
 
 def square(tf, x, w):
-    return _square(tf)(tf.sin(x) * w) * x
+    return tf.custom_gradient(lambda y: (y * y, lambda d: 2.0 * y * d))(tf.sin(x) * w) * x
 
 
 def skewed(tf, x, w):
@@ -66,18 +58,12 @@ def skewed_twice(tf, x, w):
 
 
 def two_arguments(tf, x, w):
-    @tf.custom_gradient
-    def f(a, b):
-        return a * b, lambda d: (d * b * b, d * a * tf.sin(b))
-
+    f = tf.custom_gradient(lambda a, b: (a * b, lambda d: (d * b * b, d * a * tf.sin(b))))
     return f(tf.sin(x), x * w) * x
 
 
 def two_results(tf, x, w):
-    @tf.custom_gradient
-    def f(a):
-        return (a * a, tf.sin(a)), lambda d, e: d * e * a + d * tf.cos(a)
-
+    f = tf.custom_gradient(lambda a: ((a * a, tf.sin(a)), lambda d, e: d * e * a + d * tf.cos(a)))
     one, two = f(x * w)
     return one * two * x
 
@@ -89,18 +75,12 @@ def of_variable(tf, x, w):
 def captured(tf, x, w):
     scale = tf.exp(x * w)
 
-    @tf.custom_gradient
-    def f(a):
-        return a * a, lambda d: d * a * scale
-
+    f = tf.custom_gradient(lambda a: (a * a, lambda d: d * a * scale))
     return f(tf.sin(x)) * x
 
 
 def straight_through(tf, x, w):
-    @tf.custom_gradient
-    def f(a):
-        return tf.round(a), lambda d: d
-
+    f = tf.custom_gradient(lambda a: (tf.round(a), lambda d: d))
     return f(x * w * 7.0) * tf.sin(x * w)
 
 
@@ -179,10 +159,7 @@ def override_in_branch(tf, x, w):
 def captured_in_loop(tf, x, w):
     scale = tf.exp(x * w)
 
-    @tf.custom_gradient
-    def f(a):
-        return a * a, lambda d: d * a * scale
-
+    f = tf.custom_gradient(lambda a: (a * a, lambda d: d * a * scale))
     return tf.while_loop(lambda i, a: i < 2, lambda i, a: (i + 1, f(a * w)), [tf.constant(0), x])[1]
 
 
@@ -198,10 +175,7 @@ def loop_in_gradient(tf, x, w):
 
 
 def branch_in_gradient(tf, x, w):
-    @tf.custom_gradient
-    def f(a):
-        return a * a, lambda d: tf.cond(a < 1.0, lambda: d * tf.sin(a), lambda: d)
-
+    f = tf.custom_gradient(lambda a: (a * a, lambda d: tf.cond(a < 1.0, lambda: d * tf.sin(a), lambda: d)))
     return f(x * w) * x
 
 
@@ -218,18 +192,12 @@ def gradient_in_gradient(tf, x, w):
 
 
 def none_for_one(tf, x, w):
-    @tf.custom_gradient
-    def f(a, b):
-        return a * b, lambda d: (d * tf.sin(a) * b, None)
-
+    f = tf.custom_gradient(lambda a, b: (a * b, lambda d: (d * tf.sin(a) * b, None)))
     return f(x * w, tf.exp(x)) * x
 
 
 def clipped(tf, x, w):
-    @tf.custom_gradient
-    def f(a):
-        return tf.identity(a), lambda d: tf.maximum(tf.minimum(d, 0.1), -0.1) * a
-
+    f = tf.custom_gradient(lambda a: (tf.identity(a), lambda d: tf.maximum(tf.minimum(d, 0.1), -0.1) * a))
     return f(x * w) * x
 
 

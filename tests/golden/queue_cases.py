@@ -10,16 +10,7 @@ import threading
 
 import numpy as np
 
-
-def plain(value):
-    """A value of plain Python types: lists, dicts, numbers and text."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in sorted(value.items())}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
-    return value.decode() if isinstance(value, bytes) else value
+from tests.golden.plain_values import plain
 
 
 def refused(function):
@@ -84,19 +75,16 @@ def what_does_not_fit(tf, session):
     q = tf.FIFOQueue(10, [tf.float32], [[2]])
     fed = tf.placeholder(tf.float32)
     return [
-        refused(lambda: q.enqueue([[1.0, 2.0, 3.0]])),
-        refused(lambda: q.enqueue_many([[[1.0, 2.0, 3.0]]])),
-        refused(lambda: q.enqueue([1])),
-        refused(lambda: session.run(q.enqueue(fed), {fed: [1.0]})),
+        refused(lambda: q.enqueue([[1.0, 2.0, 3.0]])), refused(lambda: q.enqueue_many([[[1.0, 2.0, 3.0]]])),
+        refused(lambda: q.enqueue([1])), refused(lambda: session.run(q.enqueue(fed), {fed: [1.0]})),
         refused(lambda: session.run(q.enqueue_many(fed), {fed: [[1.0]]})),
-        refused(lambda: session.run(q.dequeue_many(-1))),
-        refused(lambda: tf.FIFOQueue(1, [tf.float32], [[None]])),
+        refused(lambda: session.run(q.dequeue_many(-1))), refused(lambda: tf.FIFOQueue(1, [tf.float32], [[None]])),
         refused(lambda: tf.FIFOQueue(1, [tf.float32], [[], []])),
         refused(lambda: tf.FIFOQueue(1, [tf.float32], names=["a", "b"])),
         refused(lambda: tf.PaddingFIFOQueue(1, [tf.float32], [None])),
         refused(lambda: tf.PaddingFIFOQueue(1, [tf.float32, tf.int32], [[None]])),
         refused(lambda: tf.FIFOQueue(1, [tf.int32]).enqueue([1.5])),
-    ]
+    ]  # fmt: skip
 
 
 def priorities(tf, session):
@@ -215,17 +203,15 @@ def padded_batches(tf, session):
 
 def refused_pipelines(tf, session):
     return [
-        refused(lambda: tf.train.start_queue_runners(3)),
-        refused(lambda: tf.train.QueueRunner(None, [])),
+        refused(lambda: tf.train.start_queue_runners(3)), refused(lambda: tf.train.QueueRunner(None, [])),
         refused(lambda: tf.train.QueueRunner(tf.FIFOQueue(1, tf.int32), [1], queue_closed_exception_types=ValueError)),
         refused(lambda: tf.train.batch([tf.placeholder(tf.float32)], 2)),
         refused(lambda: tf.train.shuffle_batch([tf.constant(1)], 2, 3, 3)),
-        refused(lambda: tf.train.limit_epochs(tf.constant(1), 0)),
-        refused(lambda: tf.train.string_input_producer([])),
+        refused(lambda: tf.train.limit_epochs(tf.constant(1), 0)), refused(lambda: tf.train.string_input_producer([])),
         refused(lambda: tf.train.input_producer(tf.placeholder(tf.float32))),
         refused(lambda: tf.train.maybe_batch([tf.constant(1)], tf.constant([True]), 2)),
         refused(lambda: tf.train.batch_join([[tf.constant(1)], [tf.constant(1.0)]], 2)),
-    ]
+    ]  # fmt: skip
 
 
 def an_error_of_a_runner(tf, session):

@@ -1,18 +1,16 @@
-"""Writes queues.json: what the original does in queue_cases.py.
+"""Writes queues.json: what the original does in queue_cases.py."""
 
-Run it with the Python that has TensorFlow 1.12.3: ``python tests/golden/queues.py``.
-"""
-
-import json
-import os
-
-import queue_cases
 import tensorflow as tf
+from goldens import make
+from queue_cases import CASES
+
+RUNS = ["1.12"]
+
+
+def run(case):
+    with tf.Graph().as_default(), tf.Session() as session:
+        return case(tf, session)
+
 
 tf.logging.set_verbosity(tf.logging.ERROR)
-found = {}
-for case in queue_cases.CASES:
-    with tf.Graph().as_default(), tf.Session() as session:
-        found[case.__name__] = case(tf, session)
-with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
-    json.dump(found, file, indent=1, sort_keys=True)
+make("queues", {case.__name__: lambda c=case: run(c) for case in CASES})

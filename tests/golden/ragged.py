@@ -1,13 +1,10 @@
-"""Writes ragged.json: what the original makes of the cases of ragged_cases.py.
-
-Run it with the Python that has TensorFlow 2.15: ``python tests/golden/ragged.py``.
-"""
-
-import json
-import os
+"""Writes ragged.json: what the original makes of the cases of ragged_cases.py."""
 
 import tensorflow as tf
+from goldens import make
 from ragged_cases import CASES, decoded, evaluated, plain
+
+RUNS = ["2.15"]
 
 
 def outcome(case):
@@ -17,6 +14,4 @@ def outcome(case):
         return "raises " + type(error).__name__
 
 
-with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
-    json.dump({case: outcome(case) for case in CASES}, file, indent=0, sort_keys=True)
-    file.write("\n")
+make("ragged", {case: lambda c=case: outcome(c) for case in CASES})

@@ -81,6 +81,10 @@ def texts(folder):
     return [written(folder, name, content) for name, content in sorted(LINES.items())]
 
 
+def two_files(tf, folder):
+    return [recorded(tf, folder, "a"), recorded(tf, folder, "b", records=[b"q"])]
+
+
 def damaged(tf, folder, damage, kind=""):
     pack = {"": lambda x: x, "GZIP": gzip.compress, "ZLIB": zlib.compress}[kind]
     with open(recorded(tf, folder, "whole"), "rb") as file:
@@ -176,105 +180,94 @@ def unread(tf, folder):
             return type(error).__name__
 
 
-CASES = {
-    "files_through": through_files,
-    "files_missing": unread,
-    "files_mapped": lambda tf, folder: elements(
-        tf, tf.data.Dataset.from_tensor_slices(texts(folder)).map(lambda name: tf.read_file(name))
+READERS = {
+    "text": lambda tf, folder: (tf.TextLineReader, texts(folder)),
+    "text_skip": lambda tf, folder: (lambda: tf.TextLineReader(skip_header_lines=1), texts(folder)),
+    "whole": lambda tf, folder: (tf.WholeFileReader, texts(folder)),
+    "identity": lambda tf, folder: (tf.IdentityReader, ["x", "y"]),
+    "records": lambda tf, folder: (tf.TFRecordReader, two_files(tf, folder)),
+    "records_up_to": lambda tf, folder: (tf.TFRecordReader, two_files(tf, folder), 2),
+    "records_zlib": lambda tf, folder: (
+        lambda: tf.TFRecordReader(options=options(tf, "ZLIB")), [recorded(tf, folder, "a", options(tf, "ZLIB"))],
     ),
-    "files_several": lambda tf, folder: tf.read_file(["a", "b"]),
-    "sql": lambda tf, folder: queried(
-        tf, folder, "select name, age, height from people", (tf.string, tf.int32, tf.float64)
+    "fixed": lambda tf, folder: (lambda: tf.FixedLengthRecordReader(3, 2, 1), [written(folder, "f", FIXED)]),
+    "fixed_all": lambda tf, folder: (lambda: tf.FixedLengthRecordReader(4, 2, 1), [written(folder, "f", FIXED)]),
+    "fixed_hop": lambda tf, folder: (
+        lambda: tf.FixedLengthRecordReader(3, 2, 1, hop_bytes=2), [written(folder, "f", FIXED)],
     ),
-    "sql_other_types": lambda tf, folder: queried(
-        tf, folder, "select age, height, age, name from people", (tf.string, tf.int64, tf.bool, tf.int32)
+    "missing": lambda tf, folder: (tf.TextLineReader, [os.path.join(folder, "nowhere")]),
+}  # fmt: skip
+"""What makes a reader, the files that it reads, and how many records it reads at once."""
+DATASETS = {
+    "files_mapped": lambda tf, folder: tf.data.Dataset.from_tensor_slices(texts(folder)).map(
+        lambda name: tf.read_file(name)
     ),
-    "sql_count": lambda tf, folder: queried(tf, folder, "select name from people", (tf.string, tf.int32)),
-    "sql_driver": lambda tf, folder: queried(tf, folder, "select name from people", (tf.string,), "mysql"),
-    "written": lambda tf, folder: written_by_a_dataset(tf, folder, tf.data.Dataset.from_tensor_slices(["a", "bc", ""])),
-    "written_zlib": lambda tf, folder: written_by_a_dataset(
-        tf, folder, tf.data.Dataset.range(3).map(tf.as_string), "ZLIB"
+    "lines": lambda tf, folder: tf.data.TextLineDataset(texts(folder)),
+    "lines_gzip": lambda tf, folder: tf.data.TextLineDataset(written(folder, "g", gzip.compress(b"a\nb\r\nc")), "GZIP"),
+    "csv_dataset": lambda tf, folder: tf.data.experimental.CsvDataset(
+        written(folder, "t", TABLE), [tf.string, tf.constant([0], tf.int64), [0.5]], header=True
     ),
-    "written_numbers": lambda tf, folder: written_by_a_dataset(tf, folder, tf.data.Dataset.range(3)),
-    "sparse_batch": lambda tf, folder: sparse(tf, lambda d: d.batch(2).map(lambda x: tf.parse_example(x, ragged(tf)))),
-    "sparse_single": lambda tf, folder: sparse(tf, lambda d: d.map(lambda x: numbers(tf, x))),
-    "sparse_single_batch": lambda tf, folder: sparse(tf, lambda d: d.map(lambda x: numbers(tf, x)).batch(3)),
-    "sparse_to_dense": lambda tf, folder: sparse(
-        tf, lambda d: d.map(lambda x: numbers(tf, x)).map(tf.sparse_tensor_to_dense).padded_batch(5, [None])
+    "csv_dataset_selected": lambda tf, folder: tf.data.experimental.CsvDataset(
+        written(folder, "t", TABLE), [[0.5]], header=True, select_cols=[2]
     ),
-    "sparse_beside_others": lambda tf, folder: sparse(
-        tf,
-        lambda d: (
-            d.map(lambda x: (numbers(tf, x), 1))
-            .shuffle(1)
-            .repeat(2)
-            .filter(lambda s, i: tf.equal(s.dense_shape[0], 4))
-            .batch(4)
-        ),
+    "csv_dataset_lines_in_quotes": lambda tf, folder: tf.data.experimental.CsvDataset(
+        written(folder, "t", b'"a\nb",1\nc,2'), [tf.string, tf.int32]
     ),
-    "sparse_padded": lambda tf, folder: sparse(tf, lambda d: d.map(lambda x: numbers(tf, x)).padded_batch(5, [None])),
-    "reader_text": lambda tf, folder: read(tf, tf.TextLineReader, texts(folder)),
-    "reader_text_skip": lambda tf, folder: read(tf, lambda: tf.TextLineReader(skip_header_lines=1), texts(folder)),
-    "reader_whole": lambda tf, folder: read(tf, tf.WholeFileReader, texts(folder)),
-    "reader_identity": lambda tf, folder: read(tf, tf.IdentityReader, ["x", "y"]),
-    "reader_records": lambda tf, folder: read(
-        tf, tf.TFRecordReader, [recorded(tf, folder, "a"), recorded(tf, folder, "b", records=[b"q"])]
-    ),
-    "reader_records_up_to": lambda tf, folder: read(
-        tf, tf.TFRecordReader, [recorded(tf, folder, "a"), recorded(tf, folder, "b", records=[b"q"])], 2
-    ),
-    "reader_records_zlib": lambda tf, folder: read(
-        tf,
-        lambda: tf.TFRecordReader(options=options(tf, "ZLIB")),
-        [recorded(tf, folder, "a", options(tf, "ZLIB"))],
-    ),
-    "reader_fixed": lambda tf, folder: read(
-        tf, lambda: tf.FixedLengthRecordReader(3, 2, 1), [written(folder, "f", FIXED)]
-    ),
-    "reader_fixed_all": lambda tf, folder: read(
-        tf, lambda: tf.FixedLengthRecordReader(4, 2, 1), [written(folder, "f", FIXED)]
-    ),
-    "reader_fixed_hop": lambda tf, folder: read(
-        tf, lambda: tf.FixedLengthRecordReader(3, 2, 1, hop_bytes=2), [written(folder, "f", FIXED)]
-    ),
-    "reader_missing": lambda tf, folder: read(tf, tf.TextLineReader, [os.path.join(folder, "nowhere")]),
-    "lines": lambda tf, folder: elements(tf, tf.data.TextLineDataset(texts(folder))),
-    "lines_gzip": lambda tf, folder: elements(
-        tf, tf.data.TextLineDataset(written(folder, "g", gzip.compress(b"a\nb\r\nc")), "GZIP")
-    ),
-    "records_last_byte": lambda tf, folder: damaged(tf, folder, lambda x: x[:-1]),
-    "records_cut": lambda tf, folder: damaged(tf, folder, lambda x: x[:-10]),
-    "records_length": lambda tf, folder: damaged(tf, folder, lambda x: b"\x07" + x[1:]),
-    "records_data": lambda tf, folder: damaged(tf, folder, lambda x: x[:13] + b"Z" + x[14:]),
-    "records_checksum": lambda tf, folder: damaged(tf, folder, lambda x: x[:-1] + b"\x00"),
-    "records_none": lambda tf, folder: damaged(tf, folder, lambda x: b""),
-    "csv": lambda tf, folder: table(tf, folder),
-    "csv_label": lambda tf, folder: table(tf, folder, label_name="score"),
-    "csv_selected": lambda tf, folder: table(tf, folder, select_columns=["age", 0]),
-    "csv_named": lambda tf, folder: table(tf, folder, column_names=["x", "y", "z"]),
-    "csv_defaults": lambda tf, folder: table(tf, folder, column_defaults=["none", [5], tf.float64]),
-    "csv_types": lambda tf, folder: table(tf, folder, column_defaults=[tf.string, tf.int64, tf.float32]),
-    "csv_bad_label": lambda tf, folder: table(tf, folder, label_name="nobody"),
-    "csv_bad_column": lambda tf, folder: table(tf, folder, select_columns=["nobody"]),
-    "csv_twice": lambda tf, folder: table(tf, folder, select_columns=[0, "name"]),
-    "csv_no_names": lambda tf, folder: table(tf, folder, header=False),
-    "csv_dataset": lambda tf, folder: elements(
-        tf,
-        tf.data.experimental.CsvDataset(
-            written(folder, "t", TABLE), [tf.string, tf.constant([0], tf.int64), [0.5]], header=True
-        ),
-    ),
-    "csv_dataset_selected": lambda tf, folder: elements(
-        tf, tf.data.experimental.CsvDataset(written(folder, "t", TABLE), [[0.5]], header=True, select_cols=[2])
-    ),
-    "csv_dataset_lines_in_quotes": lambda tf, folder: elements(
-        tf, tf.data.experimental.CsvDataset(written(folder, "t", b'"a\nb",1\nc,2'), [tf.string, tf.int32])
-    ),
-    "features": lambda tf, folder: features(tf, folder),
-    "features_label": lambda tf, folder: features(tf, folder, label_key="a"),
-    "features_dropped": lambda tf, folder: features(tf, folder, drop_final_batch=True),
-    "features_bad_label": lambda tf, folder: features(tf, folder, label_key="c"),
 }
+DAMAGES = {
+    "last_byte": lambda x: x[:-1], "cut": lambda x: x[:-10], "length": lambda x: b"\x07" + x[1:],
+    "data": lambda x: x[:13] + b"Z" + x[14:], "checksum": lambda x: x[:-1] + b"\x00", "none": lambda x: b"",
+}  # fmt: skip
+SPARSE = {
+    "batch": lambda tf, d: d.batch(2).map(lambda x: tf.parse_example(x, ragged(tf))),
+    "single": lambda tf, d: d.map(lambda x: numbers(tf, x)),
+    "single_batch": lambda tf, d: d.map(lambda x: numbers(tf, x)).batch(3),
+    "to_dense": lambda tf, d: (
+        d.map(lambda x: numbers(tf, x)).map(tf.sparse_tensor_to_dense).padded_batch(5, [None])
+    ),
+    "beside_others": lambda tf, d: d.map(lambda x: (numbers(tf, x), 1)).shuffle(1).repeat(2).filter(
+        lambda s, i: tf.equal(s.dense_shape[0], 4)).batch(4),
+    "padded": lambda tf, d: d.map(lambda x: numbers(tf, x)).padded_batch(5, [None]),
+}  # fmt: skip
+"""What is made of a dataset of messages."""
+QUERIES = {
+    "sql": lambda tf: ("select name, age, height from people", (tf.string, tf.int32, tf.float64)),
+    "sql_other_types": lambda tf: (
+        "select age, height, age, name from people", (tf.string, tf.int64, tf.bool, tf.int32),
+    ),
+    "sql_count": lambda tf: ("select name from people", (tf.string, tf.int32)),
+    "sql_driver": lambda tf: ("select name from people", (tf.string,), "mysql"),
+}  # fmt: skip
+WRITTEN = {
+    "written": lambda tf: (tf.data.Dataset.from_tensor_slices(["a", "bc", ""]),),
+    "written_zlib": lambda tf: (tf.data.Dataset.range(3).map(tf.as_string), "ZLIB"),
+    "written_numbers": lambda tf: (tf.data.Dataset.range(3),),
+}
+TABLES = {
+    "csv": lambda tf: {}, "csv_label": lambda tf: {"label_name": "score"},
+    "csv_selected": lambda tf: {"select_columns": ["age", 0]},
+    "csv_named": lambda tf: {"column_names": ["x", "y", "z"]},
+    "csv_defaults": lambda tf: {"column_defaults": ["none", [5], tf.float64]},
+    "csv_types": lambda tf: {"column_defaults": [tf.string, tf.int64, tf.float32]},
+    "csv_bad_label": lambda tf: {"label_name": "nobody"}, "csv_bad_column": lambda tf: {"select_columns": ["nobody"]},
+    "csv_twice": lambda tf: {"select_columns": [0, "name"]}, "csv_no_names": lambda tf: {"header": False},
+}  # fmt: skip
+FEATURES = {
+    "features": {}, "features_label": {"label_key": "a"}, "features_dropped": {"drop_final_batch": True},
+    "features_bad_label": {"label_key": "c"},
+}  # fmt: skip
+CASES = {
+    "files_through": through_files, "files_missing": unread,
+    "files_several": lambda tf, folder: tf.read_file(["a", "b"]),
+    **{"reader_" + name: lambda tf, folder, m=make: read(tf, *m(tf, folder)) for name, make in READERS.items()},
+    **{name: lambda tf, folder, m=make: elements(tf, m(tf, folder)) for name, make in DATASETS.items()},
+    **{"records_" + name: lambda tf, folder, d=damage: damaged(tf, folder, d) for name, damage in DAMAGES.items()},
+    **{"sparse_" + n: lambda tf, folder, t=to: sparse(tf, lambda d: t(tf, d)) for n, to in SPARSE.items()},
+    **{name: lambda tf, folder, q=query: queried(tf, folder, *q(tf)) for name, query in QUERIES.items()},
+    **{n: lambda tf, folder, m=make: written_by_a_dataset(tf, folder, *m(tf)) for n, make in WRITTEN.items()},
+    **{name: lambda tf, folder, h=how: table(tf, folder, **h(tf)) for name, how in TABLES.items()},
+    **{name: lambda tf, folder, h=how: features(tf, folder, **h) for name, how in FEATURES.items()},
+}  # fmt: skip
 for _kind in ("GZIP", "ZLIB"):
     CASES["records_" + _kind] = lambda tf, folder, k=_kind: damaged(tf, folder, lambda x: x, k)
     CASES["records_end_" + _kind] = lambda tf, folder, k=_kind: damaged(tf, folder, lambda x: x[:-1], k)

@@ -1,16 +1,14 @@
-"""Writes what the original says of the gradient of each operation type into registered_gradients.json.
+"""Writes registered_gradients.json: what each of the originals says of the gradient of each operation type.
 
-Run it with 1.12.3 and with 2.15.1: each writes its own version's lists, of the types that have a gradient function, and
-of the others: those that are declared to have none, and those of which nothing is said.
+By version, the types that have a gradient function, and the others: those that are declared to have none, and those of
+which nothing is said.
 """
 
-import json
-import os
-
 import tensorflow as tf
+from goldens import make
 from tensorflow.python.framework import op_def_registry, ops
 
-PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "registered_gradients.json")
+RUNS = ["1.12", "2.15"]
 
 
 def gradients():
@@ -24,16 +22,4 @@ def gradients():
     return {"function": sorted(functions), "none": sorted((types | set(registry._registry)) - functions)}
 
 
-def main():
-    kept = {}
-    if os.path.exists(PATH):
-        with open(PATH) as file:
-            kept = json.load(file)
-    kept[".".join(tf.__version__.split(".")[:2])] = gradients()
-    with open(PATH, "w") as file:
-        json.dump(kept, file, indent=0, sort_keys=True)
-        file.write("\n")
-
-
-if __name__ == "__main__":
-    main()
+make("registered_gradients", {".".join(tf.__version__.split(".")[:2]): gradients()})

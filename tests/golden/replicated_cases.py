@@ -162,21 +162,12 @@ def differing(optimizers):
 
 
 CASES = {
-    "direct_train": direct("train"),
-    "two": estimated(DEVICES),
-    "four": estimated(["/cpu:0"] * 4),
-    "one": estimated(DEVICES[:1]),
-    "alone": alone,
-    "sums": estimated(DEVICES, "weighted_sum", mean=False),
-    "exported": exported,
-    "direct_predict": direct("infer"),
-    "direct_eval": direct("eval"),
-    "error_no_reduction": no_reduction,
-    "error_uneven": uneven,
-    "error_unwrapped": unwrapped,
-    "error_optimizers": differing(True),
-    "error_metrics": differing(False),
-}
+    "direct_train": direct("train"), "two": estimated(DEVICES), "four": estimated(["/cpu:0"] * 4),
+    "one": estimated(DEVICES[:1]), "alone": alone, "sums": estimated(DEVICES, "weighted_sum", mean=False),
+    "exported": exported, "direct_predict": direct("infer"), "direct_eval": direct("eval"),
+    "error_no_reduction": no_reduction, "error_uneven": uneven, "error_unwrapped": unwrapped,
+    "error_optimizers": differing(True), "error_metrics": differing(False),
+}  # fmt: skip
 
 
 def run(tf, name, folder):

@@ -51,12 +51,10 @@ SPEC = {
     "dense": "tf.train.ClusterSpec({'worker': {1: 'b:2', 0: 'a:1'}})",
     "text": "tf.train.ClusterSpec({'worker': {'0': 'a:1'}})",
     "again": "tf.train.ClusterSpec(tf.train.ClusterSpec({'worker': ['a:1'], 'ps': {2: 'p:3'}}))",
-    "none": "tf.train.ClusterSpec({})",
-    "list": "tf.train.ClusterSpec(['a:1'])",
-    "job": "tf.train.ClusterSpec({'worker': 'a:1'})",
-    "address": "tf.train.ClusterSpec({'worker': [1]})",
+    "none": "tf.train.ClusterSpec({})", "list": "tf.train.ClusterSpec(['a:1'])",
+    "job": "tf.train.ClusterSpec({'worker': 'a:1'})", "address": "tf.train.ClusterSpec({'worker': [1]})",
     "number": "tf.train.ClusterSpec({1: ['a:1']})",
-}
+}  # fmt: skip
 SPEC_MEMBERS = [
     "as_dict()", "jobs", "num_tasks('worker')", "task_indices('worker')", "task_address('worker', 0)",
     "task_address('worker', 1)", "job_tasks('worker')", "job_tasks('ps')", "num_tasks('none')", "__bool__()",

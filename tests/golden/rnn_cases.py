@@ -4,17 +4,9 @@ A case is a function of the namespace ``tf`` that builds a graph and returns the
 leaves ``run`` numbers. Every trainable variable gets fixed values, by its name and shape.
 """
 
-import zlib
-
-import numpy as np
+from tests.golden.plain_values import numbers
 
 BATCH, TIME, DEPTH = 3, 4, 2
-
-
-def numbers(*shape, **kwargs):
-    """Fixed numbers between -1 and 1, others for each shape and key."""
-    key = zlib.crc32(repr((tuple(shape), kwargs.get("key", 0))).encode()) % (2**31)
-    return np.random.RandomState(key).uniform(-1, 1, shape).astype(np.float32)
 
 
 def rows(tf, known=True, time_major=False):
@@ -43,10 +35,8 @@ def over(make, **kwargs):
 def stack(tf):
     cell = tf.nn.rnn_cell
     inner = [
-        cell.BasicLSTMCell(3),
-        cell.ResidualWrapper(cell.GRUCell(3)),
-        cell.DeviceWrapper(cell.LSTMCell(2), "/cpu:0"),
-    ]
+        cell.BasicLSTMCell(3), cell.ResidualWrapper(cell.GRUCell(3)), cell.DeviceWrapper(cell.LSTMCell(2), "/cpu:0"),
+    ]  # fmt: skip
     return cell.MultiRNNCell(inner)
 
 
@@ -201,14 +191,11 @@ CASES = {
     "block": over(lambda tf: tf.contrib.rnn.LSTMBlockCell(3, 0.5), lengths=[4, 0, 2]),
     "gru_block": over(lambda tf: tf.contrib.rnn.GRUBlockCell(3)),
     "gru_block_v2": over(lambda tf: tf.contrib.rnn.GRUBlockCellV2(3)),
-    "layer_norm": over(lambda tf: tf.contrib.rnn.LayerNormBasicLSTMCell(3)),
-    "layer_norm_none": unnormalized,
+    "layer_norm": over(lambda tf: tf.contrib.rnn.LayerNormBasicLSTMCell(3)), "layer_norm_none": unnormalized,
     "ugrnn": over(lambda tf: tf.contrib.rnn.UGRNNCell(3, forget_bias=0.5), lengths=[1, 4, 3]),
     "projected_in": over(lambda tf: tf.contrib.rnn.InputProjectionWrapper(tf.nn.rnn_cell.GRUCell(3), 4, tf.tanh)),
     "projected_out": over(lambda tf: tf.contrib.rnn.OutputProjectionWrapper(tf.nn.rnn_cell.LSTMCell(3), 2)),
-    "stacked_ways": stacked_ways,
-    "embedded": embedded,
-    "basic": over(lambda tf: tf.nn.rnn_cell.BasicRNNCell(3)),
+    "stacked_ways": stacked_ways, "embedded": embedded, "basic": over(lambda tf: tf.nn.rnn_cell.BasicRNNCell(3)),
     "basic_relu": over(lambda tf: tf.nn.rnn_cell.BasicRNNCell(3, activation="relu"), lengths=[1, 4, 0]),
     "gru": over(lambda tf: tf.nn.rnn_cell.GRUCell(3)),
     "gru_bias": over(lambda tf: tf.nn.rnn_cell.GRUCell(3, bias_initializer=tf.constant_initializer(0.5))),
@@ -219,23 +206,12 @@ CASES = {
     "lstm_unknown": over(lambda tf: tf.nn.rnn_cell.LSTMCell(3), known=False, time_major=True),
     "lstm_full": over(full_lstm),
     "lstm_full_flat": over(lambda tf: full_lstm(tf, state_is_tuple=False), lengths=[3, 0, 4]),
-    "lstm_softsign": over(lambda tf: tf.nn.rnn_cell.LSTMCell(2, activation=tf.nn.softsign)),
-    "stack": over(stack),
-    "stack_lengths": over(stack, lengths=[4, 0, 2]),
-    "stack_flat": over(flat_stack),
-    "own": over(own_cell, lengths=[1, 2, 4]),
-    "both_ways": both_ways,
-    "both_ways_whole": both_ways_whole,
-    "with_state": with_state,
-    "structured": structured,
-    "listed": listed,
-    "listed_lengths": listed_lengths,
-    "listed_both": listed_both,
-    "raw": raw,
-    "by_hand": by_hand,
-    "shared": shared,
-    "kept_dropout": kept_dropout,
-}
+    "lstm_softsign": over(lambda tf: tf.nn.rnn_cell.LSTMCell(2, activation=tf.nn.softsign)), "stack": over(stack),
+    "stack_lengths": over(stack, lengths=[4, 0, 2]), "stack_flat": over(flat_stack),
+    "own": over(own_cell, lengths=[1, 2, 4]), "both_ways": both_ways, "both_ways_whole": both_ways_whole,
+    "with_state": with_state, "structured": structured, "listed": listed, "listed_lengths": listed_lengths,
+    "listed_both": listed_both, "raw": raw, "by_hand": by_hand, "shared": shared, "kept_dropout": kept_dropout,
+}  # fmt: skip
 
 
 def leaves(nested):

@@ -1,17 +1,10 @@
-"""Writes sampling.json: what the original does in sampling_cases.py.
+"""Writes sampling.json: what the original does in sampling_cases.py."""
 
-Run it with the Python that has TensorFlow 1.12.3: ``python tests/golden/sampling.py``.
-"""
-
-import json
-import os
-
-import sampling_cases
 import tensorflow as tf
+from goldens import make
+from sampling_cases import CASES, run
+
+RUNS = ["1.12"]
 
 tf.logging.set_verbosity(tf.logging.ERROR)
-found = {name: sampling_cases.run(tf, case) for name, case in sampling_cases.CASES.items()}
-path = os.path.splitext(os.path.abspath(__file__))[0] + ".json"
-with open(path, "w") as file:
-    json.dump(found, file, indent=1, sort_keys=True)
-print(len(found), "cases")
+make("sampling", {name: lambda c=case: run(tf, c) for name, case in CASES.items()})

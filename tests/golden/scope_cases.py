@@ -226,19 +226,16 @@ def changing(tf):
         session.run(tf.global_variables_initializer())
         for op in (
             lambda: tf.assign(v, [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]),
-            lambda: tf.assign_add(v, tf.ones([4, 2])),
-            lambda: tf.assign_sub(v, tf.ones([4, 2]), name="less"),
+            lambda: tf.assign_add(v, tf.ones([4, 2])), lambda: tf.assign_sub(v, tf.ones([4, 2]), name="less"),
             lambda: tf.scatter_update(v, [0, 2], [[0.5, 0.5], [0.25, 0.25]]),
-            lambda: tf.scatter_add(v, [1, 1], tf.ones([2, 2])),
-            lambda: tf.scatter_sub(v, 3, [1.0, 2.0]),
+            lambda: tf.scatter_add(v, [1, 1], tf.ones([2, 2])), lambda: tf.scatter_sub(v, 3, [1.0, 2.0]),
             lambda: tf.scatter_mul(v, [0, 1], 2 * tf.ones([2, 2])),
             lambda: tf.scatter_div(v, [[1], [2]], 4 * tf.ones([2, 1, 2])),
-            lambda: tf.scatter_min(v, [3], [[0.0, 100.0]]),
-            lambda: tf.scatter_max(v, [3], [[0.5, 0.0]]),
+            lambda: tf.scatter_min(v, [3], [[0.0, 100.0]]), lambda: tf.scatter_max(v, [3], [[0.5, 0.0]]),
             lambda: tf.scatter_nd_update(v, [[0, 1], [2, 0]], [9.0, 8.0]),
             lambda: tf.scatter_nd_add(v, [[0], [0]], tf.ones([2, 2])),
             lambda: tf.scatter_nd_sub(v, [[3]], [[1.0, 1.0]]),
-        ):
+        ):  # fmt: skip
             found.append(session.run(op()).tolist())
         count = tf.count_up_to(n, 2)
         found += [int(session.run(count)), int(session.run(count)), refused(lambda: session.run(count), "")]
@@ -467,21 +464,7 @@ def template_refused(tf):
 
 
 CASES = [
-    nested,
-    default_names,
-    sharing,
-    inherited,
-    parts,
-    local_and_synchronized,
-    initializing,
-    changing,
-    name_scopes,
-    global_step,
-    regularizers,
-    regularized_branch,
-    template_shared,
-    template_scopes,
-    template_getter,
-    template_nested,
+    nested, default_names, sharing, inherited, parts, local_and_synchronized, initializing, changing, name_scopes,
+    global_step, regularizers, regularized_branch, template_shared, template_scopes, template_getter, template_nested,
     template_refused,
-]
+]  # fmt: skip

@@ -1,18 +1,16 @@
-"""Writes scopes.json: what the original does in scope_cases.py.
+"""Writes scopes.json: what the original does in scope_cases.py."""
 
-Run it with the Python that has TensorFlow 1.12.3: ``python tests/golden/scopes.py``.
-"""
-
-import json
-import os
-
-import scope_cases
 import tensorflow as tf
+from goldens import make
+from scope_cases import CASES
+
+RUNS = ["1.12"]
+
+
+def run(case):
+    with tf.Graph().as_default():
+        return case(tf)
+
 
 tf.logging.set_verbosity(tf.logging.ERROR)
-found = {}
-for case in scope_cases.CASES:
-    with tf.Graph().as_default():
-        found[case.__name__] = case(tf)
-with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
-    json.dump(found, file, indent=1, sort_keys=True)
+make("scopes", {case.__name__: lambda c=case: run(c) for case in CASES})

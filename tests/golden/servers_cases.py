@@ -8,18 +8,9 @@ import threading
 
 import numpy as np
 
+from tests.golden.plain_values import plain
+
 SHAPES = [([10], "float32"), ([2, 3], "float64"), ([], "float32"), ([5], "int64"), ([100], "float32"), ([3], "float16")]
-
-
-def plain(value):
-    """A value of plain Python types."""
-    if isinstance(value, dict):
-        return {k: plain(v) for k, v in sorted(value.items())}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
-    return value.decode() if isinstance(value, bytes) else value
 
 
 def run(tf, name):

@@ -37,11 +37,8 @@ def combined(tf, session, table, dense=False, **kwargs):
             slopes = [tf.convert_to_tensor(s) for s in slopes] if dense else slopes
             values = [plain(v) for v in session.run([rows] + slopes)]
             found["%s %s" % (combiner, weights is not None)] = [
-                rows.dtype.name,
-                rows.shape.as_list()[1:],
-                kinds,
-                values,
-            ]
+                rows.dtype.name, rows.shape.as_list()[1:], kinds, values,
+            ]  # fmt: skip
     return found
 
 
@@ -69,15 +66,12 @@ def names_and_refusals(tf, session):
     weights = tf.SparseTensor(*WEIGHTS)
     look = tf.nn.embedding_lookup_sparse
     return [
-        look(table, ids, None).name,
-        look(table, ids, None, combiner="sum", name="own").name,
-        look(table, ids, weights).name,
-        look(table, ids, weights, combiner="sqrtn").name,
-        refused(lambda: look(table, ids, None, combiner="max")),
-        refused(lambda: look(table, ids.values, None)),
+        look(table, ids, None).name, look(table, ids, None, combiner="sum", name="own").name,
+        look(table, ids, weights).name, look(table, ids, weights, combiner="sqrtn").name,
+        refused(lambda: look(table, ids, None, combiner="max")), refused(lambda: look(table, ids.values, None)),
         refused(lambda: look(table, ids, weights.values)),
         refused(lambda: look(table, ids, tf.SparseTensor([[0, 0]], [1.0], [4, 3]))),
-    ]
+    ]  # fmt: skip
 
 
 def fed(tf, session):

@@ -159,10 +159,8 @@ def sliding_windows(tf, session):
         )
     ]  # fmt: skip
     return [
-        *found,
-        tried(tf, lambda: slide(3, 1, 2)),
-        tried(tf, lambda: taken(tf, session, data.range(7).apply(slide(0)))),
-    ]
+        *found, tried(tf, lambda: slide(3, 1, 2)), tried(tf, lambda: taken(tf, session, data.range(7).apply(slide(0)))),
+    ]  # fmt: skip
 
 
 def reducers(tf, session):
@@ -220,12 +218,8 @@ def accumulators(tf, session):
         for value, at in (([1, 2], 0), ([3, 5], 0)):
             session.run(apply, {gradient: value, step: at})
         found += [
-            some.name,
-            some.dtype.name,
-            facts(session.run(count)),
-            facts(session.run(take)),
-            facts(session.run(count)),
-        ]
+            some.name, some.dtype.name, facts(session.run(count)), facts(session.run(take)), facts(session.run(count)),
+        ]  # fmt: skip
         for value, at in (([1, 2], 0), ([1, 2], 1), ([1, 2], 7)):
             session.run(apply, {gradient: value, step: at})
         found += [facts(session.run(count)), facts(session.run(take))]

@@ -1,15 +1,10 @@
-"""Writes sparse_forms.json: what the original makes of the cases of sparse_forms_cases.py.
-
-Run it with the Python that has TensorFlow 1.12.3: ``python tests/golden/sparse_forms.py``.
-"""
-
-import json
-import os
+"""Writes sparse_forms.json: what the original makes of the cases of sparse_forms_cases.py."""
 
 import tensorflow as tf
+from goldens import make
 from sparse_forms_cases import CASES, evaluate, plain
 
-tf.logging.set_verbosity(tf.logging.ERROR)
+RUNS = ["1.12"]
 
 
 def outcome(case):
@@ -22,7 +17,5 @@ def outcome(case):
             return "raises " + type(error).__name__
 
 
-found = {case: outcome(case) for case in CASES}
-with open(os.path.splitext(os.path.abspath(__file__))[0] + ".json", "w") as file:
-    json.dump(found, file, indent=0, sort_keys=True)
-    file.write("\n")
+tf.logging.set_verbosity(tf.logging.ERROR)
+make("sparse_forms", {case: lambda c=case: outcome(c) for case in CASES})

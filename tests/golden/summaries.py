@@ -1,13 +1,10 @@
-"""Writes summaries.json: the summaries that 1.12 makes of summaries_cases.
-
-Run it with the Python of 1.12: ``python tests/golden/summaries.py``.
-"""
-
-import json
-import os
+"""Writes summaries.json: the summaries that 1.12 makes of summaries_cases."""
 
 import tensorflow as tf
+from goldens import make
 from summaries_cases import CASES, outcome
+
+RUNS = ["1.12"]
 
 
 def pixels(png):
@@ -15,7 +12,4 @@ def pixels(png):
         return session.run(tf.image.decode_png(png))
 
 
-found = {case: outcome(tf, case, pixels) for case in CASES}
-with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "summaries.json"), "w") as file:
-    json.dump(found, file, indent=0, sort_keys=True)
-    file.write("\n")
+make("summaries", {case: lambda c=case: outcome(tf, c, pixels) for case in CASES})

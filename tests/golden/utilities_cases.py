@@ -128,11 +128,9 @@ def specs():
 def call_arguments():
     methods = Things()
     return [
-        tf_inspect.getcallargs(plain, 1),
-        tf_inspect.getcallargs(plain, b=3, a=1),
-        sorted(tf_inspect.getcallargs(methods.method, 5)),
-        tf_inspect.getcallargs(twice(plain), 7, c=1),
-    ]
+        tf_inspect.getcallargs(plain, 1), tf_inspect.getcallargs(plain, b=3, a=1),
+        sorted(tf_inspect.getcallargs(methods.method, 5)), tf_inspect.getcallargs(twice(plain), 7, c=1),
+    ]  # fmt: skip
 
 
 def inspection():

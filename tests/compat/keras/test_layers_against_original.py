@@ -4,13 +4,11 @@ Floats are within 1e-5 of the largest number of a result. Where a result is 0 bu
 a bias that a softmax takes no notice of, the bound is 1e-6.
 """
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import towerstrat.compat.v2 as tf
+from tests.golden import goldens
 from tests.golden import keras_layers_cases as cases
 from tests.spread import spread
 from towerstrat.compat.names.keras_modules import available
@@ -18,18 +16,17 @@ from towerstrat.compat.names.keras_modules import available
 pytestmark = [
     pytest.mark.skipif(not available(), reason="keras 2.15 is not installed"), pytest.mark.usefixtures("eagerly")
 ]  # fmt: skip
-FOLDER = Path(__file__).parents[2] / "golden"
-FACTS = json.loads((FOLDER / "keras_layers.json").read_text())
+FACTS = goldens.facts("keras_layers")
 NAMES = list(cases.CASES)
 FUNCTIONAL = [name for name in NAMES if cases.CASES[name].functional]
 
 
 @pytest.fixture(scope="module")
 def arrays():
-    with np.load(FOLDER / "keras_layers.npz") as file:
-        found = {}
-        for key in file.files:
-            found.setdefault(key.rpartition(":")[0], {})[key.rpartition(":")[2]] = file[key]
+    found = {}
+    for key, value in goldens.arrays("keras_layers").items():
+        name = goldens.owner_of(key, FACTS)
+        found.setdefault(name, {})[key.removeprefix(f"{name}/")] = value
     return found
 
 

@@ -3,19 +3,18 @@
 The golden file is written by ``tests/golden/names_v2.py``.
 """
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import towerstrat.compat.v2 as tf
+from tests.golden import goldens
 from tests.golden.names_v2_cases import CASES, DYNAMIC, INPUTS
 from tests.spread import spread
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.eager import mode
 
-GOLDEN = np.load(Path(__file__).parents[2] / "golden" / "names_v2.npz")
-PARTS = {case: {name.removeprefix(f"{case}/"): name for name in GOLDEN.files if name.startswith(f"{case}/")}
+GOLDEN = goldens.arrays("names_v2")
+PARTS = {case: {name.removeprefix(f"{case}/"): name for name in GOLDEN if name.startswith(f"{case}/")}
          for case in CASES}  # fmt: skip
 FLOATS = [name for name, value in INPUTS.items() if value.dtype == np.float32]
 

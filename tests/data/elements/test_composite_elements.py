@@ -17,10 +17,10 @@ from towerstrat.graph.eager.mode import eager_mode
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "composites.json").read_text())
 
 
-@spread("case", composites_cases.CASES, every=5, ids=lambda case: case.__name__)
-def test_case(case):
+@spread("name", composites_cases.CASES, every=5)
+def test_case(name):
     with eager_mode():
-        assert json.loads(json.dumps(case(tf))) == GOLDEN[case.__name__]
+        assert json.loads(json.dumps(composites_cases.CASES[name](tf))) == GOLDEN[name]
 
 
 @pytest.mark.long

@@ -1,17 +1,13 @@
 """Layers, losses and metrics: values, gradients, names and collections as the original has them."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from tests.golden import layer_cases
+from tests.golden import goldens, layer_cases
 from tests.spread import spread
 
-GOLDEN = Path(__file__).parents[2] / "golden"
-FACTS = json.loads((GOLDEN / "layers.json").read_text())
-ARRAYS = np.load(GOLDEN / "layers.npz")
+FACTS = goldens.facts("layers")
+ARRAYS = goldens.arrays("layers")
 SINGLE_OPERATIONS = {
     "LAYERS/conv2d_dilated": "one operation; the original goes through space_to_batch",
     "LAYERS/conv3d_transpose": "the bias needs no reshape",
@@ -37,7 +33,7 @@ def test_case(key):
         assert facts["names"] == wanted["names"]
     assert facts["updates"] == wanted["updates"]
     assert facts["shapes"] == wanted["shapes"]
-    expected = {k[len(key) + 1 :] for k in ARRAYS.files if k.startswith(key + "/")}
+    expected = {k[len(key) + 1 :] for k in ARRAYS if k.startswith(key + "/")}
     assert set(arrays) == expected
     for part in expected:
         golden = ARRAYS[f"{key}/{part}"]

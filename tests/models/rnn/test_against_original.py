@@ -1,17 +1,13 @@
 """Recurrent networks: values, gradients, names of variables, initial biases and shapes as the original has them."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from tests.golden import rnn_cases
+from tests.golden import goldens, rnn_cases
 from tests.spread import spread
 
-GOLDEN = Path(__file__).parents[2] / "golden"
-FACTS = json.loads((GOLDEN / "rnn.json").read_text())
-ARRAYS = np.load(GOLDEN / "rnn.npz")
+FACTS = goldens.facts("rnn")
+ARRAYS = goldens.arrays("rnn")
 
 
 def test_every_case_has_its_golden():
@@ -22,7 +18,7 @@ def test_every_case_has_its_golden():
 def test_case(key):
     facts, arrays = rnn_cases.run(tf, rnn_cases.CASES[key])
     assert facts == FACTS[key]
-    assert set(arrays) == {k[len(key) + 1 :] for k in ARRAYS.files if k.startswith(key + "/")}
+    assert set(arrays) == {k[len(key) + 1 :] for k in ARRAYS if k.startswith(key + "/")}
     for part, found in arrays.items():
         golden = ARRAYS[f"{key}/{part}"]
         assert np.asarray(found).dtype == golden.dtype, part

@@ -1,15 +1,13 @@
 """The cases of the original's tf.distribute on ours: names for them, and the comparison of outcomes."""
 
-import json
 import math
 import threading
-from pathlib import Path
 
 import jax
 
 import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf2
-from tests.golden import distribute_cases
+from tests.golden import distribute_cases, goldens
 from towerstrat.graph.eager import mode
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.towers.distribute.per_replica_values import from_parts
@@ -103,12 +101,12 @@ def found(kind, case, tf=TF):
     return outcomes[0]
 
 
-_KEPT = json.loads((Path(__file__).parents[2] / "golden" / "distribute.json").read_text())
+_KEPT = goldens.facts("distribute")
 
 
 def wanted(area, case):
     """What the original does with it."""
-    return _KEPT["outcomes"][_KEPT["cases"][area][case]]
+    return _KEPT[area][case]
 
 
 def same(found, wanted):

@@ -1,23 +1,19 @@
 """Adversarial networks: models, losses and training as the original has them; what is refused."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from tests.golden import gan_cases
+from tests.golden import gan_cases, goldens
 from tests.spread import spread
 
-GOLDEN = Path(__file__).parents[2] / "golden"
-FACTS = json.loads((GOLDEN / "gan.json").read_text())
-ARRAYS = np.load(GOLDEN / "gan.npz")
+FACTS = goldens.facts("gan")
+ARRAYS = goldens.arrays("gan")
 gan = tf.contrib.gan
 
 
 def compare(name, arrays):
-    assert set(arrays) == {k.removeprefix(f"{name}/") for k in ARRAYS.files if k.startswith(f"{name}/")}
+    assert set(arrays) == {k.removeprefix(f"{name}/") for k in ARRAYS if k.startswith(f"{name}/")}
     for part, found in arrays.items():
         np.testing.assert_allclose(found, ARRAYS[f"{name}/{part}"], rtol=2e-5, atol=2e-6, err_msg=part)
 

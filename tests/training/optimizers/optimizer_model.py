@@ -1,10 +1,8 @@
 """The model that tests/golden/optimizers.py trained with the original, and what came out of it."""
 
-import json
-import pathlib
-
 import numpy as np
 
+from tests.golden import goldens
 from tests.golden.optimizer_cases import CASES, DENSE_ONLY, FLOAT32_ONLY, KEPT, ROWS, STEP, STEPS, VARIABLES
 from towerstrat.graph.ops.linalg.products import matmul
 from towerstrat.graph.ops.math.arithmetic import square, tanh
@@ -12,8 +10,8 @@ from towerstrat.graph.ops.math.reductions import reduce_mean
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.training import optimizers
 
-ARCHIVE = np.load(pathlib.Path(__file__).parents[2] / "golden" / "optimizers.npz")
-LAYOUT = json.loads(str(ARCHIVE["layout"]))
+ARCHIVE = goldens.arrays("optimizers")
+LAYOUT = goldens.facts("optimizers")
 DATA = {k: ARCHIVE[f"data/{k}"] for k in ("ids", "x", "y", *VARIABLES)}
 TOLERANCE = {"float64": 1e-9, "float32": 2e-5}
 

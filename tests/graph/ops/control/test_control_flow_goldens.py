@@ -15,9 +15,9 @@ from towerstrat.graph.ir.graph import Graph
 GOLDEN = json.loads((Path(__file__).parents[3] / "golden" / "control_flow.json").read_text())
 
 
-@spread("case", CASES, every=15, ids=lambda case: case.__name__)
-def test_as_the_original(case):
-    tf, wanted = namespace(), GOLDEN[case.__name__]
+@spread("name", sorted(CASES), every=15)
+def test_as_the_original(name):
+    tf, case, wanted = namespace(), CASES[name], GOLDEN[name]
     with Graph().as_default(), tf.Session() as session:
         if "error" in wanted:
             with pytest.raises(_kind(wanted["error"])):

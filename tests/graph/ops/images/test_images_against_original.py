@@ -2,29 +2,26 @@
 
 import ast
 import base64
-import json
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 
 import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
-from tests.golden.images_cases import CASES, FILES, INPUTS, LATER, unpacked
+from tests.golden import goldens
+from tests.golden.images_cases import CASES, FILES, INPUTS, LATER
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.ir import nest
 
-FOLDER = Path(__file__).parents[3] / "golden"
-IMAGES = {name: base64.b64decode(data) for name, data in json.loads((FOLDER / "images_files.json").read_text()).items()}
+IMAGES = {name: base64.b64decode(data) for name, data in goldens.facts("images_files").items()}
 NOISE = "tf.image.extract_glimpse(photo, [2, 3], [[1.5, 2.0], [1.0, 2.5]], centered=False, normalized=False)"
 LIMITS = {np.float16: 2e-3, np.float32: 1e-5, np.float64: 1e-5}
 
 
 @cache
 def golden(api):
-    with np.load(FOLDER / f"images_{api}.npz") as stored:
-        return unpacked(stored)
+    return goldens.arrays(f"images_{api}")
 
 
 def used(text):

@@ -1,10 +1,9 @@
 """Batch normalization by element type: what TensorFlow 2.15 gave, where the mean is many standard deviations."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
+from tests.golden import goldens
 from tests.golden.batch_statistics_cases import COTANGENT, OFFSET, OFFSETS, SCALE, TYPES, image
 from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.lowering.gradients import gradients
@@ -12,7 +11,7 @@ from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.runtime.sessions.session import Session
 
-ARCHIVE = np.load(Path(__file__).parents[3] / "golden" / "batch_statistics.npz")
+GOLDEN = goldens.arrays("batch_statistics")
 ROUNDING = {"float32": 2.0**-24, "bfloat16": 2.0**-8, "float16": 2.0**-11}
 """Half a unit in the last place, relative."""
 
@@ -34,7 +33,7 @@ def test_as_the_original(kind, offset):
     # where the square of the mean cancels.
     cancelled = 1 if kind == "float32" else 1 + offset**2
     for name, value in ours.items():
-        wanted = ARCHIVE[f"{kind}/{offset}/{name}"]
+        wanted = GOLDEN[f"{kind}/{offset}/{name}"]
         size = np.abs(wanted).max()
         if name in ("y", "dx"):
             allowed = (4 * ROUNDING[kind] + 32 * wide * (cancelled + offset)) * size

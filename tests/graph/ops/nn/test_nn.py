@@ -1,12 +1,11 @@
 """Neural-network operations against the original's values and gradients, and what they refuse."""
 
-from pathlib import Path
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from tests.golden import goldens
 from tests.golden.nn_cases import cases, weights
 from tests.graph.ops.test_kernels import WIDE, widths
 from tests.spread import spread
@@ -23,7 +22,7 @@ from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variables import Variable
 
-GOLDEN = np.load(Path(__file__).parents[3] / "golden" / "nn.npz")
+GOLDEN = goldens.arrays("nn")
 CASES = cases()
 
 

@@ -119,7 +119,7 @@ def fit_step():
         path = rk4(model, tf.constant([1.0, -0.15]), 0.4, 10)
         loss = tf.reduce_mean((path - measured) ** 2)
     gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     return loss
 
 

@@ -23,7 +23,7 @@ learning_rate = 0.02
 grad_clip = 5.0
 
 
-class Weights(object):  # noqa: UP004
+class Weights(object):
     """Initial values that do not depend on TensorFlow's random streams."""
 
     def __init__(self, seed):
@@ -42,7 +42,7 @@ def batches():
         yield x[:, start : start + seq_length], y[:, start : start + seq_length]
 
 
-class CharRNN(object):  # noqa: UP004
+class CharRNN(object):
     def __init__(self, batch_size, seq_length):
         self.inputs = tf.placeholder(tf.int32, [batch_size, seq_length], name="inputs")
         self.targets = tf.placeholder(tf.int32, [batch_size, seq_length], name="targets")
@@ -66,7 +66,7 @@ class CharRNN(object):  # noqa: UP004
     def train_op(self):
         tvars = tf.trainable_variables()
         grads, self.norm = tf.clip_by_global_norm(tf.gradients(self.cost, tvars), grad_clip)
-        return tf.train.AdamOptimizer(learning_rate).apply_gradients(zip(grads, tvars))  # noqa: B905
+        return tf.train.AdamOptimizer(learning_rate).apply_gradients(zip(grads, tvars))
 
 
 with tf.variable_scope("rnnlm", initializer=Weights(0)):

@@ -82,7 +82,7 @@ with tf.Session() as sess:
         feed = {words: held_x, tags: held_y, lengths: held_n}
         unary, matrix, held_loss = sess.run([scores, transition_params, loss], feed)
         right = total = 0
-        for score, truth, length in zip(unary, held_y, held_n):  # noqa: B905
+        for score, truth, length in zip(unary, held_y, held_n):
             viterbi, _ = tf.contrib.crf.viterbi_decode(score[:length], matrix)
             right += np.sum(np.equal(viterbi, truth[:length]))
             total += length
@@ -90,5 +90,5 @@ with tf.Session() as sess:
     paths, best = sess.run([decoded, best_score], feed)
     print("transitions\n", np.round(matrix, 5))
     for i in range(3):
-        text = " ".join(f"{VOCAB[w]}/{TAGS[t]}" for w, t in zip(held_x[i][: held_n[i]], paths[i]))  # noqa: B905
+        text = " ".join(f"{VOCAB[w]}/{TAGS[t]}" for w, t in zip(held_x[i][: held_n[i]], paths[i]))
         print(f"{text}  ({best[i]:.5f})")

@@ -89,5 +89,5 @@ with tf.Session(graph=graph) as session:
                 f"val_cost = {val_cost:.5f}, val_ler = {val_ler:.5f}"
             )
     d = session.run(dense_decoded, feed)
-    for said, heard in zip(val_letters[:5], d):  # noqa: B905
+    for said, heard in zip(val_letters[:5], d):
         print(f"Original: {text_of(said)!r:10} Decoded: {text_of(heard[heard >= 0])!r}")

@@ -65,7 +65,7 @@ def train_step(inputs):
         predictions = model(x, training=True)
         loss = compute_loss(labels, predictions, model.losses)
     gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     train_accuracy.update_state(labels, predictions)
     examples.assign_add(tf.shape(x)[0])
     return loss

@@ -11,7 +11,7 @@ GOAL, PIT = (3, 3), (1, 2)
 MOVES = [(0, 1), (1, 0), (0, -1), (-1, 0)]
 
 
-class GridWorld(object):  # noqa: UP004
+class GridWorld(object):
     def reset(self):
         self.place, self.time = (0, 0), 0
         return self.state()
@@ -22,7 +22,7 @@ class GridWorld(object):  # noqa: UP004
         return state.ravel()
 
     def step(self, action):
-        row, column = (np.clip(p + m, 0, SIZE - 1) for p, m in zip(self.place, MOVES[action]))  # noqa: B905
+        row, column = (np.clip(p + m, 0, SIZE - 1) for p, m in zip(self.place, MOVES[action]))
         self.place = (int(row), int(column))
         self.time += 1
         if self.place == GOAL:
@@ -32,7 +32,7 @@ class GridWorld(object):  # noqa: UP004
         return self.state(), -0.02, self.time >= 30
 
 
-class DQN(object):  # noqa: UP004
+class DQN(object):
     def __init__(self, n_features, n_actions, learning_rate=0.005, gamma=0.9, hidden=24):
         self.n_actions = n_actions
         self.s = tf.placeholder(tf.float32, [None, n_features], name="s")
@@ -52,8 +52,8 @@ class DQN(object):  # noqa: UP004
 
         eval_params = tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope="eval_net")
         target_params = tf.get_collection(tf.GraphKeys.GLOBAL_VARIABLES, scope="target_net")
-        self.replace = [tf.assign(t, e) for t, e in zip(target_params, eval_params)]  # noqa: B905
-        self.gap = tf.add_n([tf.reduce_sum(tf.abs(t - e)) for t, e in zip(target_params, eval_params)])  # noqa: B905
+        self.replace = [tf.assign(t, e) for t, e in zip(target_params, eval_params)]
+        self.gap = tf.add_n([tf.reduce_sum(tf.abs(t - e)) for t, e in zip(target_params, eval_params)])
         self.train_op = tf.train.RMSPropOptimizer(learning_rate).minimize(self.loss, var_list=eval_params)
 
     def _net(self, scope, inputs, n_features, hidden):
@@ -90,8 +90,8 @@ with tf.Session() as sess:
             memory.append((state, action, reward, next_state, float(done)))
             state, total = next_state, total + reward
             if len(memory) >= 32:
-                batch = [np.array(column) for column in zip(*random.sample(memory, 16))]  # noqa: B905
-                feed = dict(zip([agent.s, agent.a, agent.r, agent.s_, agent.done], batch))  # noqa: B905
+                batch = [np.array(column) for column in zip(*random.sample(memory, 16))]
+                feed = dict(zip([agent.s, agent.a, agent.r, agent.s_, agent.done], batch))
                 if learn_steps % 50 == 0:
                     gap = sess.run(agent.gap)
                     sess.run(agent.replace)

@@ -86,7 +86,7 @@ for epoch in range(4):
             logits = model(x)
             loss = loss_fn(logits, y)
         grads = tape.gradient(loss, model.variables)
-        adam.apply_gradients(zip(grads, model.variables), global_step=step_counter)  # noqa: B905
+        adam.apply_gradients(zip(grads, model.variables), global_step=step_counter)
     test_loss, accuracy = evaluate(model)
     print(f"epoch {epoch}: train {loss.numpy():.5f} test {test_loss:.5f} accuracy {accuracy:.5f}")
 path = checkpoint.save(os.path.join("checkpoints", "ckpt"))
@@ -95,5 +95,5 @@ print("saved", path, "at step", step_counter.numpy())
 other = Network()
 other(tf.zeros([1, 8]))
 status = tf.train.Checkpoint(model=other, step_counter=step_counter).restore(tf.train.latest_checkpoint("checkpoints"))
-print("restored: test %.5f accuracy %.5f" % evaluate(other))  # noqa: UP031
+print("restored: test %.5f accuracy %.5f" % evaluate(other))
 print("classes", tf.argmax(other(features[160:170]), axis=1).numpy(), labels[160:170])

@@ -79,6 +79,6 @@ classes = model.predict_classes(x_test[:12])
 print("predicted", classes.tolist())
 print("actual   ", y_test[:12].tolist())
 confusion = np.zeros((NUM_CLASSES, NUM_CLASSES), int)
-for truth, guess in zip(y_test, model.predict_classes(x_test)):  # noqa: B905
+for truth, guess in zip(y_test, model.predict_classes(x_test)):
     confusion[truth, guess] += 1
 print(confusion)

@@ -69,7 +69,7 @@ history = model.fit(
         tf.keras.callbacks.TerminateOnNaN(),
     ],
 )
-for epoch, (loss, val_loss, rate) in enumerate(zip(history.history["loss"], history.history["val_loss"], rates)):  # noqa: B905
+for epoch, (loss, val_loss, rate) in enumerate(zip(history.history["loss"], history.history["val_loss"], rates)):
     print(f"epoch {epoch + 1:2d}: loss {loss:.5f} val_loss {val_loss:.5f} lr {rate:.5f}")
 print("stopped after", len(history.epoch), "epochs")
 

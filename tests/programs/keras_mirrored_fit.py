@@ -21,7 +21,7 @@ def stripes(n, seed):
     row, column = np.mgrid[0:10, 0:10]
     labels = rng.randint(0, 3, n)
     phase = rng.uniform(0, 2 * np.pi, n)
-    images = [np.sin([row, column, row + column][kind] * 1.2 + p) for kind, p in zip(labels, phase)]  # noqa: B905
+    images = [np.sin([row, column, row + column][kind] * 1.2 + p) for kind, p in zip(labels, phase)]
     images = np.stack(images) + rng.normal(0, 0.4, (n, 10, 10))
     return ((images + 2) * 60).clip(0, 255).astype(np.uint8)[..., None], labels.astype(np.int64)
 

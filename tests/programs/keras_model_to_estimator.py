@@ -63,7 +63,7 @@ def main(_):
         estimator.train(train_input_fn, max_steps=steps)
         result = estimator.evaluate(eval_input_fn)
         print(
-            "step %d: loss %.5f accuracy %.5f"  # noqa: UP031
+            "step %d: loss %.5f accuracy %.5f"
             % (result["global_step"], result["loss"], result["sparse_categorical_accuracy"])
         )
     result, _ = tf.estimator.train_and_evaluate(
@@ -80,7 +80,7 @@ def main(_):
     predictions = estimator.predict(
         tf.compat.v1.estimator.inputs.numpy_input_fn({"measurements": standardized(values)}, shuffle=False)
     )
-    for prediction, label in zip(predictions, labels):  # noqa: B905
+    for prediction, label in zip(predictions, labels):
         chances = prediction["species"]
         guess = int(np.argmax(chances))
         print(f"Prediction is {SPECIES[guess]} ({chances[guess]:.5f}), expected {SPECIES[label]}")

@@ -70,7 +70,7 @@ def train_step(x, y):
         penalty = tf.add_n(model.losses)
         loss = mse(y, prediction) + penalty
     gradients = tape.gradient(loss, model.trainable_variables)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     return loss, penalty, tf.linalg.global_norm(gradients)
 
 

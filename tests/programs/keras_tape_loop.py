@@ -59,7 +59,7 @@ def train_step(model, optimizer, images, labels):
         loss = loss_object(labels, logits)
     gradients = tape.gradient(loss, model.trainable_variables)
     gradients, norm = tf.clip_by_global_norm(gradients, 1.0)
-    optimizer.apply_gradients(zip(gradients, model.trainable_variables))  # noqa: B905
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
     train_loss.update_state(loss)
     train_accuracy.update_state(labels, logits)
     return norm

@@ -97,7 +97,7 @@ best = min(history.history["val_loss"])
 model.load_weights("best/weights")
 scores = model.evaluate([held_numbers, held_words], [held_price, held_expensive], verbose=0)
 print(f"best val_loss {best:.5f}, after loading {scores[0]:.5f}")
-for name, score in zip(model.metrics_names, scores):  # noqa: B905
+for name, score in zip(model.metrics_names, scores):
     print(f"{name:30s} {score:.5f}")
 guess, chance = model.predict([held_numbers[:5], held_words[:5]])
 print(np.round(guess[:, 0], 5), np.round(chance[:, 0], 5))

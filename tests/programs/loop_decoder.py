@@ -92,16 +92,16 @@ step = tf.compat.v1.train.get_or_create_global_step()
 rate = tf.compat.v1.train.exponential_decay(0.01, step, 100, 0.5, staircase=True)
 variables = tf.compat.v1.trainable_variables()
 gradients, norm = tf.clip_by_global_norm(tf.gradients(loss, variables), 1.0)
-train_op = tf.compat.v1.train.AdamOptimizer(rate).apply_gradients(zip(gradients, variables), global_step=step)  # noqa: B905
+train_op = tf.compat.v1.train.AdamOptimizer(rate).apply_gradients(zip(gradients, variables), global_step=step)
 
 for variable in variables:
     print(variable.op.name, variable.shape.as_list())
 rng = np.random.RandomState(0)
-held = dict(zip((source, lengths, target), make_batch(np.random.RandomState(99), 50)))  # noqa: B905
+held = dict(zip((source, lengths, target), make_batch(np.random.RandomState(99), 50)))
 with tf.compat.v1.Session() as sess:
     sess.run(tf.compat.v1.global_variables_initializer())
     for i in range(160):
-        feed = dict(zip((source, lengths, target), make_batch(rng, 32)))  # noqa: B905
+        feed = dict(zip((source, lengths, target), make_batch(rng, 32)))
         _, value, size = sess.run([train_op, loss, norm], feed)
         if i % 40 == 0 or i == 159:
             exact = sess.run(right, held).mean()

@@ -14,7 +14,7 @@ def corners(n, seed):
     rng = np.random.RandomState(seed)
     labels = rng.randint(0, 4, n)
     images = rng.uniform(0, 0.4, (n, SIZE, SIZE, 1))
-    for image, label in zip(images, labels):  # noqa: B905
+    for image, label in zip(images, labels):
         row, column = 4 * (label // 2), 4 * (label % 2)
         image[row : row + 4, column : column + 4] += rng.uniform(0.1, 0.5)
     return images.astype(np.float32), labels.astype(np.int64)

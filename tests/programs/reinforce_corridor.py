@@ -9,7 +9,7 @@ EPISODES_PER_BATCH = 8
 BATCHES = 9
 
 
-class Corridor(object):  # noqa: UP004
+class Corridor(object):
     """Cells 0 to 5: the key is in cell 0, the door in cell 5, the agent starts in cell 2."""
 
     def __init__(self, length=6, limit=20):
@@ -42,7 +42,7 @@ def weights(seed, *shape):
     return tf.constant_initializer(np.random.RandomState(seed).normal(0, 0.3, shape))
 
 
-class Agent(object):  # noqa: UP004
+class Agent(object):
     def __init__(self, state_size, actions, hidden=16):
         self.states = tf.placeholder(tf.float32, [None, state_size], "states")
         self.actions = tf.placeholder(tf.int32, [None], "actions")

@@ -60,7 +60,7 @@ def train(classifier, variables, sentences, labels, steps, rate):
     def step():
         with tf.GradientTape() as tape:
             loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, classifier(sentences)))
-        for variable, gradient in zip(variables, tape.gradient(loss, variables)):  # noqa: B905
+        for variable, gradient in zip(variables, tape.gradient(loss, variables)):
             variable.assign_sub(rate * tf.convert_to_tensor(gradient))
         return loss
 

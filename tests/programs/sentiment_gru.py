@@ -73,7 +73,7 @@ def main(_):
     reset = tf.variables_initializer(tf.get_collection(tf.GraphKeys.LOCAL_VARIABLES))
 
     x, n, y = make_sentences(300, 0)
-    held = dict(zip([words, lengths, labels], make_sentences(100, 1)))  # noqa: B905
+    held = dict(zip([words, lengths, labels], make_sentences(100, 1)))
     with tf.Session() as sess:
         sess.run(tf.global_variables_initializer())
         for _ in range(FLAGS.epochs):

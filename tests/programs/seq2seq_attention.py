@@ -25,7 +25,7 @@ def sentences(n, seed):
     return np.int32(source), np.int32(target), np.int32(lengths)
 
 
-class Uniform(object):  # noqa: UP004
+class Uniform(object):
     def __init__(self, seed):
         self.rng = np.random.RandomState(seed)
 
@@ -79,13 +79,13 @@ train_op = tf.contrib.layers.optimize_loss(
 )
 
 train = sentences(200, 0)
-held = dict(zip((source, target, lengths), sentences(40, 1)))  # noqa: B905
+held = dict(zip((source, target, lengths), sentences(40, 1)))
 saver = tf.train.Saver()
 with tf.Session() as sess:
     sess.run([tf.global_variables_initializer(), tf.tables_initializer()])
     for epoch in range(10):
         for i in range(0, 200, BATCH):
-            feed = dict(zip((source, target, lengths), (part[i : i + BATCH] for part in train)))  # noqa: B905
+            feed = dict(zip((source, target, lengths), (part[i : i + BATCH] for part in train)))
             _, value = sess.run([train_op, loss], feed)
         if epoch % 3 == 0:
             perplexity = np.exp(sess.run(loss, held))

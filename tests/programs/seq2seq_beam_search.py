@@ -58,7 +58,7 @@ def body(mode, letters=None, lengths=None, first=None):
     return outputs.predicted_ids, state.log_probs, lengths
 
 
-codes, sizes = zip(*map(encode, NAMES))  # noqa: B905
+codes, sizes = zip(*map(encode, NAMES))
 codes, sizes = np.int32(codes), np.int32(sizes)
 letters = tf.placeholder(tf.int32, [None, MAX_LEN])
 lengths = tf.placeholder(tf.int32, [None])

@@ -107,12 +107,12 @@ optimizer = tf1.train.AdamOptimizer(lr, beta2=0.98, epsilon=1e-9)
 train_op = optimizer.minimize(loss, global_step=global_step)
 
 rng = np.random.RandomState(0)
-held = dict(zip((x, y), make_batch(np.random.RandomState(1), 100)))  # noqa: B905
+held = dict(zip((x, y), make_batch(np.random.RandomState(1), 100)))
 with tf1.Session() as sess:
     sess.run(tf1.global_variables_initializer())
     print("weights", len(tf1.trainable_variables()))
     for step in range(120):
-        rate, value, _ = sess.run([lr, loss, train_op], dict(zip((x, y), make_batch(rng, BATCH))))  # noqa: B905
+        rate, value, _ = sess.run([lr, loss, train_op], dict(zip((x, y), make_batch(rng, BATCH))))
         if step % 20 == 19:
             held_loss, held_accuracy = sess.run([loss, accuracy], held)
             print(f"step {step + 1} lr {rate:.6f} loss {value:.5f} held {held_loss:.5f} accuracy {held_accuracy:.5f}")

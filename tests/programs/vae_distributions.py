@@ -15,7 +15,7 @@ def bars(n, seed):
     """Images of one row and one column that are on, with a few flipped pixels."""
     rng = np.random.RandomState(seed)
     images = np.zeros((n, SIDE, SIDE), np.float32)
-    for image, row, column in zip(images, rng.randint(0, SIDE, n), rng.randint(0, 2, n)):  # noqa: B905
+    for image, row, column in zip(images, rng.randint(0, SIDE, n), rng.randint(0, 2, n)):
         image[row] = 1
         image[:, column * 3 + 1] = 1
     flips = rng.rand(n, SIDE, SIDE) < 0.02

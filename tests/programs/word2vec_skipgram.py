@@ -28,7 +28,7 @@ def build_dataset(words, n_words):
     dictionary = {word: code for code, (word, _) in enumerate(count)}
     data = [dictionary.get(word, 0) for word in words]
     count[0][1] = data.count(0)
-    return data, count, dictionary, dict(zip(dictionary.values(), dictionary.keys()))  # noqa: B905
+    return data, count, dictionary, dict(zip(dictionary.values(), dictionary.keys()))
 
 
 vocabulary_size = 20

@@ -128,7 +128,7 @@ class Table:
         return covering(self.factors, 3, self.allowed, self.pairs)
 
     def counts(self, rows: Sequence[Row], strength: int) -> tuple[int, int]:
-        """How many combinations of values the rows have, of how many there are."""
+        """(the combinations of values that the rows have, all that there are), as numbers."""
         every = set(combinations(self.factors, strength, self.allowed))
         return len(every & {c for row in rows for c in covered(row, strength)}), len(every)
 

@@ -1,4 +1,4 @@
-"""What happens where something around a training fails: each row is a fault, and is right or an error.
+"""Outcomes of what fails around a training: each row is a fault, and is right or an error.
 
     python -m tests.faults [ROW ...]
 

@@ -111,7 +111,7 @@ NEEDS_ROOM = ("open", "write", "mkdir")
 
 
 def full_from(number, half=False):
-    """What happens on a disk that is full from a point on. half: of the first write half has room."""
+    """The outcome on a disk that is full from a point on. half: of the first write half has room."""
 
     def happens(point):
         if point.number >= number and point.call in NEEDS_ROOM:
@@ -123,7 +123,7 @@ def full_from(number, half=False):
 
 
 def copies(folder, into):
-    """What happens where each state of a folder is kept that a kill may leave, in a folder of ``into`` each."""
+    """The outcome where each state of a folder is kept that a kill may leave, in a folder of ``into`` each."""
 
     def copy(name):
         shutil.copytree(folder, Path(into) / name)
@@ -141,4 +141,4 @@ def copies(folder, into):
 
 
 def nothing(point):
-    """What happens on a disk without faults."""
+    """The outcome on a disk without faults."""

@@ -25,7 +25,7 @@ def resident():
 
 
 class _Compilations:
-    """How many programs were compiled since it was made."""
+    """The number of programs that were compiled since it was made."""
 
     def __init__(self):
         self.count = 0
@@ -81,7 +81,7 @@ def train_a_little():
 
 
 def _apart(name, count):
-    """What one of these functions gives in a process of its own."""
+    """The result of one of these functions in a process of its own."""
     command = [sys.executable, "-m", "tests.faults.memory", name, str(count)]
     environ = {**environment(), "JAX_PLATFORMS": "cpu", "TOWERSTRAT_COMPILATION_CACHE": "off"}
     done = subprocess.run(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, check=True, text=True)

@@ -1,10 +1,10 @@
-"""What became of a fault."""
+"""The outcome of a fault."""
 
 from typing import NamedTuple
 
 
 class Outcome(NamedTuple):
-    """What happened, which was right; memory: of the process, where it is meant."""
+    """The event, which was right; memory: of the process, where it is meant."""
 
     what: str
     memory: str = ""

@@ -23,14 +23,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 BOUNDS = {
     "float16": 2e-3, "bfloat16": 1e-2, "float32": 1e-5, "complex64": 1e-5, "float64": 1e-9, "complex128": 1e-9,
 }  # fmt: skip
-"""How far apart two values of an element type are one, relative above 0.1; what has no type counts as float32."""
+"""Distances at which values of a type are one, relative above 0.1; what has no type counts as float32."""
 WIDTH = 120
 LEFT_OUT = object()
 """The result of a case that is kept in no file."""
 Both = collections.namedtuple("Both", ["facts", "arrays"])
 """A result for two files: what JSON has (or ``LEFT_OUT``), and arrays by name."""
 Change = collections.namedtuple("Change", ["kind", "case", "old", "new"])
-"""What became of a case: ``kind`` is changed, added or removed; ``case`` may name a place inside it."""
+"""The fate of a case: ``kind`` is changed, added or removed; ``case`` may name a place inside it."""
 
 _DECIMAL = re.compile(r"[-+]?(?:\d+\.\d*(?:e[-+]?\d+)?|\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+)")
 
@@ -92,7 +92,7 @@ def files(*parts):
 
 
 def timely(function, seconds):
-    """What a function gives, or ``{"hangs": True}`` where that takes longer."""
+    """The result of a function, or ``{"hangs": True}`` where that takes longer."""
     found = []
     thread = threading.Thread(target=lambda: found.append(function()), daemon=True)
     thread.start()
@@ -101,7 +101,7 @@ def timely(function, seconds):
 
 
 def facts(golden):
-    """What ``golden``.json has."""
+    """The content of ``golden``.json."""
     with open(os.path.join(HERE, golden + ".json"), encoding="utf-8") as file:
         return json.load(file)
 
@@ -157,7 +157,7 @@ def owner_of(name, cases):
 
 
 def enter_facts(old, records, whole):
-    """What JSON a golden file has after its cases were made, and a list of ``Change``.
+    """The JSON that a golden file has after its cases were made, and a list of ``Change``.
 
     Values that differ within the bounds stay as they were.
 

@@ -17,7 +17,7 @@ ITERATED = ("one shot", "initializable", "distributed", "queue")
 
 
 def batches(kind: str, steps: int, towers: int, run_by_run: bool) -> list[list[Any]]:
-    """What each tower gets: by step, times its number from 1 on.
+    """The input of each tower: by step, times its number from 1 on.
 
     Args:
       run_by_run: whether a step is a run, so that each may be fed another batch.
@@ -48,7 +48,7 @@ class Input:
         return self._next()
 
     def feeds(self, step: int) -> dict[Any, Any]:
-        """What a session is fed for a step."""
+        """The feeds of a session for a step."""
         return {} if self._fed is None else {self._fed: BATCHES[step, 0]}
 
     def argument(self, step: int) -> Any:

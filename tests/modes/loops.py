@@ -20,7 +20,7 @@ from tests.modes.trainer import Trainer
 from towerstrat.graph.eager.mode import eager_mode
 
 ACCUMULATED = 2
-"""How many steps' gradients are added up."""
+"""The number of steps whose gradients are added up."""
 
 
 # ---- graphs ----------------------------------------------------------------------------------------------------

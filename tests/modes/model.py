@@ -42,7 +42,7 @@ def writes_inside(nest: Nest) -> bool:
 
 
 class ModelKit(Kit):
-    """What models are made of, by names of the library.
+    """Parts of models, by names of the library.
 
     Attributes:
       table: a variable of three rows.
@@ -124,7 +124,7 @@ def formula(nest: Nest, kit: Any, v: Any, batch: Any) -> Any:
 
 @dataclass
 class Trained:
-    """What a training comes to.
+    """The result of a training.
 
     Attributes:
       losses: by step, of each tower.

@@ -1,4 +1,4 @@
-"""Where programs train: the places of the table of gradients, and those that only this one has."""
+"""Places where programs train: those of the table of gradients, and those that only this one has."""
 
 from __future__ import annotations
 

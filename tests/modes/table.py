@@ -98,7 +98,7 @@ KNOWN: dict[str, str] = {}
 
 
 def wanted(row: Row) -> Trained:
-    """What the training of a row comes to."""
+    """The result of the training of a row."""
     structure, inner, strategy, mode, kind, loop = row
     accumulates = ACCUMULATED if loop == "accumulating" else 1
     in_one_run = loop in ("run_steps_on_dataset", "loop in run") or mode == "autograph"

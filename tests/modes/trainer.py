@@ -81,7 +81,7 @@ class Trainer:
         return [*self.names, *(["moving"] if "moving" in self.place.of_towers else []), "count", "step"]
 
     def values(self) -> dict[str, Any]:
-        """What is compared after the training: tensors or variables by name."""
+        """The values that are compared after the training: tensors or variables by name."""
         values = {name: self.place.variables[name] for name in self.names}
         if "moving" in self.place.of_towers:
             by_hand = isinstance(self.place, ByHand)

@@ -22,7 +22,7 @@ from tests.mutants.kinds import Mutant
 from tests.mutants.page import page
 
 MOST = 30
-"""How many files of tests of other floors are run, where those of the room notice nothing."""
+"""The number of files of tests of other floors that are run where those of the room notice nothing."""
 PAGE = ROOT / "docs" / "mutants.md"
 TABLE = pathlib.Path(__file__).with_name("mutants.tsv")
 

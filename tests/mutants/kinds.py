@@ -63,7 +63,7 @@ class Source:
         self._parents = {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
 
     def span(self, node: ast.AST) -> tuple[int, int]:
-        """Where a node is, in bytes."""
+        """The place of a node, in bytes."""
         start = self._starts[node.lineno - 1] + node.col_offset  # type: ignore[attr-defined]
         return start, self._starts[node.end_lineno - 1] + node.end_col_offset  # type: ignore[attr-defined]
 
@@ -160,7 +160,7 @@ def order(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def tower(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """What is taken or made for a tower is the first one's."""
+    """Something that is taken or made for a tower is the first one's."""
     if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name) and _TOWERS.match(node.slice.id):
         yield node.slice, "0"
     if isinstance(node, ast.Call) and source.text(node.func).endswith("axis_index"):
@@ -186,7 +186,7 @@ def flow(source: Source, node: ast.AST) -> Iterator[Edit]:
 
 
 def reset(source: Source, node: ast.AST) -> Iterator[Edit]:
-    """What is set back to nothing, outside of a constructor, keeps what it has."""
+    """An attribute that is set back to nothing, outside of a constructor, keeps what it has."""
     if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
         emptied = source.text(node.value) in _EMPTY and source.function(node) not in ("__init__", "")
         yield from [(node, "pass")] if emptied else []

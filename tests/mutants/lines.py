@@ -13,7 +13,7 @@ import pytest
 ROOT = str(pathlib.Path(__file__).parents[2])
 PACKAGE = os.path.join(ROOT, "towerstrat")
 TOOL = 1
-"""What ``sys.monitoring`` calls tools that measure coverage."""
+"""The number by which ``sys.monitoring`` knows tools that measure coverage."""
 
 
 class Lines:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 SEED, COMMIT = 20261128, "683f8f63"
-"""What ``mutants.tsv`` was drawn with, and from."""
+"""The draw of ``mutants.tsv``: its seed, and the source."""
 
 
 class Shown(Protocol):
-    """What the page says of a mutant: see ``Row``."""
+    """The columns of the page: see ``Row``."""
 
     number: str
     kind: str

@@ -27,7 +27,7 @@ from tests.value_cases.table import Row
 from tests.value_cases.universe import KINDS, missing, watch
 
 TRIES = 8
-"""How many tests are tried for a thing."""
+"""The number of tests that are tried for a thing."""
 
 
 def notices(item: pytest.Item, row: Row) -> bool:

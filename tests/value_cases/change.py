@@ -24,7 +24,7 @@ def around({captured}):
 
 
 class Change(NamedTuple):
-    """What is done to a value: ``value * factor + offset``, by its kind.
+    """A change of a value: ``value * factor + offset``, by its kind.
 
     Attributes:
       factor, offset: of floating and complex numbers. shift: what is added to integers. flip: turns booleans over.

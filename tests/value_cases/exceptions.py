@@ -1,4 +1,4 @@
-"""What no row can be for, and why: it has no value of its own that a change would show."""
+"""Things without a value of their own that a change would show, with the reasons: no row can be for them."""
 
 from __future__ import annotations
 

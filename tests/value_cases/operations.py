@@ -18,12 +18,12 @@ def replace(definition: OpDef, field: str, value: Any) -> None:
 
 
 def disturb_operation(type: str, change: Change) -> None:
-    """What the operations of a type compute, write or are given to bring about is changed."""
+    """The results, writes or inputs of effects of the operations of a type are changed."""
     disturb_definition(op_registry.lookup(type), change)
 
 
 def disturb_definition(definition: OpDef, change: Change) -> None:
-    """What the operations of a definition compute, write or are given to bring about is changed."""
+    """The results, writes or inputs of effects of the operations of a definition are changed."""
     for form in ("kernel", "numpy"):
         function = getattr(definition, form)
         if function is not None:

@@ -40,7 +40,7 @@ def names() -> tuple[str, ...]:
 
 
 def disturb(name: str, change: Change) -> None:
-    """What an optimizer makes of a variable is changed; of one around others the gradients that it hands on."""
+    """The result of an optimizer on a variable is changed; of one around others the gradients that it hands on."""
     where, _, kind = name.partition(" ")
     owner = _classes()[where]
     if issubclass(owner, OptimizerWrapper):
@@ -72,7 +72,7 @@ def variants() -> tuple[str, ...]:
 
 
 def disturb_variant(name: str, change: Change) -> None:
-    """What the operations of a type write is changed where an attribute has a value."""
+    """The writes of the operations of a type are changed where an attribute has a value."""
     type, _, way = name.partition(" ")
     attribute, _, value = way.partition("=")
     definition = op_registry.lookup(type)

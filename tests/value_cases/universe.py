@@ -1,4 +1,4 @@
-"""What there is of each kind, and how one of them is disturbed."""
+"""The things of each kind, and the ways to disturb one of them."""
 
 from __future__ import annotations
 

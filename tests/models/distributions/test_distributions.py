@@ -208,7 +208,7 @@ def test_copies_and_shapes_of_parameters():
 
 
 def test_the_corner_of_laplace():
-    """Where the two pieces of the distribution function meet, the original's gradient is that of the upper one."""
+    """The original's gradient, where the two pieces of the distribution function meet, is that of the upper one."""
     x = tf.constant([-1.0, 0.0, 1.0])
     value = tf.distributions.Laplace(0.0, 1.0).log_cdf(x)
     with tf.Session() as session:

@@ -53,7 +53,8 @@ def changed(file: pathlib.Path, data: bytes) -> Iterator[None]:
 def first_failure(copy: pathlib.Path, tests: Sequence[str]) -> str:
     """The first of the default tests that fails in a copy, "" where none does."""
     command = [sys.executable, "-m", "pytest", "-p", "no:xdist", "-p", "no:cacheprovider", "-x", "-q", *tests]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "JAX_PLATFORMS": "cpu"}
+    # Compiled files are told from older ones by whole seconds and sizes, which a change may leave as they are.
+    environment = {**os.environ, "PYTHONPATH": str(copy), "JAX_PLATFORMS": "cpu", "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         ran = subprocess.run(
             command, cwd=copy, env=environment, capture_output=True, text=True, errors="replace", timeout=LIMIT

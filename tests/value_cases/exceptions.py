@@ -12,6 +12,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     },
     "gradient": {
         "the gradient is 0": "Sign",
+        "it is refused": "Switch",
         "a run or a region gives it its value": "Placeholder PositionInput",
         "nothing that has a gradient goes in": "Blank Const MakeIterator NoOp VarHandleOp",
     },

@@ -93,17 +93,15 @@ def main(_):
             for images, labels in train.batches(FLAGS.batch_size):
                 feed_dict = {net.x: images, net.y: labels, net.is_training: True}
                 _, loss = sess.run([net.train_step, net.loss], feed_dict=feed_dict)
-            print(
-                "epoch %d: last loss %.4f, test loss %.4f accuracy %.3f" % ((epoch, loss) + evaluate(sess, net, test))
-            )
-        print("with statistics of the batch: %.4f %.3f" % evaluate(sess, net, test, is_training=True))
+            print("epoch %d: last loss %.2f, test accuracy %.2f" % (epoch, loss, evaluate(sess, net, test)[1]))
+        print("with statistics of the batch: %.2f %.2f" % evaluate(sess, net, test, is_training=True))
         path = saver.save(sess, "./batch_norm.ckpt")
     with tf.Session() as sess:
         saver.restore(sess, path)
-        print("restored: %.4f %.3f" % evaluate(sess, net, test))
+        print("restored: %.2f %.2f" % evaluate(sess, net, test))
         for v in tf.global_variables():
             if "moving" in v.name:
-                print(v.name, "%.4f" % sess.run(v).mean())
+                print(v.name, "%.2f" % sess.run(v).mean())
 
 
 if __name__ == "__main__":

@@ -20,14 +20,14 @@ try:
 except ImportError:  # a system without them
     fcntl = None  # type: ignore[assignment]
 
-_NAME = re.compile(r"\.(?P<host>[^/]+)-(?P<process>\d+)-[0-9a-f]{8}\.tmp$")
+_NAME = re.compile(r"-(?P<process>\d+)-[0-9a-f]{8}\.tmp$")
 
 
 @contextmanager
 def temporary(path: str) -> Iterator[IO[bytes]]:
     """A new file beside ``path``, locked until the block ends, open for writing; afterwards it is gone, or was renamed.
 
-    What killed processes left in the folder is removed first.
+    What killed processes of this machine left in the folder is removed first, and those of others of the same path.
     """
     remove_abandoned(path)
     file = _created(path)
@@ -50,17 +50,22 @@ def _created(path: str) -> IO[bytes]:
 
 
 def remove_abandoned(path: str) -> list[str]:
-    """Removes the temporary files of a folder whose writers are gone; says who the others are that write ``path``."""
+    """Removes the temporary files of a folder whose writers are gone; says who the others are that write ``path``.
+
+    Of other paths those of this machine alone: not all network file systems tell machines of one another's locks.
+    """
     living = []
     for found in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "*.tmp")):
         writer = _NAME.search(found)
-        if writer is None:
+        before = found[: writer.start()] if writer else ""
+        same = before.startswith(f"{path}.")
+        if writer is None or not (same or before.endswith(f".{socket.gethostname()}")):
             continue
         with suppress(OSError), open(found, "rb") as file:
             if _is_free(file.fileno()):
                 os.remove(found)
-            elif found.startswith(f"{path}."):
-                living.append(f"process {writer['process']} on {writer['host']}")
+            elif same:
+                living.append(f"process {writer['process']} on {before[len(path) + 1 :]}")
     return living
 
 

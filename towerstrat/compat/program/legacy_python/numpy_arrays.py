@@ -25,9 +25,9 @@ def complete(module: ModuleType, say: Say) -> None:
         say("ndarray.tostring()", "it is tobytes() here")
         return self.tobytes(order)
 
-    def ptp(self: Any, axis: Any = None, out: Any = None, keepdims: bool = False) -> Any:
+    def ptp(self: Any, *args: Any, **how: Any) -> Any:
         say("ndarray.ptp()", "it is numpy.ptp(array) here")
-        return np.ptp(self, axis, out, keepdims)
+        return np.ptp(self, *args, **how)
 
     def newbyteorder(self: Any, new_order: str = "S") -> Any:
         say("ndarray.newbyteorder()", "it is array.view(array.dtype.newbyteorder()) here")

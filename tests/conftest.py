@@ -21,6 +21,7 @@ from hypothesis import HealthCheck, settings
 import towerstrat.compat.v1
 import towerstrat.graph.ops.control.switch_merge  # noqa: F401  (its names are in no namespace, but its type is tested)
 from tests import shards
+from tests.thinning import table as thinning
 from tests.value_cases import table as value_cases
 from towerstrat.compat.names import public_names
 from towerstrat.graph.eager import mode
@@ -55,6 +56,7 @@ if jax.__version_info__ < (0, 11):  # Later ones do not know it, and end.
 
 def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="run what is marked long too, and more examples per property")
+    parser.addoption("--whole", action="store_true", help="run what tests/thinning leaves to the long run too")
     parser.addoption("--shard", type=shards.shard, metavar="K/N", help="run the K-th of N parts of the tests alone")
     parser.addoption("--minutes", type=float, metavar="M", help="begin no test later than M minutes from now: skip it")
     parser.addoption(
@@ -102,18 +104,23 @@ COLLECTED = pytest.StashKey[frozenset[str]]()
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out what is long and no value case, unless asked for: by ``--long``, or by naming tests (``FILE::TEST``).
+    """Leaves out what is long or thinned, unless asked for: by ``--long``, or by naming tests (``FILE::TEST``).
 
-    ``--shard`` then leaves out the other parts, and ``--shuffle`` draws the order.
+    Value cases stay. ``--whole`` leaves out what is marked long alone. ``--shard`` then leaves out the other parts, and
+    ``--shuffle`` draws the order.
     """
     config.stash[COLLECTED] = frozenset(item.nodeid for item in items)
     if not config.getoption("--long") and not any("::" in argument for argument in config.args):
-        named = value_cases.tests()
-        _keep(config, items, lambda item: not item.get_closest_marker("long") or item.nodeid in named)
+        named, thinned = value_cases.tests(), () if config.getoption("--whole") else thinning.thinned()
+        _keep(config, items, lambda item: item.nodeid in named or not _is_long(item, thinned))
     if part := config.getoption("--shard"):
         _keep(config, items, lambda item: part.has(item.nodeid))
     if (seed := config.getoption("--shuffle")) is not None:
         items[:] = _shuffled(items, seed)
+
+
+def _is_long(item, thinned):
+    return item.nodeid in thinned or item.get_closest_marker("long")
 
 
 def _keep(config, items, wanted):

@@ -3,8 +3,8 @@
 ``--draw --seed S --count N`` draws mutants from the source as it is and writes ``mutants.tsv`` and its page. Without
 it the mutants of that table, or those of the numbers that are given, are made one at a time in a copy of the tree, in
 which the tests of the room run until their first failure. What noticed each is printed, and written into the table with
-``--write``. ``--lines FOLDER``, which ``tests.mutants.lines`` wrote, orders the tests and adds those of other floors
-that run the line. The exit status is 1 where one is noticed by none.
+``--write``. ``--lines FOLDER``, which ``tests.thinning.recorder`` wrote, orders the tests and adds those of other
+floors that run the line. The exit status is 1 where one is noticed by none.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def main() -> int:
     parser.add_argument("--draw", action="store_true", help="draw mutants and write the table")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, default=80)
-    parser.add_argument("--lines", type=pathlib.Path, help="a folder that tests.mutants.lines wrote")
+    parser.add_argument("--lines", type=pathlib.Path, help="a folder that tests.thinning.recorder wrote")
     parser.add_argument("--write", action="store_true", help="write what noticed them into the table")
     parser.add_argument("number", nargs="*", help="of mutants; all by default")
     arguments = parser.parse_args()

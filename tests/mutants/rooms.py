@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pathlib
+from collections import defaultdict
+from functools import cache
+
+from tests.thinning import lines
 
 ROOT = pathlib.Path(__file__).parents[2]
 
@@ -23,39 +27,38 @@ def floor(file: str) -> list[str]:
     return sorted(str(f.relative_to(ROOT)) for f in found)
 
 
-def tests(file: str, line: int, lines: pathlib.Path | None) -> list[str]:
+def tests(file: str, line: int, record: pathlib.Path | None) -> list[str]:
     """Files of tests, those first that are most likely to notice a change of a line.
 
     Args:
       file: of the package.
       line: from 1.
-      lines: a folder that ``tests.mutants.lines`` wrote. With it, the files of the floor that ran the line, those that
-        run least first, then the other files of the room; without, the files of the floor, those of the room first.
+      record: a folder that ``tests.thinning.recorder`` wrote. With it, the files of the floor that ran the line,
+        those that run least first, then the other files of the room; without, the files of the floor, those of the
+        room first.
     """
     room = sorted(str(f.relative_to(ROOT)) for f in folder(file).rglob("test_*.py"))
     own = [f"test_{pathlib.PurePath(file).stem}.py"]
     room.sort(key=lambda name: pathlib.PurePath(name).name not in own)
-    if lines is None:
+    if record is None:
         return list(dict.fromkeys([*room, *floor(file)]))
-    ran = set(floor(file)).intersection(_that_ran(lines, file, line))
-    return list(dict.fromkeys([*(name for name in _that_ran(lines, file, line) if name in ran), *room]))
+    ran = set(floor(file)).intersection(_that_ran(record, file, line))
+    return list(dict.fromkeys([*(name for name in _that_ran(record, file, line) if name in ran), *room]))
 
 
-def elsewhere(file: str, line: int, lines: pathlib.Path) -> list[str]:
+def elsewhere(file: str, line: int, record: pathlib.Path) -> list[str]:
     """Files of tests of other floors that ran a line, those that run least first."""
-    return [name for name in _that_ran(lines, file, line) if name not in floor(file)]
+    return [name for name in _that_ran(record, file, line) if name not in floor(file)]
 
 
-def _that_ran(lines: pathlib.Path, file: str, line: int) -> list[str]:
-    every = sorted(lines.iterdir(), key=lambda record: record.stat().st_size)
-    names = [record.name.replace("+", "/") for record in every]
-    return [name for name in names if name.startswith("tests/") and _ran(lines, name, f"{file}:{line}")]
+def _that_ran(folder: pathlib.Path, file: str, line: int) -> list[str]:
+    found = [(len(ran), name) for name, ran in _lines_of_files(folder).items() if (file, line) in ran]
+    return [name for _, name in sorted(found)]
 
 
-def _record(lines: pathlib.Path, name: str) -> pathlib.Path:
-    return lines / name.replace("/", "+")
-
-
-def _ran(lines: pathlib.Path, name: str, place: str) -> bool:
-    record = _record(lines, name)
-    return record.exists() and f"\n{place}\n" in "\n" + record.read_text()
+@cache
+def _lines_of_files(folder: pathlib.Path) -> dict[str, set[tuple[str, int]]]:
+    found = defaultdict[str, set[tuple[str, int]]](set)
+    for record in lines.read(folder):
+        found[record.test.partition("::")[0]] |= record.lines
+    return {name: ran for name, ran in found.items() if name.startswith("tests/")}

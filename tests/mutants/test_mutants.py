@@ -7,6 +7,7 @@ from tests.mutants import drawing, rooms
 from tests.mutants.copies import changed, first_failure
 from tests.mutants.kinds import KINDS, Source
 from tests.mutants.page import page
+from tests.thinning import lines
 
 
 @pytest.mark.parametrize(
@@ -91,8 +92,9 @@ def test_rooms_of_files(tmp_path):
     every = rooms.tests(file, 1, None)
     assert every[0].startswith("tests/training/optimizers/")
     assert set(every) == set(rooms.floor(file))
-    (tmp_path / "tests+training+base+test_base.py").write_text(f"{file}:148\n")
-    assert "tests/training/base/test_base.py" not in rooms.tests(file, 14, tmp_path)
+    lines.write(tmp_path, "tests/training/hooks/test_against_original.py::test", 1.0, 0.0, {file: [148]})
+    assert "tests/training/hooks/test_against_original.py" not in rooms.tests(file, 14, tmp_path)
+    assert rooms.tests(file, 148, tmp_path)[0] == "tests/training/hooks/test_against_original.py"
     assert rooms.floor("towerstrat/cli.py") == sorted(f"tests/{f.name}" for f in (rooms.ROOT / "tests").glob("test_*"))
 
 

@@ -1,0 +1,1 @@
+"""The default run within its time: tests whose lines of the package others run too are left to the long run."""

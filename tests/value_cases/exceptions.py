@@ -9,6 +9,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "a run or a region gives it its value": "LoopVariable Placeholder PositionInput StepInput",
         "an object that other operations act on": "Accumulator Queue Reader VarHandleOp",
         "nothing is computed": "NoOp",
+        "an array that nothing is written to": "Blank",
     },
     "gradient": {
         "the gradient is 0": "Sign",

@@ -234,6 +234,17 @@ def test_waits_of_the_host_end_in_time():
         assert session.run(element) == 1.0
 
 
+def test_an_accumulator_that_is_stopped_gives_nothing_until_its_step_is_set():
+    sums = tf.ConditionalAccumulator(tf.float32, [])
+    apply, take = sums.apply_grad(3.0), sums.take_grad(1)
+    with tf.Session() as session:
+        session.run([apply, sums.stop_taking()])
+        with pytest.raises(tf.errors.CancelledError, match="TakeGrad"):
+            session.run(take)
+        session.run(sums.set_global_step(0))
+        assert session.run(take) == 3.0
+
+
 def rows(sizes):
     """Sparse vectors 0, 10, 20, ... of some sizes, one after the other, and the sizes."""
     size = tf.gather(tf.constant(sizes), tf.train.range_input_producer(len(sizes), shuffle=False).dequeue())

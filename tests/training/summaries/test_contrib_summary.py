@@ -105,6 +105,29 @@ def test_a_file_writer_of_a_session_shares_the_file(tmp_path):
     assert len(glob.glob(f"{tmp_path}/*")) == 1
 
 
+def test_operations_begin_flush_and_end_a_file():
+    """A remote one, which is written where it is flushed."""
+    pytest.importorskip("fsspec")
+    folder = "memory://summaries"
+    with s.create_file_writer(folder).as_default() as writer, s.always_record_summaries():
+        record, flush, close = s.scalar("a", 1.0, step=3), writer.flush(), writer.close()
+
+        def written():
+            files = [f"{folder}/{name}" for name in sorted(tf.gfile.ListDirectory(folder))]
+            return [[event.step for event in tf.train.summary_iterator(path)] for path in files]
+
+        with tf.Session() as session:
+            session.run(writer.init())
+            assert written() == [[0]]
+            session.run(record)
+            session.run(flush)
+            assert written() == [[0, 3]]
+            session.run(close)
+            session.run(record)
+            session.run(close)
+            assert written() == [[0, 3], [0, 3]]
+
+
 def test_what_is_missing_is_said(tmp_path):
     with pytest.raises(RuntimeError, match=r"No default tf\.contrib\.summary\.SummaryWriter found"):
         s.initialize()

@@ -10,10 +10,13 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "an object that other operations act on": "Accumulator Queue Reader VarHandleOp",
         "nothing is computed": "NoOp",
         "an array that nothing is written to": "Blank",
+        "the operations of a step have values, and a stage of the run repeats them": "StepLoop",
+        "a merge computes its branches in another place, where it is not": "Switch",
     },
     "gradient": {
         "the gradient is 0": "Sign",
         "it is refused": "Switch",
+        "a function of the program gives it": "CustomGradient",
         "a run or a region gives it its value": "Placeholder PositionInput",
         "nothing that has a gradient goes in": "Blank Const MakeIterator NoOp VarHandleOp",
     },

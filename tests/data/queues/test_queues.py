@@ -84,6 +84,13 @@ def test_pending_additions_are_cancelled_or_waited_for(session):
         assert left == (1 if cancel else 0)
 
 
+def test_a_queue_that_is_closed_says_so(session):
+    queue = tf.FIFOQueue(2, [tf.int32], [[]])
+    session.run(queue.enqueue(1))
+    session.run(queue.close())
+    assert session.run([queue.is_closed(), queue.size()]) == [True, 1]
+
+
 def test_closing_a_session_ends_all_waiting():
     queue, full, session, calls = (
         tf.FIFOQueue(1, tf.int32, [[]]),

@@ -47,6 +47,16 @@ def test_events_are_in_order_of_creation(tmp_path):
     assert [tag for _, tag, _ in scalars(tmp_path)] == [f"s{i}" for i in range(5)]
 
 
+def test_a_session_writes_a_graph(tmp_path):
+    data = tf.get_default_graph().as_graph_def().SerializeToString() + b"\n\x00"
+    with s.create_file_writer(str(tmp_path)).as_default():
+        written = s.graph(tf.constant(data), step=3)
+    with tf.Session() as session:
+        session.run(written)
+    events = [e for path in glob.glob(f"{tmp_path}/*") for e in tf.train.summary_iterator(path) if e.graph_def]
+    assert [(e.step, e.graph_def) for e in events] == [(3, data)]
+
+
 def test_in_branches_and_loops(tmp_path):
     flag = tf.placeholder(tf.bool, [])
     with s.create_file_writer(str(tmp_path)).as_default(), s.always_record_summaries():

@@ -78,6 +78,9 @@ CASES = {
     "concatenate_types": lambda tf: tf.data.Dataset.range(2).concatenate(tf.data.Dataset.from_tensors(1.0)),
     "cache": lambda tf: tf.data.Dataset.range(3).filter(lambda x: x > 0).cache().repeat(2),
     "prefetch": lambda tf: tf.data.Dataset.range(3).map(lambda x: x + 1).prefetch(2),
+    "prefetch_to_device": lambda tf: tf.data.Dataset.range(3).apply(tf.contrib.data.prefetch_to_device("/cpu:0")),
+    "copy_to_device": lambda tf: tf.data.Dataset.range(3).apply(tf.contrib.data.copy_to_device("/cpu:0")),
+    "shuffle_and_repeat": lambda tf: tf.data.Dataset.range(2).apply(tf.contrib.data.shuffle_and_repeat(1, 2)),
     # batches
     "batch": lambda tf: tf.data.Dataset.range(5).batch(2),
     "batch_drop": lambda tf: tf.data.Dataset.range(5).batch(2, drop_remainder=True),
@@ -94,6 +97,7 @@ CASES = {
     "padded_structure": lambda tf: tf.data.Dataset.from_generator(
         lambda: iter([(["a"], 1), (["b", "c"], 2)]), (tf.string, tf.int32), ([None], [])
     ).padded_batch(2, ([None], [])),
+    "padded_and_drop": lambda tf: _filled(tf).apply(tf.contrib.data.padded_batch_and_drop_remainder(2, [None])),
     "unbatch": lambda tf: tf.data.Dataset.from_tensors(([1, 2], ["a", "b"])).apply(tf.contrib.data.unbatch()),
     "map_and_batch": lambda tf: tf.data.Dataset.range(5).apply(
         tf.contrib.data.map_and_batch(lambda x: x + 1, 2, drop_remainder=True)
@@ -120,6 +124,10 @@ CASES = {
     "parallel_interleave": lambda tf: _numbers(tf, [3, 1, 4, 0, 2]).apply(
         tf.contrib.data.parallel_interleave(_tens(tf), 2, 2)
     ),
+    "sloppy_interleave": lambda tf: _numbers(tf, [3]).apply(tf.contrib.data.sloppy_interleave(_tens(tf), 1)),
+    "resample_as_they_are": lambda tf: tf.data.Dataset.range(4).apply(
+        tf.contrib.data.rejection_resample(lambda x: tf.cast(x % 2, tf.int32), [0.5, 0.5], [0.5, 0.5])
+    ),
     "scan": lambda tf: tf.data.Dataset.range(5).apply(
         tf.contrib.data.scan(tf.constant(0, tf.int64), lambda s, x: (s + x, (s, x)))
     ),
@@ -144,6 +152,9 @@ CASES = {
     "choose": lambda tf: tf.contrib.data.choose_from_datasets(
         [tf.data.Dataset.range(3), tf.data.Dataset.range(10, 12)], _numbers(tf, [0, 1, 1, 1, 0, 0, 0])
     ),
+    "sample_one": lambda tf: tf.contrib.data.sample_from_datasets(
+        [tf.data.Dataset.range(3), tf.data.Dataset.range(10, 12)], [0.0, 1.0]
+    ).take(2),
     "counter": lambda tf: tf.contrib.data.Counter(3, 2).take(3),
     "assert_shape": lambda tf: _lengths(tf, [2, 2]).apply(tf.contrib.data.assert_element_shape([2])),
 }

@@ -177,6 +177,24 @@ def _passes(tf, **arguments):
     return [one == two, sorted(one) == list(range(50))]
 
 
+def _failing(tf):
+    inverse = lambda x: tf.debugging.check_numerics(1.0 / x, "inverse")  # noqa: E731
+    return tf.data.Dataset.from_tensor_slices([1.0, 0.0, 2.0]).map(inverse)
+
+
+def _by_functions(tf):
+    """What functions make that do what methods do."""
+    made, size = tf.data.experimental, lambda x: tf.shape(x)[0]
+    two = [_numbers(tf, 2), _numbers(tf, 9).skip(4)]
+    datasets = [
+        made.Counter(3, 2).take(2), made.choose_from_datasets(two, _numbers(tf, 2)),
+        made.sample_from_datasets(two, [0.0, 1.0]).take(2), _failing(tf).apply(made.ignore_errors()),
+        _numbers(tf).apply(made.take_while(lambda x: x < 2)), _numbers(tf, 2).apply(made.assert_cardinality(2)),
+        _lengths(tf, (1, 2)).apply(made.bucket_by_sequence_length(size, [2, 4], [2, 2, 2])),
+    ]  # fmt: skip
+    return [list(dataset) for dataset in datasets], made.cardinality(_numbers(tf, 3))
+
+
 CASES = {
     # elements and their description
     "slices": lambda tf: tf.data.Dataset.from_tensor_slices(({"b": [[1, 2], [3, 4]]}, ["x", "y"])),
@@ -206,11 +224,7 @@ CASES = {
     "single": lambda tf: tf.data.Dataset.from_tensors({"a": [1, 2]}).get_single_element(),
     "single_of_two": lambda tf: _numbers(tf, 2).get_single_element(),
     "apply": lambda tf: _numbers(tf, 3).apply(lambda ds: ds.map(lambda x: -x)),
-    "ignore_errors": lambda tf: (
-        tf.data.Dataset.from_tensor_slices([1.0, 0.0, 2.0])
-        .map(lambda x: tf.debugging.check_numerics(1.0 / x, "inverse"))
-        .ignore_errors()
-    ),
+    "ignore_errors": lambda tf: _failing(tf).ignore_errors(),
     "choose": lambda tf: tf.data.Dataset.choose_from_datasets(
         [_numbers(tf, 2), _numbers(tf, 9)], tf.data.Dataset.from_tensor_slices(np.array([1, 0, 0, 0, 1, 1], np.int64))
     ),
@@ -232,6 +246,7 @@ CASES = {
     ),
     "flat_map": lambda tf: _numbers(tf, 4).flat_map(lambda x: tf.data.Dataset.range(x)),
     "assert_cardinality": lambda tf: list(_numbers(tf, 3).apply(tf.data.experimental.assert_cardinality(4))),
+    "by_functions": _by_functions,
     "from_list": lambda tf: tf.data.experimental.from_list([(1, "a"), (2, "b")]),
     "converted": lambda tf: _numbers(tf, 6).map(_halves(tf)),
     # numbers of elements

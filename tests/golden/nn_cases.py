@@ -170,6 +170,9 @@ def cases():
         case("embedding_" + strategy,
              lambda nn, a, b, c, s=strategy: nn.embedding_lookup([a, b, c], np.arange(7), partition_strategy=s),
              _values(3, 2), _values(2, 2), _values(2, 2))  # fmt: skip
+    case("conv3d_backprop_filter",
+         lambda nn, x, dy: nn.conv3d_backprop_filter_v2(x, [2, 2, 3, 2, 3], dy, [1, 2, 1, 2, 1], "SAME"),
+         _values(2, 4, 3, 5, 2), _values(2, 2, 3, 3, 3))  # fmt: skip
     return found
 
 

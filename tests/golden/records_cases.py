@@ -33,8 +33,12 @@ def options(tf, kind):
 
 def elements(tf, dataset):
     """The elements of a dataset, and the error that ended it."""
+    return following_values(tf, dataset.make_one_shot_iterator().get_next())
+
+
+def following_values(tf, following):
+    """What one run after the other gives, and the error that ended it."""
     found = []
-    following = dataset.make_one_shot_iterator().get_next()
     with tf.Session() as session:
         try:
             while len(found) < 50:
@@ -100,18 +104,37 @@ def table(tf, folder, **arguments):
     return elements(tf, tf.data.experimental.make_csv_dataset(paths, 2, **given))
 
 
-def features(tf, folder, **arguments):
+def examples(tf):
+    """Messages, and the features of each."""
     messages = []
     for i in range(5):
         example = tf.train.Example()
         example.features.feature["a"].int64_list.value.append(i)
         example.features.feature["b"].float_list.value.extend([i / 2.0, 1.0])
         messages.append(example.SerializeToString())
+    return messages, {"a": tf.io.FixedLenFeature([], tf.int64), "b": tf.io.FixedLenFeature([2], tf.float32)}
+
+
+def features(tf, folder, **arguments):
+    messages, spec = examples(tf)
     path = recorded(tf, folder, "examples", records=messages)
-    spec = {"a": tf.FixedLenFeature([], tf.int64), "b": tf.FixedLenFeature([2], tf.float32)}
     given = {"num_epochs": 1, "shuffle": False}
     given.update(arguments)
     return elements(tf, tf.data.experimental.make_batched_features_dataset(path, 2, spec, **given))
+
+
+def read_features(tf, folder):
+    messages, spec = examples(tf)
+    path = recorded(tf, folder, "examples", records=messages)
+    return following_values(
+        tf, tf.contrib.data.read_batch_features(path, 2, spec, tf.data.TFRecordDataset, None, False, 1)
+    )
+
+
+def parsed_features(tf, folder):
+    messages, spec = examples(tf)
+    batches = tf.data.Dataset.from_tensor_slices(messages).batch(2)
+    return elements(tf, batches.apply(tf.contrib.data.parse_example_dataset(spec)))
 
 
 def sparse(tf, transform):
@@ -267,6 +290,7 @@ CASES = {
     **{n: lambda tf, folder, m=make: written_by_a_dataset(tf, folder, *m(tf)) for n, make in WRITTEN.items()},
     **{name: lambda tf, folder, h=how: table(tf, folder, **h(tf)) for name, how in TABLES.items()},
     **{name: lambda tf, folder, h=how: features(tf, folder, **h) for name, how in FEATURES.items()},
+    "features_read": read_features, "features_parsed": parsed_features,
 }  # fmt: skip
 for _kind in ("GZIP", "ZLIB"):
     CASES["records_" + _kind] = lambda tf, folder, k=_kind: damaged(tf, folder, lambda x: x, k)

@@ -223,9 +223,9 @@ def accumulators(tf, session):
         for value, at in (([1, 2], 0), ([1, 2], 1), ([1, 2], 7)):
             session.run(apply, {gradient: value, step: at})
         found += [facts(session.run(count)), facts(session.run(take))]
-        for to in (9, 3):
+        for to, at in ((9, 8), (9, 9), (3, 8)):
             session.run(move, {step: to})
-            session.run(apply, {gradient: [1, 2], step: 8})
+            session.run(apply, {gradient: [1, 2], step: at})
             found.append(facts(session.run(count)))
         found.append(tried(tf, lambda apply=apply: session.run(apply, {gradient: [1, 2, 3], step: 10})))
         found.append(tried(tf, lambda some=some: session.run(some.take_grad(0))))

@@ -203,8 +203,6 @@ FURTHER = [
     Case("complex transforms", lambda x: arithmetic.real(op_builder.add_op("IFFT3D", [op_builder.add_op("FFT3D",
         [x])])),
          (N.astype(np.complex64),), ulps=8),
-    Case("conv3d_backprop_filter", lambda x, g: misc.conv3d_backprop_filter_v2(x, [1, 1, 1, 4, 2], g, [1] * 5, "SAME"),
-         (N[None, :, :, :, None].repeat(4, -1), N[None, :, :, :, None].repeat(2, -1)), ulps=8),
     Case("random_crop", lambda x: stateful.random_crop(x, [2, 3]), (X,)),
     Case("branches", branches, (X,)),
     Case("loop", loop, (X,)),

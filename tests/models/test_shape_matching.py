@@ -49,3 +49,10 @@ def test_gradients_pass_a_fitted_rank():
     found = run(gradient, {logits: LOGITS, labels: CLASSES[:, None]})
     powers = np.exp(LOGITS) / np.exp(LOGITS).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found, (powers - np.eye(3)[CLASSES]) / 3, rtol=1e-5, atol=1e-7)
+
+
+def test_gradients_pass_weights_of_an_unknown_shape():
+    losses, weights = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+    total = tf.losses.compute_weighted_loss(losses, weights, reduction="weighted_sum")
+    found = run(tf.gradients(total, weights)[0], {losses: WEIGHTS, weights: np.ones(3)})
+    np.testing.assert_allclose(found, WEIGHTS, rtol=1e-6)

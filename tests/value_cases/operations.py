@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 from tests.value_cases.change import Change, after, changed, scaled, slanted
 from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.check_definitions import InputCheck
 from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.types import resource
 
@@ -28,8 +30,10 @@ def disturb_definition(definition: OpDef, change: Change) -> None:
         function = getattr(definition, form)
         if function is not None:
             # Of what is encoded it is the input: decoders pass over a changed end.
-            of_input = definition.type.startswith("Encode") or definition.type == "Assert"
+            of_input = definition.type.startswith("Encode")
             replace(definition, form, _before(function, change) if of_input else _after(function, change))
+    if definition.type == "Assert":
+        replace(definition, "check", _of_check(definition.check, change))
     if definition.lower is not None:
         replace(definition, "lower", of_lower(definition.lower, change))
     if definition.host is not None:
@@ -48,6 +52,14 @@ def _before(function: Callable[..., Any], change: Change) -> Callable[..., Any]:
         return function(changed(first, change), *rest, **attrs)
 
     return wrapped
+
+
+def _of_check(check: InputCheck, change: Change) -> InputCheck:
+    @wraps(check.test)
+    def test(op: Any, values: Sequence[Any]) -> Any:
+        return check.test(op, [changed(values[0], change), *values[1:]])
+
+    return dataclasses.replace(check, test=test)
 
 
 def of_lower(lower: Callable[..., Any], change: Change) -> Callable[..., Any]:

@@ -13,17 +13,23 @@ import numpy as np
 
 from tests.value_cases.change import Change, changed
 from tests.value_cases.operations import disturb_definition
-from towerstrat.data.api.dataset import Dataset
+from towerstrat.data.api.dataset import Dataset, DatasetSpec
+from towerstrat.data.elements.optional import Optional
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
+from towerstrat.graph.ops.tables.table_classes import LookupInterface
 from towerstrat.graph.ops.text import strings
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.towers.engine.distributed_values import DistributedValues
 
+_GIVERS = (LookupInterface, Optional)
+_GIVE = ("__call__", "get_value", "lookup")
 _NUMBERS = (float, int, str, bytes, np.ndarray, np.generic)
 
 
@@ -38,9 +44,13 @@ def wrong(value: Any, change: Change) -> Any:
     if isinstance(value, RaggedTensor):
         return value.with_flat_values(wrong(value.flat_values, change))
     if isinstance(value, Dataset):
+        if any(isinstance(spec, DatasetSpec) for spec in nest.flatten(value.element_spec)):
+            return value.skip(int(change.flip))  # No function of ``map`` gives datasets.
         return value.map(lambda *parts: wrong(parts[0] if len(parts) == 1 else parts, change))
     if isinstance(value, DistributedValues) and not isinstance(value, Variable):
         return type(value)({device: wrong(value.get(device), change) for device in value.devices})
+    if isinstance(value, Operation):
+        return no_op() if change.flip else value
     if isinstance(value, dict):
         return type(value)((key, wrong(part, change)) for key, part in value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -88,21 +98,22 @@ ONCE = Once()
 
 
 def disturbed(value: Any, change: Change) -> Any:
-    """``wrong``, without disturbing what computes it; of what is to be called, the results of the calls."""
-    if callable(value) and not isinstance(value, Tensor | Dataset | type):
+    """``wrong``, without disturbing what computes it; of what gives values later, these."""
+    if isinstance(value, FunctionType | partial):
+        return lambda *args, **kwargs: disturbed(value(*args, **kwargs), change)
+    if isinstance(value, _GIVERS) or (callable(value) and not isinstance(value, Tensor | Dataset | type)):
         return later(value, change)
     with ONCE.alone():
         return wrong(value, change)
 
 
-def later(function: Any, change: Change) -> Any:
-    """A function, or an object to call, whose results are changed."""
-    own = type(function)
-    if isinstance(function, FunctionType | partial):
-        return lambda *args, **kwargs: disturbed(function(*args, **kwargs), change)
+def later(giver: Any, change: Change) -> Any:
+    """An object to call, or to ask for values, that gives changed ones."""
+    own = type(giver)
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return disturbed(own.__call__(self, *args, **kwargs), change)
+    def around(method: Any) -> Any:
+        return lambda self, *args, **kwargs: disturbed(method(self, *args, **kwargs), change)
 
-    function.__class__ = type(own.__name__, (own,), {"__call__": call, "__module__": own.__module__})
-    return function
+    methods = {name: around(getattr(own, name)) for name in _GIVE if hasattr(own, name)}
+    giver.__class__ = type(own.__name__, (own,), {**methods, "__module__": own.__module__})
+    return giver

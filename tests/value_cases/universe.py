@@ -125,9 +125,10 @@ def watch(note: Note) -> None:
     """From now on ``note`` is called with all things that are used; of a gradient with those that may have one."""
 
     def looked_up(original: Any, type: str) -> Any:
+        found = original(type)
         note("operation", type)
         note("gradient", type)
-        return original(type)
+        return found
 
     intercept(op_registry.lookup, looked_up)
     optimizers.watch(note)

@@ -65,7 +65,8 @@ def test_elements_of_all_kinds_are_kept_in_files(tmp_path):
 def test_a_snapshot_belongs_to_one_pipeline(tmp_path):
     with eager_mode():
         for factor in (2, 3, 2):
-            data = tf.data.Dataset.range(3).map(lambda x, factor=factor: x * factor).snapshot(str(tmp_path))
+            data = tf.data.Dataset.range(3).map(lambda x, factor=factor: x * factor)
+            data = data.apply(tf.data.experimental.snapshot(str(tmp_path)))
             for _ in range(2):
                 assert [int(x) for x in data] == [0, factor, 2 * factor]
         assert len(list(tmp_path.iterdir())) == 2
@@ -89,12 +90,15 @@ def test_files_of_other_elements_are_refused(tmp_path):
 
 
 def test_a_save_in_a_graph_is_an_operation(tmp_path):
+    forms = {"method": tf1.data.Dataset.save, "function": tf.data.experimental.save}
     with tf1.Graph().as_default(), tf1.Session() as session:
-        save = tf1.data.Dataset.range(3).save(str(tmp_path / "saved"))
-        assert not (tmp_path / "saved").exists()
-        session.run(save)
+        for name, form in forms.items():
+            save = form(tf1.data.Dataset.range(3), str(tmp_path / name))
+            assert not (tmp_path / name).exists()
+            session.run(save)
     with eager_mode():
-        assert [int(x) for x in tf.data.Dataset.load(str(tmp_path / "saved"))] == [0, 1, 2]
+        for load in (tf.data.Dataset.load, tf.data.experimental.load):
+            assert [[int(x) for x in load(str(tmp_path / name))] for name in forms] == [[0, 1, 2]] * 2
 
 
 @pytest.mark.long

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import towerstrat.compat.v1 as tf
+import towerstrat.compat.v2 as tf2
 from tests.spread import spread
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.eager.mode import eager_mode
 
 _GOLDEN = Path(__file__).parents[2] / "golden"
 _spec = importlib.util.spec_from_file_location("records_cases", _GOLDEN / "records_cases.py")
@@ -33,6 +35,23 @@ def test_case(name, tmp_path):
         assert found == wanted == ["DataLossError"]
     else:
         assert found == EXPECTED[name]
+
+
+def test_functions_of_2x(tmp_path):
+    """They give the batches of those of 1.x."""
+    of, given = tf2.data.experimental, {"num_epochs": 1, "shuffle": False}
+    messages, spec = cases.examples(tf)
+    paths = [cases.written(str(tmp_path), name, text) for name, text in (("a", cases.TABLE), ("b", cases.OTHER))]
+    records = cases.recorded(tf, str(tmp_path), "records", records=messages)
+    with eager_mode():
+        batches = tf2.data.Dataset.from_tensor_slices(messages).batch(2)
+        found = {
+            "csv": of.make_csv_dataset(paths, 2, **given),
+            "features": of.make_batched_features_dataset(records, 2, spec, **given),
+            "features_parsed": batches.apply(of.parse_example_dataset(spec)),
+        }
+        for name, dataset in found.items():
+            assert cases.plain(list(dataset.as_numpy_iterator()), str(tmp_path)) == EXPECTED[name]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -161,3 +161,12 @@ def test_numbers_of_parallel_calls_that_make_no_sense(number):
         dataset = tf.data.Dataset.range(3).map(lambda x: x, num_parallel_calls=number)
         with pytest.raises(tf.errors.InvalidArgumentError, match="num_parallel_calls must be greater than zero"):
             session.run(dataset.make_one_shot_iterator().get_next())
+
+
+def test_random_elements_are_those_of_their_seed():
+    with eager_mode():
+        makers = (tf2.data.Dataset.random, tf.data.experimental.RandomDataset)
+        found, others = ([int(x) for x in make(3).take(20)] for make in makers)
+    assert found == others
+    assert len(set(found)) == 20
+    assert 0 <= min(found) < 2**31 < max(found) < 2**32

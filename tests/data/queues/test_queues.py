@@ -84,6 +84,13 @@ def test_pending_additions_are_cancelled_or_waited_for(session):
         assert left == (1 if cancel else 0)
 
 
+def test_a_queue_that_is_closed_says_so(session):
+    queue = tf.FIFOQueue(2, [tf.int32], [[]])
+    session.run(queue.enqueue(1))
+    session.run(queue.close())
+    assert session.run([queue.is_closed(), queue.size()]) == [True, 1]
+
+
 def test_closing_a_session_ends_all_waiting():
     queue, full, session, calls = (
         tf.FIFOQueue(1, tf.int32, [[]]),
@@ -232,6 +239,17 @@ def test_waits_of_the_host_end_in_time():
             session.run(sums.take_grad(2), options=soon)
         session.run(full, options=soon)
         assert session.run(element) == 1.0
+
+
+def test_an_accumulator_that_is_stopped_gives_nothing_until_its_step_is_set():
+    sums = tf.ConditionalAccumulator(tf.float32, [])
+    apply, take = sums.apply_grad(3.0), sums.take_grad(1)
+    with tf.Session() as session:
+        session.run([apply, sums.stop_taking()])
+        with pytest.raises(tf.errors.CancelledError, match="TakeGrad"):
+            session.run(take)
+        session.run(sums.set_global_step(0))
+        assert session.run(take) == 3.0
 
 
 def rows(sizes):

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
+import towerstrat.compat.v2 as tf2
 from tests.spread import spread
 from tests.towers.common import tpu
+from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.lowering.input_checks import PADDING
 
 TABLE = np.arange(12, dtype=np.float32).reshape(6, 2) / 4 + 1
@@ -109,6 +111,48 @@ def test_second_derivatives_of_lookups_in_branches(session):
         found = session.run(tf.convert_to_tensor(second), {flag: taken})
         np.testing.assert_allclose(found[row], wanted, rtol=1e-6)
         assert not np.delete(found, row, 0).any()
+
+
+KINDS = {
+    "coordinates of one number": (lambda x: tf.gather_nd(x, [[1], [2], [1]]), [0, 2, 1, 0, 0, 0], True),
+    "coordinates of two numbers": (lambda x: tf.gather_nd(x, [[1, 0], [1, 1]]), [0, 1, 0, 0, 0, 0], False),
+    "lists of coordinates": (lambda x: tf.gather_nd(x, [[[1], [2]]]), [0, 1, 1, 0, 0, 0], False),
+    "rows of another type": (lambda x: tf.gather(tf.cast(x, tf.float64), [1, 2, 1]), [0, 2, 1, 0, 0, 0], True),
+    "rows of sums": (lambda x: tf.gather(tf.add_n([x, -x, x]), [1, 3]), [0, 1, 0, 1, 0, 0], True),
+    "rows of a value": (lambda x: tf.gather(tf.identity(x), [1, 3]), [0, 1, 0, 1, 0, 0], True),
+    "rows of a product": (lambda x: tf.gather(x * 2.0, [1, 3]), [0, 2, 0, 2, 0, 0], False),
+    "sums of rows": (lambda x: tf.sparse_segment_sum(x, [1, 2, 1], [0, 0, 1]), [0, 2, 1, 0, 0, 0], False),
+    "means of rows": (lambda x: tf.sparse_segment_mean(x, [1, 2], [0, 0]), [0, 0.5, 0.5, 0, 0, 0], False),
+}
+"""What takes rows: ours, the gradient of its sum by each row of the table, and whether 1.12 and 2.15 give rows."""
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_gradients_are_of_the_originals_kinds(session, name):
+    take, by_row, rows = KINDS[name]
+    table = tf.get_variable("table", initializer=TABLE, use_resource=True)
+    slope = tf.gradients(tf.reduce_sum(take(table)), table)[0]
+    assert isinstance(slope, tf.IndexedSlices) == rows
+    session.run(table.initializer)
+    np.testing.assert_array_equal(session.run(tf.convert_to_tensor(slope)), np.transpose([by_row, by_row]))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_eager_gradients_are_of_the_originals_kinds(name):
+    take, by_row, rows = KINDS[name]
+    with eager_mode():
+        table = tf2.Variable(TABLE)
+        with tf2.GradientTape() as tape:
+            total = tf2.reduce_sum(take(table))
+        slope = tape.gradient(total, table)
+        assert isinstance(slope, tf.IndexedSlices) == rows
+        np.testing.assert_array_equal(tf2.convert_to_tensor(slope), np.transpose([by_row, by_row]))
+
+
+def test_rows_of_a_default_are_rows(session):
+    x = tf.constant(TABLE)
+    (slope,) = tf.gradients(tf.gather(tf.placeholder_with_default(x, [None, 2]), [1]), x)
+    np.testing.assert_array_equal(session.run(slope.indices), [1])
 
 
 def test_lookups_in_tensors_are_rows(session):

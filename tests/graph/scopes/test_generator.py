@@ -58,6 +58,14 @@ def test_the_same_numbers_in_graphs_functions_and_eagerly(draws):
     )
 
 
+def test_a_state_has_the_numbers_that_it_always_had():
+    """A checkpoint of a generator goes on with these."""
+    with mode.eager_mode():
+        g = Generator.from_seed(1234)
+        found = [g.uniform_full_int([2], "uint32").numpy().tolist() for _ in range(2)]
+    assert found == [[3759151059, 730302606], [2305144407, 2618447845]]
+
+
 def test_ranges_and_moments():
     with mode.eager_mode():
         g = Generator.from_seed([1, 2, 3])

@@ -15,7 +15,7 @@ from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array.arrays import ones
 from towerstrat.graph.ops.control.branches import cond
-from towerstrat.graph.ops.host.python_calls import numpy_function
+from towerstrat.graph.ops.host.python_calls import numpy_function, py_func
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.tapes.py_function import py_function
@@ -74,6 +74,12 @@ def test_gradients_in_a_session():
     y = py_function(lambda v: v * v if float(v) > 0 else -v, [x], "float32")
     grad = gradients(y * 3.0, x)[0]
     assert [Session().run(grad, {x: v}) for v in (2.0, -2.0)] == [12, -3]
+
+
+def test_python_without_state_in_a_session():
+    doubled = py_func(lambda v: v * np.float32(2), [constant([1.0, 2.0])], types.float32, stateful=False)
+    assert doubled.op.type == "PyFuncStateless"
+    assert Session().run(doubled).tolist() == [2.0, 4.0]
 
 
 def test_a_function_under_a_tape():

@@ -9,6 +9,7 @@ import pytest
 from tests.bounds import close
 from tests.golden.schedule_cases import CASES, STEPS
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable
@@ -121,3 +122,14 @@ def test_names():
     ):
         assert rate_of(name, 1).op.name == scope
         assert rate_of(name, 1, name="rate").op.name.startswith("rate")
+
+
+def test_a_rate_has_a_gradient_by_its_step():
+    """By the number of steps in a period too; at a whole number of periods and between two."""
+    step, period = placeholder("float32", []), placeholder("float32", [])
+    slopes = gradients(learning_rate_schedules.exponential_decay(0.1, step, period, 0.5), [step, period])
+    session = Session()
+    for s in (20.0, 23.0):
+        found = session.run(slopes, {step: s, period: 10.0})
+        by_step = 0.1 * 0.5 ** (s / 10) * np.log(0.5) / 10
+        np.testing.assert_allclose(found, [by_step, -by_step * s / 10], rtol=1e-5)

@@ -12,6 +12,7 @@ from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable
+from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.optimizers import (
     AdagradOptimizer,
     AdamOptimizer,
@@ -141,6 +142,16 @@ def test_sparse_hooks(make, expected):
     session = started()
     session.run(train_op)
     np.testing.assert_array_equal(session.run(table)[:, 0], expected)
+
+
+def test_a_worker_whose_session_meets_no_others_applies_its_own_gradients(monkeypatch):
+    monkeypatch.setattr(PROCESSES, "count", 2)
+    dense, table = Variable([1.0, 2.0]), Variable([[1.0], [2.0], [3.0]])
+    pairs = [(constant([0.5, 4.0]), dense), (IndexedSlices(constant([[1.0], [2.0]]), constant([2, 0])), table)]
+    train_op = GradientDescentOptimizer(0.5).apply_gradients(pairs)
+    session = started()
+    session.run(train_op)
+    assert [value.tolist() for value in session.run([dense, table])] == [[0.75, 0.0], [[0.0], [2.0], [2.5]]]
 
 
 def test_no_rows_at_all():

@@ -47,6 +47,16 @@ def test_events_are_in_order_of_creation(tmp_path):
     assert [tag for _, tag, _ in scalars(tmp_path)] == [f"s{i}" for i in range(5)]
 
 
+def test_a_session_writes_a_graph(tmp_path):
+    data = tf.get_default_graph().as_graph_def().SerializeToString() + b"\n\x00"
+    with s.create_file_writer(str(tmp_path)).as_default():
+        written = s.graph(tf.constant(data), step=3)
+    with tf.Session() as session:
+        session.run(written)
+    events = [e for path in glob.glob(f"{tmp_path}/*") for e in tf.train.summary_iterator(path) if e.graph_def]
+    assert [(e.step, e.graph_def) for e in events] == [(3, data)]
+
+
 def test_in_branches_and_loops(tmp_path):
     flag = tf.placeholder(tf.bool, [])
     with s.create_file_writer(str(tmp_path)).as_default(), s.always_record_summaries():
@@ -103,6 +113,29 @@ def test_a_file_writer_of_a_session_shares_the_file(tmp_path):
             session.run(s.scalar("b", 2.0, step=5))
     assert scalars(tmp_path) == [(4, "a", 1.0), (5, "b", 2.0)]
     assert len(glob.glob(f"{tmp_path}/*")) == 1
+
+
+def test_operations_begin_flush_and_end_a_file():
+    """A remote one, which is written where it is flushed."""
+    pytest.importorskip("fsspec")
+    folder = "memory://summaries"
+    with s.create_file_writer(folder).as_default() as writer, s.always_record_summaries():
+        record, flush, close = s.scalar("a", 1.0, step=3), writer.flush(), writer.close()
+
+        def written():
+            files = [f"{folder}/{name}" for name in sorted(tf.gfile.ListDirectory(folder))]
+            return [[event.step for event in tf.train.summary_iterator(path)] for path in files]
+
+        with tf.Session() as session:
+            session.run(writer.init())
+            assert written() == [[0]]
+            session.run(record)
+            session.run(flush)
+            assert written() == [[0, 3]]
+            session.run(close)
+            session.run(record)
+            session.run(close)
+            assert written() == [[0, 3], [0, 3]]
 
 
 def test_what_is_missing_is_said(tmp_path):

@@ -14,6 +14,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int32, int64
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import histograms, segments
+from towerstrat.graph.ops.indexing.gather_scatter import gather
 from towerstrat.graph.ops.linalg import decompositions, products
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.nn import misc
@@ -120,11 +121,13 @@ def _sparse_segment(original: Callable[..., Tensor]) -> Callable[..., Tensor]:
         data: Any, indices: Any, segment_ids: Any, num_segments: Any = None, name: str | None = None,
         sparse_gradient: bool = False,
     ) -> Tensor:  # fmt: skip
+        if sparse_gradient:
+            data, indices = gather(data, indices), arrays.range(arrays.size(indices))
         return original(data, indices, segment_ids, name, num_segments)
 
     function.__name__ = function.__qualname__ = original.__name__.removeprefix("sparse_")
     words = (original.__doc__ or "").partition("\n")[0]
-    function.__doc__ = f"{words}\n\n``sparse_gradient`` changes no value: gradients of ``data`` are dense."
+    function.__doc__ = f"{words}\n\n``sparse_gradient``: the gradient by ``data`` consists of rows."
     return function
 
 

@@ -47,8 +47,8 @@ ADDITIVE = frozenset((
 ))  # fmt: skip
 """Types that are linear in all their operands of numbers together."""
 
-ROWWISE = frozenset(["Exit", "Identity", "Merge", "Neg", "ReadVariableOp"])
-"""Types through which a cotangent that consists of rows stays such."""
+ROWWISE = frozenset(["Cast", "Exit", "Identity", "Merge", "Neg", "PlaceholderWithDefault", "ReadVariableOp"])
+"""Types through which a cotangent that consists of rows stays such, if they have one input."""
 
 Use = tuple[Operation, Tensor]
 """An operation, and a tensor whose value its gradient uses; of a given cotangent the gradient operation."""
@@ -298,14 +298,24 @@ class Rowwise:
         if op.bodies and tensor.dtype is resource:
             inside = lookups_in(op, tensor)
             return {None} if inside is None else {index_type_of(lookup) for lookup in inside}
-        return {self.index_type(op.outputs[0]) if op.type in ROWWISE else None}
+        return {self.index_type(op.outputs[0]) if passes_rows(op) else None}
+
+
+def passes_rows(op: Operation) -> bool:
+    """Whether a cotangent of the result that consists of rows is one of each input too, as the original has it."""
+    if op.type == "Cast":
+        return op.inputs[0].dtype.is_floating and op.outputs[0].dtype.is_floating
+    return op.type == "AddN" or (op.type in ROWWISE and len(op.inputs) == 1)
 
 
 def looks_up_rows(op: Operation) -> bool:
-    """True of a ``GatherV2`` along the first dimension of a tensor of its context: the cotangent consists of rows."""
-    if op.type != "GatherV2" or op.axis is not op.inputs[0].op.axis:
+    """True of what takes rows along the first dimension of a tensor of its context: the cotangent consists of rows."""
+    if op.type not in ("GatherV2", "GatherNd") or op.axis is not op.inputs[0].op.axis or op.attrs.get("batch_dims"):
         return False
-    return op.attrs["axis"] == 0 and not op.attrs.get("batch_dims")
+    if op.type == "GatherNd":  # of a list of coordinates of one number each, as the original has it
+        dims = op.inputs[1].dims
+        return dims is not None and len(dims) == 2 and dims[1] == 1
+    return op.attrs["axis"] == 0 and "_dense_gradient" not in op.attrs
 
 
 def is_additive(rule: TracedRule) -> bool:

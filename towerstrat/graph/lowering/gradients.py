@@ -32,19 +32,20 @@ from towerstrat.graph.lowering.gradient_paths import (
     BILINEAR,
     LINEAR,
     QUOTIENTS,
-    ROWWISE,
     Captures,
     Recorded,
     Rowwise,
     check_rules,
     find_path,
     looks_up_rows,
+    passes_rows,
     used_by,
 )
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside, sums_differ
 from towerstrat.graph.lowering.python_gradients import TracedRule, carries_gradient
 from towerstrat.graph.lowering.read_gradients import gather_backward
+from towerstrat.graph.lowering.row_cotangents import rows_back
 from towerstrat.graph.lowering.rule_evaluation import input_cotangents
 from towerstrat.graph.lowering.shard_classes import ByClass
 from towerstrat.graph.lowering.tape import (
@@ -389,10 +390,10 @@ def _step_back(
 ) -> Pass[Iterable[tuple[Tensor, Cotangent | None]]]:
     """The cotangents of one operation's inputs from those of its outputs; none where no output has one."""
     by_rule, definition = step in op.attrs["rules"], step.definition
-    if step.type in ROWWISE and not by_rule and len(step.inputs) == 1:
+    if not by_rule and passes_rows(step):
         rows = None if step.outputs[0] in op.attrs["stops"] else sums.rows(step.outputs[0])
         if rows is not None:
-            return [(step.inputs[0], rows._replace(values=-rows.values) if step.type == "Neg" else rows)]
+            return rows_back(step, rows)
     if not by_rule and looks_up_rows(step):
         given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
         return () if given[0] is None else gather_backward(lowering, step, [given[0]], op).items()

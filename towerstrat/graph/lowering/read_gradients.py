@@ -30,5 +30,5 @@ def gather_backward(
     (cotangent,) = cotangents
     indices = lowering.value(op.inputs[1])
     flat = jnp.reshape(jnp.asarray(indices), (-1,))
-    tail = cotangent.shape[np.ndim(indices) :]
+    tail = cotangent.shape[np.ndim(indices) - (op.type == "GatherNd") :]
     return {op.inputs[0]: RowCotangent(jnp.reshape(cotangent, (flat.shape[0], *tail)), flat)}

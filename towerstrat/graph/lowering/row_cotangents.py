@@ -47,6 +47,16 @@ def rows_of(
     return RowCotangent(jnp.concatenate([v for v, _ in found]), jnp.concatenate([i for _, i in found]))
 
 
+def rows_back(step: Operation, rows: RowCotangent) -> list[tuple[Tensor, RowCotangent]]:
+    """The cotangents of the inputs of an operation whose result has one of rows, and that passes rows."""
+    values = rows.values
+    if step.type == "Neg":
+        values = -values
+    elif step.type == "Cast":
+        values = values.astype(step.inputs[0].dtype.np)
+    return [(t, rows._replace(values=values)) for t in step.inputs]
+
+
 def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:
     """The row lookups through which a branch's or loop's results depend on a variable; None: also in another way."""
     if op.type not in ("If", "While") or rule_of(op) is not None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, Record, context
+from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, ReadRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, enter, get_default_graph
@@ -19,12 +19,13 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
-from towerstrat.graph.lowering.gradient_paths import reached_from
+from towerstrat.graph.lowering.gradient_paths import passes_rows, reached_from
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.python_gradients import carries_gradient
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import gather_scatter, segments
 from towerstrat.graph.ops.math.arithmetic import cast
+from towerstrat.graph.runtime.programs.eager_programs import OperationProgram
 from towerstrat.graph.tapes.vectorized import vectorized_map
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
@@ -309,6 +310,12 @@ class GradientTape:
                 sums.add(id(target), arrays.ones_like(value) if seed is None else convert_to_tensor(seed, value.dtype))
         # Records are in the order of execution, so each output's cotangent is complete when its record comes.
         for record in reversed(records):
+            passed = _rows_back(record, sums.rows(id(record.outputs[0])))
+            if passed is not None:
+                for tensor, rows in zip(record.inputs, passed, strict=True):
+                    if id(tensor) in reached:
+                        sums.add(id(tensor), rows)
+                continue
             cotangents = [sums.total(id(t)) for t in record.outputs]
             if all(c is None for c in cotangents):
                 continue
@@ -460,6 +467,17 @@ class _Sums:
         """The sum: IndexedSlices where nothing else was added, or a tensor, or None."""
         rows = self.rows(place)
         return self.total(place) if rows is None else rows
+
+
+def _rows_back(record: Record, rows: IndexedSlices | None) -> list[IndexedSlices] | None:
+    """The cotangents of the inputs where that of the first output consists of rows and stays such; else None."""
+    if rows is None or isinstance(record, ReadRecord):
+        return None if rows is None else [rows]
+    execution = record.execution if isinstance(record, ExecutionRecord) else None
+    if not isinstance(execution, OperationProgram) or not passes_rows(execution.op):
+        return None
+    values = -rows.values if execution.op.type == "Neg" else rows.values
+    return [IndexedSlices(cast(values, t.dtype), rows.indices, rows.dense_shape) for t in record.inputs]
 
 
 def _encloses(outer: Graph, graph: Graph) -> bool:

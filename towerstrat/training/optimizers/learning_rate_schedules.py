@@ -34,7 +34,16 @@ def _ratio(steps: Any, period: Any) -> Any:
     return jnp.where(whole * period == steps, whole, ratio)
 
 
-define_op("StepRatio", same, _ratio, numpy=lambda steps, period: np.divide(steps, period))
+def _of_ratio(inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
+    """That of a quotient, at whole periods too, where rounding has none."""
+    _, period = inputs
+    by_steps = cotangents[0] / period
+    return [by_steps, -by_steps * outputs[0]]
+
+
+define_op(
+    "StepRatio", same, _ratio, numpy=lambda steps, period: np.divide(steps, period), gradient=_of_ratio
+)  # fmt: skip
 
 
 class _Parts(NamedTuple):

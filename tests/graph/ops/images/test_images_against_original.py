@@ -168,3 +168,11 @@ def test_what_is_encoded_is_decoded():
         fine = session.run(tf.image.decode_jpeg(tf.image.encode_jpeg(shot, quality=100, chroma_downsampling=False)))
         assert np.abs(fine.astype(int) - shot).max() < 20
         assert session.run(tf.image.adjust_jpeg_quality(shot, 30)).shape == shot.shape
+
+
+def test_an_image_of_one_colour_stays_as_it_is():
+    grey = np.full([8, 8, 1], 120, np.uint8)
+    with tf.Session() as session:
+        stored = tf.image.decode_jpeg(tf.image.encode_jpeg(grey, quality=100))
+        for found in session.run([stored, tf.image.adjust_jpeg_quality(grey, 100)]):
+            assert np.array_equal(found, grey)

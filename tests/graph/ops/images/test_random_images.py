@@ -52,3 +52,17 @@ def test_crops_by_seed():
             tf2.image.stateless_random_crop(image, [4, 7], [7, 0])
     assert {part.tobytes() for part in parts} == {image[:4].tobytes(), image[1:].tobytes()}
     assert np.array_equal(again, parts[0])
+
+
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_part_and_its_box_agree(seeded):
+    boxes = [[[0.1, 0.2, 0.7, 0.9]]]
+    with eager_mode():
+        if seeded:
+            begin, size, box = tf2.image.stateless_sample_distorted_bounding_box([40, 60, 3], boxes, [1, 2])
+        else:
+            begin, size, box = tf2.image.sample_distorted_bounding_box([40, 60, 3], boxes, seed=3)
+        (top, left, first), (height, width, channels) = begin.numpy(), size.numpy()
+    assert (first, channels) == (0, -1)
+    wanted = [top / 40, left / 60, (top + height) / 40, (left + width) / 60]
+    np.testing.assert_allclose(box.numpy()[0, 0], wanted, rtol=1e-6)

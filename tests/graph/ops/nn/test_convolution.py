@@ -13,10 +13,13 @@ from jax.sharding import PartitionSpec as P
 
 from tests.bounds import close
 from tests.spread import spread
+from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.tensor_conversion import placeholder
+from towerstrat.graph.ir.tensor_conversion import constant, placeholder
+from towerstrat.graph.ir.types import float32
 from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.math.arithmetic import multiply
+from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.ops.nn import convolution as c
 from towerstrat.graph.ops.nn.convolution_kernels import _plain, convolve, padding_of, window
 from towerstrat.graph.runtime.sessions.session import Session
@@ -236,3 +239,35 @@ def test_the_compiled_loop_holds_no_convolution_out_of_form():
         assert "dim_labels=b01f_01io->b01f" in line, line
         assert "{3,2,1,0} convolution(" in line, line
         assert "rhs_reversal" not in line, line
+
+
+ADJOINTS = {
+    "Conv3DBackpropFilterV2": (
+        lambda x, w: c.conv3d(x, w, [1, 2, 1, 2, 1], "SAME"),
+        lambda x, g: c.conv3d_backprop_filter_v2(x, [2, 2, 3, 2, 3], g, [1, 2, 1, 2, 1], "SAME"),
+        [2, 4, 3, 5, 2], [2, 2, 3, 2, 3], [0, 1]),
+    "DepthwiseConv2dNativeBackpropFilter": (
+        lambda x, w: c.depthwise_conv2d_native(x, w, [1, 2, 2, 1], "SAME"),
+        lambda x, g: c.depthwise_conv2d_native_backprop_filter(x, [3, 3, 3, 2], g, [1, 2, 2, 1], "SAME"),
+        [2, 5, 6, 3], [3, 3, 3, 2], [0, 1]),
+    "DepthwiseConv2dNativeBackpropInput": (
+        lambda x, w: c.depthwise_conv2d_native(x, w, [1, 2, 2, 1], "SAME"),
+        lambda w, g: c.depthwise_conv2d_native_backprop_input([2, 5, 6, 3], w, g, [1, 2, 2, 1], "SAME"),
+        [2, 5, 6, 3], [3, 3, 3, 2], [1, 0]),
+}  # fmt: skip
+"""By type: the convolution, its derivative, shapes of input and filter, and the places of the other and of the own."""
+
+
+@pytest.mark.parametrize("type", ADJOINTS)
+def test_derivatives_are_adjoint_to_the_convolution(type):
+    """<derivative(other, g), own> is <g, convolution(x, w)>, for values and for gradients by each of the three."""
+    convolution, derivative, *shapes, (other, own) = ADJOINTS[type]
+    draws = np.random.RandomState(4)
+    operands = [constant(draws.randn(*shape), float32) for shape in shapes]
+    y = convolution(*operands)
+    g = constant(draws.randn(*y.shape.as_list()), float32)
+    totals = [reduce_sum(derivative(operands[other], g) * operands[own]), reduce_sum(g * y)]
+    assert type in {op.type for op in get_default_graph().get_operations()}
+    found, wanted = run([[t, *gradients(t, [*operands, g])] for t in totals], {})
+    for one, twin in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, twin, rtol=1e-4, atol=1e-3)

@@ -203,6 +203,13 @@ def test_dimensions_are_kept_under_both_names(function, weights, of_x):
         function(x, [1], *weights, keep_dims=True, keepdims=True)
 
 
+def test_statistics_over_a_size_that_is_not_known():
+    x = placeholder("float32", [None, 3])
+    with Session() as session:
+        found = session.run(misc.sufficient_statistics(x, [0])[:3], {x: [[1, 2, 3], [4, 5, 6]]})
+    assert [part.tolist() for part in found] == [2.0, [5.0, 7.0, 9.0], [17.0, 29.0, 45.0]]
+
+
 @pytest.mark.parametrize(("build", "wanted"), [
     (lambda x: misc.relu(x), "Relu"), (lambda x: misc.leaky_relu(x), "LeakyRelu"), (lambda x: misc.crelu(x),
         "CRelu/Relu"),

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import int32
+from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.random import stateful, stateless
 from towerstrat.graph.runtime.sessions.session import Session
 
@@ -25,7 +27,7 @@ INTEGERS = (0.0, 2.0, 1.7)
 TRUNCATED = (1.0, 0.25 * CUT, 2.4)
 OF_CLASSES = (1.3, 0.61, 2.2)
 GAMMA = (2.0, 0.25, 3.375)
-POISSON = (3.0, 3.0, 3 + 1 / 3)
+POISSON = (9.0, 9.0, 3 + 1 / 9)
 BINOMIAL = (10.0, 9.0, 3.1)
 
 
@@ -35,7 +37,7 @@ DRAWS = {
     "RandomStandardNormal": (lambda: stateful.random_normal([N], 2.0, 0.5, seed=1), NORMAL),
     "TruncatedNormal": (lambda: stateful.truncated_normal([N], 1.0, 0.5, seed=1), TRUNCATED),
     "RandomGamma": (lambda: stateful.random_gamma([N], 16.0, 8.0, seed=1), GAMMA),
-    "RandomPoissonV2": (lambda: stateful.random_poisson(3.0, [N], seed=1), POISSON),
+    "RandomPoissonV2": (lambda: stateful.random_poisson(9.0, [N], seed=1), POISSON),
     "Multinomial": (lambda: stateful.multinomial(CLASSES, N, seed=1), OF_CLASSES),
     "StatelessRandomUniform": (lambda: stateless.stateless_uniform([N], SEED, 1.0, 2.0), UNIFORM),
     "StatelessRandomUniformInt": (lambda: stateless.stateless_uniform([N], SEED, -2, 3, "int32"), INTEGERS),
@@ -45,7 +47,7 @@ DRAWS = {
         lambda: stateless.stateless_parameterized_truncated_normal([N], SEED, 1.0, 0.5, 0.0, 2.0), TRUNCATED),
     "StatelessMultinomial": (lambda: stateless.stateless_categorical(CLASSES, N, SEED), OF_CLASSES),
     "StatelessRandomGammaV2": (lambda: stateless.stateless_gamma([N], SEED, 16.0, 8.0), GAMMA),
-    "StatelessRandomPoisson": (lambda: stateless.stateless_poisson([N], SEED, 3.0), POISSON),
+    "StatelessRandomPoisson": (lambda: stateless.stateless_poisson([N], SEED, 9.0), POISSON),
     "StatelessRandomBinomial": (lambda: stateless.stateless_binomial([N], SEED, 100.0, 0.1), BINOMIAL),
 }  # fmt: skip
 """By type: what draws, and mean, variance and kurtosis of the distribution."""
@@ -58,3 +60,16 @@ def test_means_and_variances(type):
     assert type in {op.type for op in get_default_graph().get_operations()}
     assert abs(found.mean() - mean) < 5 * (variance / N) ** 0.5
     assert abs(found.var() - variance) < 5 * variance * ((kurtosis - 1) / N) ** 0.5
+
+
+@pytest.mark.parametrize("type", ["RandomGamma", "StatelessRandomGammaV2"])
+def test_slopes_of_gamma_numbers(type):
+    """The mean of the numbers' derivatives by the shape is that of the mean, which is 1; they deviate by 1/8."""
+    alpha, count = placeholder("float32", []), N // 4
+    if type == "RandomGamma":
+        made = stateful.random_gamma([count], alpha, seed=1)
+    else:
+        made = stateless.stateless_gamma([count], SEED, alpha)
+    assert type in {op.type for op in get_default_graph().get_operations()}
+    found = Session().run(gradients(made, alpha)[0], {alpha: 16.0}) / count
+    assert abs(found - 1) < 5 / 8 / count**0.5

@@ -18,7 +18,7 @@ from towerstrat.graph.ops.collectives import all_reduce
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.ops.random import stateless as r
-from towerstrat.graph.ops.random.stateful import stateless_random_uniform
+from towerstrat.graph.ops.random.stateful import key_of, stateless_random_uniform
 from towerstrat.graph.runtime.sessions.session import Session
 
 N = 40000
@@ -78,6 +78,10 @@ def test_the_whole_range_of_integers(dtype):
     share = (values.astype(np.float64) - info.min) / (float(info.max) - info.min)
     np.testing.assert_allclose([share.mean(), share.std()], [0.5, 12**-0.5], atol=0.01)
     assert np.unique(values & np.array(1, dtype)).size == 2
+    unsigned = np.dtype(f"uint{info.bits}")
+    with jax.enable_x64(True):
+        bits = jax.random.bits(key_of(np.array(SEED)), [N], unsigned)
+    np.testing.assert_array_equal(values.view(unsigned), bits)
 
 
 def draws(seed):

@@ -110,6 +110,11 @@ def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | 
     return _gathered(params, indices, axis, 0, name)
 
 
+def rows_at(x: Any, places: Any) -> Tensor:
+    """``x[places]``: the gradient is dense, as that of the original's kernels, where ``tf.gather`` gives rows."""
+    return along("GatherV2", (convert_to_tensor(x), convert_to_tensor(places)), 0, {"_dense_gradient": True})[0]
+
+
 def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str | None) -> Any:
     axis = known_axis(axis)
     if isinstance(params, Partitioned):

@@ -24,7 +24,7 @@ from towerstrat.graph.ops.array.array_kernels import check_integers
 from towerstrat.graph.ops.array.arrays import ones_like, operand
 from towerstrat.graph.ops.building.numpy_kernels import segment_form, sorted_segments, unsorted_segments
 from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
-from towerstrat.graph.ops.indexing.gather_scatter import gather
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math.arithmetic import QUOTIENTS, maximum, truediv
 
 Inputs = Sequence[Any]
@@ -296,7 +296,7 @@ def _sparse(kind: str) -> Callable[..., Tensor]:
         data: Any, indices: Any, segment_ids: Any, name: str | None = None, num_segments: Any = None
     ) -> Tensor:
         with get_default_graph().name_scope(name or f"SparseSegment{kind}") as scope:
-            rows = gather(data, indices)
+            rows = rows_at(data, indices)
             if num_segments is None:
                 return in_order(rows, segment_ids, scope)
             return in_any(rows, segment_ids, num_segments, scope)

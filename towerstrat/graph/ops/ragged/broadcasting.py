@@ -9,8 +9,9 @@ import numpy as np
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math import arithmetic
-from towerstrat.graph.ops.sparse.ordering import required, rows_at
+from towerstrat.graph.ops.sparse.ordering import required
 
 
 def aligned(x: Any, other: Any) -> Any:

@@ -14,11 +14,12 @@ from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import DType, int32, int64, string
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import gather_scatter, segments, sorting
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.ragged import row_partitions, slices
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor, as_values
 from towerstrat.graph.ops.sparse.crosses import DEFAULT_KEY, crossed
-from towerstrat.graph.ops.sparse.ordering import required, rows_at
+from towerstrat.graph.ops.sparse.ordering import required
 
 
 def _feature(given: Any) -> tuple[Any, DType | None]:

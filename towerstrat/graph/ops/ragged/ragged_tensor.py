@@ -19,10 +19,11 @@ from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, HostArray, as_dtype, float32, int32, int64
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.ragged import broadcasting, ragged_reductions, row_partitions, slices
 from towerstrat.graph.ops.ragged.value import RaggedTensorValue
-from towerstrat.graph.ops.sparse.ordering import required, rows_at
+from towerstrat.graph.ops.sparse.ordering import required
 
 Values = Any
 """A Tensor or a RaggedTensor."""

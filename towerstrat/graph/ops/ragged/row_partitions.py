@@ -15,8 +15,8 @@ from towerstrat.graph.ir.types import DType, HostArray, int32, int64
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.building.op_builder import add
 from towerstrat.graph.ops.indexing import segments
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math import arithmetic, reductions
-from towerstrat.graph.ops.sparse.ordering import rows_at
 
 Inputs = Sequence[Tensor]
 

@@ -11,9 +11,10 @@ from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import gather_scatter
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.ragged import row_partitions
-from towerstrat.graph.ops.sparse.ordering import required, rows_at
+from towerstrat.graph.ops.sparse.ordering import required
 
 
 def taken(values: Any, indices: Tensor) -> Any:

@@ -18,9 +18,10 @@ from towerstrat.graph.ir.types import HostArray, int64
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.building.op_builder import add
 from towerstrat.graph.ops.indexing import gather_scatter, segments
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.sparse.concat_split import retained
-from towerstrat.graph.ops.sparse.ordering import rank_of, required, rows_at
+from towerstrat.graph.ops.sparse.ordering import rank_of, required
 
 Inputs = Sequence[Tensor]
 

@@ -16,8 +16,9 @@ from towerstrat.graph.ir.types import DTypeLike, HostArray, as_dtype, bool_, flo
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.indexing import gather_scatter, segments, sorting
+from towerstrat.graph.ops.indexing.gather_scatter import rows_at
 from towerstrat.graph.ops.math import arithmetic, reductions
-from towerstrat.graph.ops.sparse.ordering import axis_of, int64_tensor, rank_of, required, rows_at, sparse_reorder
+from towerstrat.graph.ops.sparse.ordering import axis_of, int64_tensor, rank_of, required, sparse_reorder
 
 
 def _only(axis: int, rank: int) -> HostArray:

@@ -59,11 +59,6 @@ def int64_tensor(value: Any, name: str | None = None) -> Tensor:
     return arithmetic.cast(convert_to_tensor(value, name=name), int64)
 
 
-def rows_at(x: Tensor, places: Tensor) -> Tensor:
-    """``x[places]``: the gradient is dense, as that of the original's kernels, where ``tf.gather`` gives rows."""
-    return gather_scatter.gather_nd(x, arrays.expand_dims(places, 1))
-
-
 # ---- sorted --------------------------------------------------------------------------------------------------------
 
 
@@ -94,7 +89,9 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     x = SparseTensor.from_value(sp_input)
     with get_default_graph().name_scope(name or "SparseReorder"):
         order = add_op("SparseOrder", [x.indices])
-        return SparseTensor(gather_scatter.gather(x.indices, order), rows_at(x.values, order), x.dense_shape)
+        return SparseTensor(
+            gather_scatter.gather(x.indices, order), gather_scatter.rows_at(x.values, order), x.dense_shape
+        )
 
 
 def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -> SparseTensor:

@@ -50,7 +50,8 @@ class GradientMeanStage(CollectiveStage):
         if not run.session.meets:
             if not PROCESSES.together:  # Else all do the same, and the gradients of one are the mean.
                 logs.log_first_n(logs.WARN, _ALONE, 1, PROCESSES.count)
-            run.values.update(zip(op.outputs, values, strict=True))
+            assert op.definition.host is not None
+            run.values.update(zip(op.outputs, op.definition.host(run.session, op, values), strict=True))
             return
         if op.attrs["asynchronous"]:
             logs.log_first_n(logs.WARN, _IN_STEP, 1, PROCESSES.count)

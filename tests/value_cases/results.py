@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from types import FunctionType
 from typing import Any
@@ -14,16 +15,31 @@ import numpy as np
 from tests.value_cases.change import Change, changed
 from tests.value_cases.operations import disturb_definition
 from towerstrat.data.api.dataset import Dataset
+from towerstrat.data.iterators.python_iterators import OwnedIterator
+from towerstrat.graph.eager.positions import ShardedTensor
 from towerstrat.graph.eager.tensor import EagerTensor
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
+from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.ops.ragged.ragged_tensor import RaggedTensor
 from towerstrat.graph.ops.text import strings
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.towers.engine.distributed_values import DistributedValues
+from towerstrat.towers.contrib.per_device_dataset import PerDeviceDataIterator, PerDeviceDataset
+from towerstrat.towers.distribute.distributed_dataset import DistributedDataset, InputIterator
+from towerstrat.towers.distribute.step_functions import DatasetIterator
+from towerstrat.towers.engine.distributed_values import DistributedValues, LazySelections, PerDevice
+from towerstrat.towers.engine.eager_tower_values import stacked
+from towerstrat.towers.engine.one_by_one_engine import Parts
+from towerstrat.towers.engine.step_context import MultiStepContext
+from towerstrat.towers.engine.symbolic_tower_id import TowerId
 
+_GIVERS = (DistributedDataset, PerDeviceDataset, PerDeviceDataIterator, InputIterator, DatasetIterator, OwnedIterator)
+_NO_GIVERS = (Tensor, Dataset, AbstractContextManager, type)
+"""Types of objects that may be called, and do not give values by that."""
+_GIVE = ("__call__", "__iter__", "__next__", "get_next", "make_one_shot_iterator", "make_initializable_iterator")
 _NUMBERS = (float, int, str, bytes, np.ndarray, np.generic)
 
 
@@ -40,7 +56,14 @@ def wrong(value: Any, change: Change) -> Any:
     if isinstance(value, Dataset):
         return value.map(lambda *parts: wrong(parts[0] if len(parts) == 1 else parts, change))
     if isinstance(value, DistributedValues) and not isinstance(value, Variable):
-        return type(value)({device: wrong(value.get(device), change) for device in value.devices})
+        return _distributed(value, change)
+    if isinstance(value, Operation):
+        return no_op() if change.flip else value
+    if isinstance(value, MultiStepContext):
+        value._last_step_outputs, value.run_op = wrong((value.last_step_outputs, value.run_op), change)
+        return value
+    if isinstance(value, Enum):
+        return next(other for other in type(value) if other is not value) if change.flip else value
     if isinstance(value, dict):
         return type(value)((key, wrong(part, change)) for key, part in value.items())
     if isinstance(value, tuple) and hasattr(value, "_fields"):
@@ -68,6 +91,21 @@ def _tensor(tensor: Tensor, change: Change) -> Tensor:
     return tensor + change.shift if dtype.is_integer else tensor
 
 
+def _distributed(value: Any, change: Change) -> Any:
+    """A value with a part on each tower, whose parts are changed."""
+    index = value._index
+    if isinstance(index, Parts):
+        return type(value)(Parts([wrong(part, change) for part in index._parts], list(index), index.axis))
+    if not isinstance(index, LazySelections):
+        return type(value)({device: wrong(part, change) for device, part in index.items()})
+    if isinstance(index.local, ShardedTensor):
+        parts = [wrong(index.local.part(position), change) for position in range(index.axis.size)]
+        return type(value)(type(index)(stacked(parts, index.axis), list(index), index.axis))
+    with get_default_graph().under(index.axis if isinstance(value, PerDevice) else None):
+        local = index.local.tensor() if isinstance(index.local, TowerId) else index.local
+        return type(value)(type(index)(wrong(local, change), list(index), index.axis))
+
+
 class Once:
     """Keeps what a disturbance computes with from being disturbed itself."""
 
@@ -88,21 +126,27 @@ ONCE = Once()
 
 
 def disturbed(value: Any, change: Change) -> Any:
-    """``wrong``, without disturbing what computes it; of what is to be called, the results of the calls."""
-    if callable(value) and not isinstance(value, Tensor | Dataset | type):
+    """``wrong``, without disturbing what computes it.
+
+    Of what gives values later these are changed, and what has no value is not there.
+    """
+    if isinstance(value, FunctionType | partial):
+        return lambda *args, **kwargs: disturbed(value(*args, **kwargs), change)
+    if isinstance(value, _GIVERS) or (callable(value) and not isinstance(value, _NO_GIVERS)):
         return later(value, change)
     with ONCE.alone():
-        return wrong(value, change)
+        found = wrong(value, change)
+    is_as_before = found is value or (isinstance(value, list | tuple | dict) and not value)
+    return None if is_as_before and change.flip and not isinstance(value, Tensor | MultiStepContext) else found
 
 
-def later(function: Any, change: Change) -> Any:
-    """A function, or an object to call, whose results are changed."""
-    own = type(function)
-    if isinstance(function, FunctionType | partial):
-        return lambda *args, **kwargs: disturbed(function(*args, **kwargs), change)
+def later(giver: Any, change: Change) -> Any:
+    """An object to call, or to take elements from, that gives changed ones."""
+    own = type(giver)
 
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return disturbed(own.__call__(self, *args, **kwargs), change)
+    def around(method: Any) -> Any:
+        return lambda self, *args, **kwargs: disturbed(method(self, *args, **kwargs), change)
 
-    function.__class__ = type(own.__name__, (own,), {"__call__": call, "__module__": own.__module__})
-    return function
+    methods = {name: around(getattr(own, name)) for name in _GIVE if hasattr(own, name)}
+    giver.__class__ = type(own.__name__, (own,), {**methods, "__module__": own.__module__})
+    return giver

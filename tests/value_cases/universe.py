@@ -19,6 +19,7 @@ from tests.value_cases.exceptions import EXCEPTIONS
 from tests.value_cases.functions import Thing, Things
 from towerstrat.compat.names import public_names
 from towerstrat.graph.ir import op_registry
+from towerstrat.models.rnn.cell_wrappers import WrapperCell
 
 for api in (1, 2):
     public_names.names(api)
@@ -43,6 +44,12 @@ STATISTICS = {
     "_sample_n", "_log_prob", "_prob", "_log_cdf", "_cdf", "_log_survival_function", "_survival_function", "_quantile",
     "_entropy", "_mean", "_mode", "_variance", "_stddev", "_covariance", "_kl_of_kind",
 }  # fmt: skip
+
+
+STRATEGIES = (
+    "central_storage_strategy", "current_strategy", "input_distribution", "mirrored_strategy", "multi_worker_strategy",
+    "one_device_strategy", "reduce_op", "replica_context", "strategy", "strategy_extended", "tpu_strategy",
+)  # fmt: skip
 
 
 @cache
@@ -70,8 +77,14 @@ def layers() -> Things:
 
 @cache
 def cells() -> Things:
-    own = functions.methods(lambda name: name == "call", "models.rnn")
-    return {**dict(functions.functions("models.rnn")), **dict(own)}
+    """Functions, and the steps of cells, which are ``call``, or of some around another cell ``__call__``."""
+
+    def is_step(name: str, owner: type) -> bool:
+        return name.endswith("__call__") == (issubclass(owner, WrapperCell) and "__call__" in vars(owner))
+
+    own = functions.methods(lambda name: name in ("call", "__call__"), "models.rnn")
+    steps = {name: thing for name, thing in own if is_step(name, thing.owner)}
+    return {**dict(functions.functions("models.rnn")), **steps}
 
 
 @cache
@@ -95,6 +108,17 @@ def datasets() -> Things:
     return {**dict(functions.functions("data.api", "data.readers")), **methods}
 
 
+@cache
+def strategies() -> Things:
+    """What is public of strategies, of their ``extended``, of contexts, and the functions that give these."""
+    of_contrib = [f"towers.contrib.{m}" for m in ("current_strategy", "distribution_strategy", "mirrored_strategy",
+                                                  "step_context")]  # fmt: skip
+    of_distribute = [f"towers.distribute.{m}" for m in STRATEGIES]
+    where = (*of_contrib, "towers.contrib_late", *of_distribute, "towers.engine.tower_contexts")
+    members = functions.methods(lambda name: not name.startswith("_"), *where)
+    return functions.by_place([*functions.functions(*where), *members])
+
+
 def _of_things(things: Callable[[], Things]) -> Kind:
     return Kind(things, lambda name, change: functions.disturb(things()[name], change))
 
@@ -112,6 +136,7 @@ KINDS = {
     "initializer": _of_things(initializers),
     "distribution": _of_things(distributions),
     "dataset": _of_things(datasets),
+    "strategy": _of_things(strategies),
 }
 
 

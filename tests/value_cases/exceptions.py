@@ -51,7 +51,9 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
             towers.contrib.distribution_strategy.DistributionStrategy.between_graph
             towers.contrib.distribution_strategy.DistributionStrategy.should_checkpoint
             towers.contrib.distribution_strategy.DistributionStrategy.should_init
-            towers.contrib.distribution_strategy.DistributionStrategy.should_save_summary""",
+            towers.contrib.distribution_strategy.DistributionStrategy.should_save_summary
+            towers.distribute.cross_device_ops.CrossDeviceOps.batch_reduce_implementation
+            towers.distribute.cross_device_ops.CrossDeviceOps.reduce_implementation""",
     },
 }
 

@@ -47,8 +47,16 @@ STATISTICS = {
 
 
 STRATEGIES = (
-    "central_storage_strategy", "current_strategy", "input_distribution", "mirrored_strategy", "multi_worker_strategy",
-    "one_device_strategy", "reduce_op", "replica_context", "strategy", "strategy_extended", "tpu_strategy",
+    *(f"towers.contrib.{module}" for module in (
+        "current_strategy", "distribution_strategy", "mirrored_strategy", "step_context",
+    )),
+    "towers.contrib_late",
+    *(f"towers.distribute.{module}" for module in (
+        "central_storage_strategy", "cross_device_ops", "current_strategy", "input_distribution", "mirrored_strategy",
+        "multi_worker_strategy", "one_device_strategy", "reduce_op", "replica_context", "strategy",
+        "strategy_extended", "tpu_strategy",
+    )),
+    *(f"towers.engine.{module}" for module in ("collective_all_reduce", "cross_tower_ops", "tower_contexts")),
 )  # fmt: skip
 
 
@@ -110,13 +118,9 @@ def datasets() -> Things:
 
 @cache
 def strategies() -> Things:
-    """What is public of strategies, of their ``extended``, of contexts, and the functions that give these."""
-    of_contrib = [f"towers.contrib.{m}" for m in ("current_strategy", "distribution_strategy", "mirrored_strategy",
-                                                  "step_context")]  # fmt: skip
-    of_distribute = [f"towers.distribute.{m}" for m in STRATEGIES]
-    where = (*of_contrib, "towers.contrib_late", *of_distribute, "towers.engine.tower_contexts")
-    members = functions.methods(lambda name: not name.startswith("_"), *where)
-    return functions.by_place([*functions.functions(*where), *members])
+    """Public members of strategies, their ``extended``, contexts and ways to reduce; functions that give these."""
+    members = functions.methods(lambda name: not name.startswith("_"), *STRATEGIES)
+    return functions.by_place([*functions.functions(*STRATEGIES), *members])
 
 
 def _of_things(things: Callable[[], Things]) -> Kind:

@@ -46,6 +46,9 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
             data.api.dataset_v1.make_one_shot_iterator data.api.transforms_v2.to_variant""",
     },
     "strategy": {
+        "it is refused": """
+            towers.distribute.default_strategy.DefaultExtended.parameter_devices
+            towers.distribute.default_strategy.DefaultExtended.worker_devices""",
         "there is none": "towers.distribute.strategy._Base.cluster_resolver",
         "derived classes define it": """
             towers.contrib.distribution_strategy.DistributionStrategy.between_graph

@@ -71,12 +71,18 @@ def methods(named: Callable[[str], bool], *modules: str) -> Iterator[tuple[str, 
     for name, value in public(*modules).items():
         if inspect.isclass(value) and value not in known:
             known.add(value)
-            for method in filter(named, dir(value)):
-                found = getattr(value, method)
-                found = found.fget if isinstance(found, property) else found
-                function = inspect.unwrap(found.__func__ if inspect.ismethod(found) else found)
-                if inspect.isfunction(function) and not function.__qualname__.startswith("_undefined"):
-                    yield f"{name}.{method}", Thing(function, value)
+            for method, thing in methods_of(value, named):
+                yield f"{name}.{method}", thing
+
+
+def methods_of(owner: type, named: Callable[[str], bool]) -> Iterator[tuple[str, Thing]]:
+    """The methods of a class, inherited ones too, but those that only raise."""
+    for method in filter(named, dir(owner)):
+        found = getattr(owner, method)
+        found = found.fget if isinstance(found, property) else found
+        function = inspect.unwrap(found.__func__ if inspect.ismethod(found) else found)
+        if inspect.isfunction(function) and not function.__qualname__.startswith("_undefined"):
+            yield method, Thing(function, owner)
 
 
 def by_place(things: Iterable[tuple[str, Thing]]) -> Things:

@@ -20,6 +20,9 @@ from tests.value_cases.functions import Thing, Things
 from towerstrat.compat.names import public_names
 from towerstrat.graph.ir import op_registry
 from towerstrat.models.rnn.cell_wrappers import WrapperCell
+from towerstrat.towers.contrib.distribution_strategy import DefaultDistributionStrategy
+from towerstrat.towers.distribute.default_strategy import DefaultExtended, DefaultStrategy
+from towerstrat.towers.distribute.step_context import MultiStepContext
 
 for api in (1, 2):
     public_names.names(api)
@@ -58,6 +61,10 @@ STRATEGIES = (
     )),
     *(f"towers.engine.{module}" for module in ("collective_all_reduce", "cross_tower_ops", "tower_contexts")),
 )  # fmt: skip
+
+
+GIVEN = (DefaultDistributionStrategy, DefaultExtended, DefaultStrategy, MultiStepContext)
+"""Classes without a public name, of which functions and methods of strategies give objects."""
 
 
 @cache
@@ -119,8 +126,12 @@ def datasets() -> Things:
 @cache
 def strategies() -> Things:
     """Public members of strategies, their ``extended``, contexts and ways to reduce; functions that give these."""
-    members = functions.methods(lambda name: not name.startswith("_"), *STRATEGIES)
-    return functions.by_place([*functions.functions(*STRATEGIES), *members])
+
+    def is_public(name: str) -> bool:
+        return not name.startswith("_")
+
+    given = [thing for owner in GIVEN for thing in functions.methods_of(owner, is_public)]
+    return functions.by_place([*functions.functions(*STRATEGIES), *functions.methods(is_public, *STRATEGIES), *given])
 
 
 def _of_things(things: Callable[[], Things]) -> Kind:

@@ -102,3 +102,13 @@ def test_steps_on_a_dataset_and_what_the_last_one_gave():
         session.run(context.run_op)
         assert session.run(v) == 0 + 1 + 2
         assert session.run(context.last_step_outputs["twice"]) == 2 * 5
+
+
+def test_the_strategy_outside_of_any_passes_on():
+    outside = current_strategy.get_distribution_strategy()
+    with outside.scope() as entered:
+        assert entered is outside is current_strategy.get_cross_tower_context()
+    with outside.colocate_vars_with(tf.get_variable("v", [])):
+        assert tf.get_variable("w", []).op.colocation_groups() == [b"loc:@v"]
+    data = outside.distribute_dataset(lambda: tf.data.Dataset.range(7, 9))
+    assert run(data.make_one_shot_iterator().get_next()) == 7

@@ -82,6 +82,9 @@ def _tensor(tensor: Tensor, change: Change) -> Tensor:
             tensor.op.definition = replace(definition)
             disturb_definition(tensor.op.definition, change)
             return tensor
+        made, here = tensor.op.block, get_default_graph().block
+        if made is not here and not made.encloses(here):  # What computes with it would be refused.
+            return tensor
     if dtype.name == "string":
         return strings.string_join([tensor, change.text])
     if dtype.is_bool:

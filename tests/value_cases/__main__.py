@@ -35,6 +35,11 @@ def notices(item: pytest.Item, row: Row) -> bool:
     return bool(failures([item], partial(KINDS[row.kind].disturb, row.name, WRONG)))
 
 
+def is_case(item: pytest.Item, row: Row) -> bool:
+    """Whether a row's test notices its thing disturbed, and nothing where that is changed by nothing."""
+    return notices(item, row) and failures([item], partial(KINDS[row.kind].disturb, row.name, SAME)) == []
+
+
 def unfit(items: Mapping[str, pytest.Item], rows: Sequence[Row]) -> set[str]:
     """The tests of rows that fail where a change of nothing is made to all things: they look at more than values."""
 
@@ -103,7 +108,7 @@ def find(file: Path, kinds: Sequence[str]) -> None:
         for key in wanted:
             named = {row.test for row in (*table.rows(), *new) if row.name == key[1]}
             tried = sorted((t for t in known.get(key, ()) if t in items), key=lambda test: test not in named)
-            row = next((r for t in tried[:TRIES] if notices(items[t], r := Row(*key, t))), None)
+            row = next((r for t in tried[:TRIES] if is_case(items[t], r := Row(*key, t))), None)
             print(*(row or [*key, f"none of {len(tried)}"]), sep="\t", flush=True)
             if row is not None:
                 new.append(row)

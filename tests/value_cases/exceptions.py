@@ -30,6 +30,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "what is in a collection": """
             models.losses.add_loss models.losses.get_regularization_losses""",
     },
+    "distribution": {"it is not defined: NaN": "models.distributions.positive_support.Exponential._mode"},
     "initializer": {"derived classes define it": "compat.v2_functions.initializers.Later.__call__"},
     "dataset": {
         "it describes elements": """
@@ -47,6 +48,19 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
             data.api.dataset_v1.DatasetV1.make_initializable_iterator
             data.api.dataset_v1.DatasetV1.make_one_shot_iterator data.api.dataset_v1.make_initializable_iterator
             data.api.dataset_v1.make_one_shot_iterator data.api.transforms_v2.to_variant""",
+    },
+    "strategy": {
+        "it is refused": """
+            towers.distribute.default_strategy.DefaultExtended.parameter_devices
+            towers.distribute.default_strategy.DefaultExtended.worker_devices""",
+        "there is none": "towers.distribute.strategy._Base.cluster_resolver",
+        "derived classes define it": """
+            towers.contrib.distribution_strategy.DistributionStrategy.between_graph
+            towers.contrib.distribution_strategy.DistributionStrategy.should_checkpoint
+            towers.contrib.distribution_strategy.DistributionStrategy.should_init
+            towers.contrib.distribution_strategy.DistributionStrategy.should_save_summary
+            towers.distribute.cross_device_ops.CrossDeviceOps.batch_reduce_implementation
+            towers.distribute.cross_device_ops.CrossDeviceOps.reduce_implementation""",
     },
 }
 

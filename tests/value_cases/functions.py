@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from tests.value_cases.change import Change, intercept
@@ -33,9 +34,12 @@ Things = Mapping[str, Thing]
 
 
 def disturb(thing: Thing, change: Change) -> None:
-    """The results of a thing are changed for the rest of the process."""
+    """The results of a thing are changed for the rest of the process; what is there for its effect has none."""
+    of_effect = thing.function.__annotations__.get("return") == "None"
 
     def around(original: Any, *args: Any, **kwargs: Any) -> Any:
+        if of_effect and change.flip and not ONCE.busy and thing.is_meant(args):
+            return None
         found = original(*args, **kwargs)
         return found if ONCE.busy or not thing.is_meant(args) else disturbed(found, change)
 
@@ -50,7 +54,7 @@ def public(*modules: str) -> Mapping[str, Any]:
         inside = any(f"{row.module}.".startswith(f"towerstrat.{module}.") for module in modules)
         if inside and row.attribute != "*":
             name = f"{row.module}.{row.attribute}".removeprefix("towerstrat.")
-            found[name] = getattr(importlib.import_module(row.module), row.attribute)
+            found[name] = attrgetter(row.attribute)(importlib.import_module(row.module))
     return dict(sorted(found.items()))
 
 
@@ -67,9 +71,21 @@ def methods(named: Callable[[str], bool], *modules: str) -> Iterator[tuple[str, 
     for name, value in public(*modules).items():
         if inspect.isclass(value) and value not in known:
             known.add(value)
-            for method in filter(named, dir(value)):
-                found = getattr(value, method)
-                found = found.fget if isinstance(found, property) else found
-                function = inspect.unwrap(found.__func__ if inspect.ismethod(found) else found)
-                if inspect.isfunction(function) and not function.__qualname__.startswith("_undefined"):
-                    yield f"{name}.{method}", Thing(function, value)
+            for method, thing in methods_of(value, named):
+                yield f"{name}.{method}", thing
+
+
+def methods_of(owner: type, named: Callable[[str], bool]) -> Iterator[tuple[str, Thing]]:
+    """The methods of a class, inherited ones too, but those that only raise."""
+    for method in filter(named, dir(owner)):
+        found = getattr(owner, method)
+        found = found.fget if isinstance(found, property) else found
+        function = inspect.unwrap(found.__func__ if inspect.ismethod(found) else found)
+        if inspect.isfunction(function) and not function.__qualname__.startswith("_undefined"):
+            yield method, Thing(function, owner)
+
+
+def by_place(things: Iterable[tuple[str, Thing]]) -> Things:
+    """Things by where their functions stand, each function once: methods that classes inherit are one thing."""
+    found = {f"{f.__module__}.{f.__qualname__}": Thing(f) for f in (thing.function for _, thing in things)}
+    return {name.removeprefix("towerstrat."): thing for name, thing in sorted(found.items())}

@@ -98,8 +98,8 @@ def watch(note: Callable[[str, str], None]) -> None:
     for name, owner in _classes().items():
         if issubclass(owner, OptimizerWrapper):
 
-            def handed_on(original: Any, self: Any, *args: Any, name: str = name, **named: Any) -> Any:
-                note("optimizer", name)
+            def handed_on(original: Any, self: Any, *args: Any, optimizer: str = name, **named: Any) -> Any:
+                note("optimizer", optimizer)
                 return original(self, *args, **named)
 
             intercept(owner.apply_gradients, handed_on)

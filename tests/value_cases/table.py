@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILE = Path(__file__).parent / "cases.tsv"
-WITHOUT = Path(__file__).parent / "without.tsv"
 
 
 class Row(NamedTuple):
@@ -44,9 +43,3 @@ def write(found: Iterable[Row]) -> None:
     new = FILE.with_suffix(".new")
     new.write_text("".join("\t".join(row) + "\n" for row in sorted(set(found))), encoding="utf-8")
     new.replace(FILE)
-
-
-def without() -> list[tuple[str, str]]:
-    """Kind and name of what has no row yet."""
-    lines = WITHOUT.read_text(encoding="utf-8").splitlines()
-    return [(kind, name) for kind, _, name in (line.partition("\t") for line in lines)]

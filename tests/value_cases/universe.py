@@ -19,6 +19,10 @@ from tests.value_cases.exceptions import EXCEPTIONS
 from tests.value_cases.functions import Thing, Things
 from towerstrat.compat.names import public_names
 from towerstrat.graph.ir import op_registry
+from towerstrat.models.rnn.cell_wrappers import WrapperCell
+from towerstrat.towers.contrib.distribution_strategy import DefaultDistributionStrategy
+from towerstrat.towers.distribute.default_strategy import DefaultExtended, DefaultStrategy
+from towerstrat.towers.distribute.step_context import MultiStepContext
 
 for api in (1, 2):
     public_names.names(api)
@@ -43,6 +47,24 @@ STATISTICS = {
     "_sample_n", "_log_prob", "_prob", "_log_cdf", "_cdf", "_log_survival_function", "_survival_function", "_quantile",
     "_entropy", "_mean", "_mode", "_variance", "_stddev", "_covariance", "_kl_of_kind",
 }  # fmt: skip
+
+
+STRATEGIES = (
+    *(f"towers.contrib.{module}" for module in (
+        "current_strategy", "distribution_strategy", "mirrored_strategy", "step_context",
+    )),
+    "towers.contrib_late",
+    *(f"towers.distribute.{module}" for module in (
+        "central_storage_strategy", "cross_device_ops", "current_strategy", "input_distribution", "mirrored_strategy",
+        "multi_worker_strategy", "one_device_strategy", "reduce_op", "replica_context", "strategy",
+        "strategy_extended", "tpu_strategy",
+    )),
+    *(f"towers.engine.{module}" for module in ("collective_all_reduce", "cross_tower_ops", "tower_contexts")),
+)  # fmt: skip
+
+
+GIVEN = (DefaultDistributionStrategy, DefaultExtended, DefaultStrategy, MultiStepContext)
+"""Classes without a public name, of which functions and methods of strategies give objects."""
 
 
 @cache
@@ -70,8 +92,14 @@ def layers() -> Things:
 
 @cache
 def cells() -> Things:
-    own = functions.methods(lambda name: name == "call", "models.rnn")
-    return {**dict(functions.functions("models.rnn")), **dict(own)}
+    """Functions, and the steps of cells, which are ``call``, or of some around another cell ``__call__``."""
+
+    def is_step(name: str, owner: type) -> bool:
+        return name.endswith("__call__") == (issubclass(owner, WrapperCell) and "__call__" in vars(owner))
+
+    own = functions.methods(lambda name: name in ("call", "__call__"), "models.rnn")
+    steps = {name: thing for name, thing in own if is_step(name, thing.owner)}
+    return {**dict(functions.functions("models.rnn")), **steps}
 
 
 @cache
@@ -95,6 +123,17 @@ def datasets() -> Things:
     return {**dict(functions.functions("data.api", "data.readers")), **methods}
 
 
+@cache
+def strategies() -> Things:
+    """Public members of strategies, their ``extended``, contexts and ways to reduce; functions that give these."""
+
+    def is_public(name: str) -> bool:
+        return not name.startswith("_")
+
+    given = [thing for owner in GIVEN for thing in functions.methods_of(owner, is_public)]
+    return functions.by_place([*functions.functions(*STRATEGIES), *functions.methods(is_public, *STRATEGIES), *given])
+
+
 def _of_things(things: Callable[[], Things]) -> Kind:
     return Kind(things, lambda name, change: functions.disturb(things()[name], change))
 
@@ -112,6 +151,7 @@ KINDS = {
     "initializer": _of_things(initializers),
     "distribution": _of_things(distributions),
     "dataset": _of_things(datasets),
+    "strategy": _of_things(strategies),
 }
 
 

@@ -215,3 +215,27 @@ def test_the_corner_of_laplace():
         found = session.run([value, tf.gradients(value, x)[0]])
     np.testing.assert_allclose(found[0], [-1.6931472, -0.6931472, -0.20326707], rtol=1e-6)
     np.testing.assert_allclose(found[1], [1.0, 0.0, 0.22539967], rtol=1e-6)
+
+
+NUMBERS = {
+    "normal": (lambda d: d.Normal([0.0, 3.0], 2.0), lambda: tf.random_normal([5, 2], seed=7) * 2.0 + [0.0, 3.0]),
+    "uniform": (lambda d: d.Uniform([-1.0, 0.0], 2.0),
+                lambda: tf.random_uniform([5, 2], seed=7) * [3.0, 2.0] + [-1.0, 0.0]),
+    "gamma": (lambda d: d.Gamma([0.7, 4.0], 2.0), lambda: tf.random_gamma([5], [0.7, 4.0], seed=7) / 2.0),
+    "categorical": (lambda d: d.Categorical(probs=[[0.1, 0.2, 0.7], [0.5, 0.5, 0.0]]),
+                    lambda: tf.transpose(tf.multinomial(tf.log([[0.1, 0.2, 0.7], [0.5, 0.5, 0.0]]), 5, seed=7))),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_samples_are_made_of_the_numbers_of_their_seed(name):
+    make, wanted = NUMBERS[name]
+    with tf.Session() as session:
+        found, drawn_by_hand = session.run([make(tf.distributions).sample(5, seed=7), wanted()])
+    np.testing.assert_allclose(found, drawn_by_hand, rtol=1e-6)
+
+
+def test_quantiles_of_a_normal_distribution():
+    quantiles = tf.distributions.Normal([1.0, 0.0], [2.0, 1.0]).quantile([0.5, 0.975])
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(quantiles), [1.0, 1.959964], rtol=1e-6)

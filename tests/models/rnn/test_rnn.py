@@ -182,3 +182,51 @@ def test_a_dropout_that_keeps_all_changes_nothing():
         without, kept = session.run(found)
     np.testing.assert_allclose(kept, without, rtol=1e-6)
     assert np.abs(without).max() > 0.01
+
+
+class Doubled(rnn_cell.RNNCell):
+    """Outputs are twice the inputs, states are added up."""
+
+    state_size = output_size = 2
+
+    def call(self, inputs, state):
+        return inputs * 2.0, state + inputs
+
+
+WRAPPERS = {
+    "device": (lambda cell: rnn_cell.DeviceWrapper(cell, "/cpu:0"), [2.0, 6.0], [2.0, 4.0]),
+    "residual": (rnn_cell.ResidualWrapper, [3.0, 9.0], [2.0, 4.0]),
+    "residual_function": (lambda cell: rnn_cell.ResidualWrapper(cell, lambda x, y: y - x * 4.0), [-2.0, -6.0],
+                          [2.0, 4.0]),
+    "dropout": (lambda cell: rnn_cell.DropoutWrapper(cell, 1.0, 1.0, 1.0), [2.0, 6.0], [2.0, 4.0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRAPPERS)
+def test_one_step_of_a_cell_around_another(name):
+    """Of the inputs 1 and 3, and a state of ones; dropout that keeps everything changes nothing."""
+    wrap, output, state = WRAPPERS[name]
+    with tf.Session() as session:
+        found = session.run(wrap(Doubled())(tf.constant([[1.0, 3.0]]), tf.ones([1, 2])))
+    assert [part.tolist() for part in found] == [[output], [state]]
+
+
+def test_a_state_saver_gives_the_first_state_and_takes_the_last_one():
+    kept = tf.Variable([[1.0, -1.0]])
+
+    class Saver:
+        def state(self, name):
+            assert name == "own"
+            return kept.read_value()
+
+        def save_state(self, name, value):
+            assert name == "own"
+            return kept.assign(value)
+
+    outputs, last = tf.nn.static_state_saving_rnn(Doubled(), [tf.constant([[1.0, 3.0]])] * 2, Saver(), "own")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for count in (2, 4):
+            found, state = session.run([outputs, last])
+            assert [part.tolist() for part in found] == [[[2.0, 6.0]]] * 2
+            assert state.tolist() == session.run(kept).tolist() == [[1.0 + count, -1.0 + 3.0 * count]]

@@ -200,3 +200,12 @@ def test_outcomes_are_those_of_the_original(area):
         if not same(outcome, original) and meant(area, case) is None:
             differ.append(f"{case}\n  original: {original}\n  here:     {outcome}")
     assert not differ, "\n".join(differ)
+
+
+SINGLE = [(area, case) for area in ("context, one", "context, m3", "extended, v1") for case in RUNNING[area][1]]
+
+
+@spread(("area", "case"), [row for row in SINGLE if not meant(*row)])
+def test_members_of_contexts_and_strategies(area, case):
+    kind, cases = RUNNING[area]
+    assert same(plain(found(kind, cases[case])), plain(wanted(area, case)))

@@ -46,6 +46,19 @@ def test_the_share_of_a_gradient_ratio():
     np.testing.assert_allclose(found, first + other * one / two / 2.0, rtol=1e-4)
 
 
+def test_losses_of_a_star_gan_from_those_of_judgements():
+    """Wasserstein's: minus the mean of generated data's, and what these are above the real ones'."""
+    losses = gan.losses.wargs
+    made = gan.StarGANModel(*[None] * len(gan.StarGANModel._fields))._replace(
+        discriminator_input_data_source_predication=tf.constant([1.0, 3.0]),
+        discriminator_generated_data_source_predication=tf.constant([0.5, -0.25]),
+    )
+    generating = gan.losses.stargan_generator_loss_wrapper(losses.wasserstein_generator_loss)
+    judging = gan.losses.stargan_discriminator_loss_wrapper(losses.wasserstein_discriminator_loss)
+    with tf.Session() as sess:
+        assert sess.run([generating(made), judging(made)]) == [-0.125, 0.125 - 2.0]
+
+
 REFUSED = {
     "weight": (ValueError, "greater than 0", lambda m: gan.gan_loss(m, gradient_penalty_weight=-1.0)),
     "no classes": (ValueError, "must be an `ACGANModel`", lambda m: gan.gan_loss(m, aux_cond_generator_weight=1.0)),

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.training.optimizers.adam import ADAM, LAZY_ADAM
+from towerstrat.training.optimizers.adam import ADAM, LAZY_ADAM, NadamOptimizer
 from towerstrat.training.optimizers.keras_updates import ADAGRAD_V2, AMSGRAD, KERAS_MOMENTUM
+from towerstrat.training.optimizers.lars import LARSOptimizer
 from towerstrat.training.optimizers.momentum import MOMENTUM
 
 START = np.array([[1.0, -2.0], [0.5, 3.0], [-1.5, 0.25]], np.float32)
@@ -78,3 +80,31 @@ def test_one_step(name, value, by_rows):
         wanted = [np.where(np.isin(range(3), ROWS)[:, None], w, r) for w, r in zip(wanted, rest, strict=True)]
     for part, expected in zip(found, wanted, strict=True):
         np.testing.assert_allclose(part, expected, rtol=2e-6)
+
+
+def after_two_steps(optimizer, gradient):
+    var = Variable(START)
+    step = optimizer.apply_gradients([(gradient, var)])
+    with Session() as session:
+        session.run(global_variables_initializer())
+        session.run(step)
+        session.run(step)
+        return session.run(var)
+
+
+def test_rows_of_nadam_are_the_same_gradient_as_a_dense_one():
+    dense = np.zeros_like(GRADIENT)
+    dense[ROWS] = GRADIENT[ROWS]
+    var, m, v, power1, power2 = START, 0.0, 0.0, 0.9, 0.999
+    for _ in range(2):
+        var, m, v = adam(var, m, v, dense, power1, power2, 0.1, 0.9, 0.999, 1e-8, use_nesterov=True)
+        power1, power2 = power1 * 0.9, power2 * 0.999
+    for gradient in (constant(dense), IndexedSlices(constant(GRADIENT[ROWS]), constant(ROWS), constant([3, 2]))):
+        np.testing.assert_allclose(after_two_steps(NadamOptimizer(0.1), gradient), var, rtol=3e-5)
+
+
+def test_rows_of_lars_have_the_plain_rate():
+    found = after_two_steps(LARSOptimizer(0.1, 0.9), IndexedSlices(constant(GRADIENT[ROWS]), constant(ROWS)))
+    wanted = START.copy()
+    wanted[ROWS] -= 0.1 * (1.0 + 1.9) * GRADIENT[ROWS]
+    np.testing.assert_allclose(found, wanted, rtol=2e-6)

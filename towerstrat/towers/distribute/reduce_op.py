@@ -31,8 +31,9 @@ AGGREGATIONS = {op: aggregation for aggregation, op in _OF_VARIABLES.items()}
 
 
 def get_loss_reduction() -> ReduceOp:
-    """How the losses of replicas make one: MEAN where optimizers divide them, as they do for estimators, else SUM."""
-    return _OF_VARIABLES[tower_contexts.get_loss_reduction()]
+    """How the losses of replicas make one: SUM; for estimators, whose optimizers divide them, that of the last loss."""
+    divided = tower_contexts.current_engine().trains_estimator
+    return _OF_VARIABLES[tower_contexts.get_loss_reduction()] if divided else ReduceOp.SUM
 
 
 def reduce_op_of(value: Any) -> ReduceOp:

@@ -67,6 +67,7 @@ DIFFERENT = {
     "Python cannot be called on a device without the result's shape": [("value", "python_functions", "")],
     "towers run in one program: what one of them is asked for, all do": [("value", "unread_assignments", "")],
     "optimizers refuse to train nothing": [("training", "gradient_functions", "")],
+    "a run goes on exactly: a tower gets what was its own again": [("training", "saving", "[after]")],
     "state that goes beside a checkpoint has a shard of its own": [("training", "monitored_session", "[files]")],
     "what is computed eagerly stays on the host until a program needs it": [("eager", "ids", "[log][1][2]")],
     "a variable speaks for all towers, and is on the first one's device": [

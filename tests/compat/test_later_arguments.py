@@ -6,6 +6,7 @@ import pytest
 import towerstrat.compat.v1 as tf
 from tests.golden.goldens import facts
 from tests.golden.later_arguments_cases import CASES, INPUTS, evaluated, plain, write_files
+from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.mode import eager_mode
 
 GOLDEN = facts("later_arguments")
@@ -32,6 +33,32 @@ def test_a_gradient_goes_where_the_values_came_from():
     wanted[0, :, [2, 0]] = 1
     wanted[1, :, 1] = 2
     np.testing.assert_array_equal(found, wanted)
+
+
+def test_ragged_indices_with_batch_dimensions_are_refused():
+    with pytest.raises(UnsupportedError, match="batch_dims=1"):
+        tf.gather([[1, 2], [3, 4]], tf.ragged.constant([[1], [0, 0]]), batch_dims=1)
+
+
+@pytest.mark.parametrize("call", [
+    lambda: tf.nn.conv2d(tf.ones([1, 2, 2, 1]), strides=1),
+    lambda: tf.nn.conv2d_transpose(tf.ones([1, 2, 2, 1]), output_shape=[1, 2, 2, 1]),
+    lambda: tf.decode_raw(["a"]),
+    lambda: tf.count_nonzero(axis=0),
+    lambda: tf.nn.weighted_cross_entropy_with_logits(logits=[1.0], pos_weight=1.0),
+])  # fmt: skip
+def test_what_is_left_out_is_named(call):
+    with pytest.raises(TypeError, match=r"missing required arguments: (filters|input_bytes|out_type|input|labels)"):
+        call()
+
+
+def test_debug_information_is_refused_before_anything_is_saved(tmp_path):
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.get_variable("v", [], initializer=tf.zeros_initializer())
+        session.run(tf.global_variables_initializer())
+        with pytest.raises(UnsupportedError, match="save_debug_info"):
+            tf.train.Saver().save(session, str(tmp_path / "model"), save_debug_info=True)
+    assert list(tmp_path.iterdir()) == []
 
 
 EAGERLY = [

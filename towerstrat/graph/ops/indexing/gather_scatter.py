@@ -13,6 +13,7 @@ import numpy as np
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.composite_values import Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import refuse
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import optional_integer
@@ -118,6 +119,7 @@ def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str |
     if isinstance(params, Partitioned):
         return params._gathered(indices, axis)
     if isinstance(indices, Partitioned):
+        refuse("tf.gather", "For ragged indices: pad them by to_tensor().", batch_dims=(batch_dims, 0))
         return indices._map_flat(lambda values: _gathered(params, values, axis, batch_dims, name))
     if not isinstance(axis, Tensor) and axis == batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
@@ -139,6 +141,7 @@ def gather_v2(
 
     Raises:
       ValueError: an axis among the common dimensions, or common dimensions of different sizes.
+      UnsupportedError: ragged indices with common dimensions.
     """
     axis = batch_dims if axis is None else axis
     if batch_dims < 0:

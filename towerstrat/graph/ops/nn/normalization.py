@@ -226,7 +226,7 @@ def batch_normalization(
 
 def batch_norm_with_global_normalization(
     t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None,
-    variance_epsilon: float | None = None, scale_after_normalization: bool | None = None, name: str | None = None,
+    variance_epsilon: Any = None, scale_after_normalization: bool | None = None, name: str | None = None,
     input: Any = None, mean: Any = None, variance: Any = None,
 ) -> Tensor:  # fmt: skip
     """``batch_normalization`` in its oldest form; ``gamma`` counts only with ``scale_after_normalization``.

@@ -402,7 +402,7 @@ for _type, _kind in (("", "legacy"), ("Fast", "fast"), ("Strong", "strong")):
     define_op(f"StringToHashBucket{_type}", _mapping(int64), numpy=string_kernels.bucket(_kind), differentiable=False)
 
 
-def _hashed(type: str, input: Any, num_buckets: int, name: str | None, **attrs: Any) -> Tensor:
+def _hashed(type: str, input: Any, num_buckets: Any, name: str | None, **attrs: Any) -> Tensor:
     if num_buckets < 1:
         raise ValueError(f"Expected num_buckets of at least 1, got {num_buckets}.")
     return add_op(type, [_strings(input)], {"num_buckets": num_buckets, **attrs}, name or type)

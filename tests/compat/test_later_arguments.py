@@ -35,6 +35,29 @@ def test_a_gradient_goes_where_the_values_came_from():
     np.testing.assert_array_equal(found, wanted)
 
 
+def test_defun_converts_control_flow():
+    def magnitude(x):
+        if x > 0:
+            return x
+        return -x
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [])
+        converted = tf.contrib.eager.defun(magnitude)(x)
+        assert [session.run(converted, {x: value}) for value in (-3.0, 2.0)] == [3.0, 2.0]
+        with pytest.raises(TypeError):
+            tf.contrib.eager.defun(magnitude, autograph=False)(x)
+
+
+def test_a_key_that_was_named_as_deleted_cannot_be_used():
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, -1, empty_key=0, deleted_key=9)
+        session.run(table.insert(tf.constant([1], tf.int64), tf.constant([5], tf.int64)))
+        assert session.run(table.lookup(tf.constant([1, 2], tf.int64))).tolist() == [5, -1]
+        with pytest.raises(tf.errors.InvalidArgumentError):
+            session.run(table.insert(tf.constant([9], tf.int64), tf.constant([5], tf.int64)))
+
+
 def test_ragged_indices_with_batch_dimensions_are_refused():
     with pytest.raises(UnsupportedError, match="batch_dims=1"):
         tf.gather([[1, 2], [3, 4]], tf.ragged.constant([[1], [0, 0]]), batch_dims=1)

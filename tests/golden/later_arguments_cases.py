@@ -132,6 +132,7 @@ CASES = [
     "tf.make_tensor_proto([1, 2], shape=[4], allow_broadcast=True)",
     "tf.make_tensor_proto([1], shape=[4], verify_shape=True, allow_broadcast=True)",
     "list(tf.make_ndarray(tf.make_tensor_proto([1], shape=[4], allow_broadcast=True)))",
+    "tf.contrib.training.parse_values('a=1,b=x,c=2.5', {'a': int, 'c': float}, ignore_unknown=True)['c']",
     "elements(tf.data.TextLineDataset(texts, num_parallel_reads=2))",
     "elements(tf.data.FixedLengthRecordDataset(texts[:2], 3, num_parallel_reads=2))",
     "elements(tf.data.FixedLengthRecordDataset(packed[0], 3, 1, 2, compression_type='GZIP'))",

@@ -23,6 +23,9 @@ those of 2.15: {first} and {second} names. {kept} names of 2.x are the very obje
 agree; the others take the arguments of 2.x and call the same implementation. Classes are shared: `isinstance` holds
 across. `tf.compat.v1` and `tf.compat.v2` reach the other one.
 
+A function of 1.12 also takes what 1.13 to 1.15 added to its arguments, or gave a new name: `tf.gather(batch_dims=)`,
+`tf.nn.conv2d(filters=)`, `tf.gradients(unconnected_gradients=)`. An old and a new name together are an error.
+
 ## Which one `import tensorflow` means
 
 `towerstrat run` binds `tensorflow` once per program. It reads the program and its own modules (next to it, or in
@@ -34,8 +37,8 @@ error:
 - A name or keyword that 1.x alone has (`tf.Session`, `tf.contrib`, `tf.layers`, `keep_dims=`) means 1.
 - A name that 2.x alone has (`tf.random.set_seed`, `tf.optimizers`) means 2. Both in one file are an error that
   names the two lines. The program's own files count before the modules that they import.
-- What came with 1.13 to 1.15 and stayed (`tf.function`, `tf.distribute`, `tf.compat.v1`; also `tf.GradientTape`)
-  means 2, unless something means 1.
+- What came with 1.13 to 1.15 and stayed (`tf.function`, `tf.distribute`, `tf.compat.v1`; also `tf.GradientTape`; the
+  keyword of `tf.gather(batch_dims=)`) means 2, unless something means 1.
 - `import tensorflow.compat.v1 as tf` alone means 2, where it runs eagerly until `tf.disable_v2_behavior()`, but 1
   if the program uses placeholders or sessions and neither disables anything nor makes its graphs itself.
 - `enable_v2_behavior`, of `tf.compat.v1` or `tf.compat.v2`, means 1: programs of 1.13 to 1.15 run as 2.x does by it.

@@ -8,7 +8,9 @@ The JSON maps each public name of TensorFlow 1.12, 2.15 or 1.15 to its kind and 
 writes the last two; of 1.15 is kept what neither of the others has, so it goes last); FOLDER is ``tensorflow/contrib``
 of an installation, for the names of its packages. Written are
 ``towerstrat/compat/names/original_names*.txt`` (every name, one line per module) and ``tests/golden/signatures*.txt``
-(arguments of what towerstrat exports, one line each; what 1.13 to 1.15 added stands below ``tf.compat.v1``).
+(arguments of what towerstrat exports, one line each; what 1.13 to 1.15 added stands below ``tf.compat.v1``). That of
+1.15 makes two more: ``tests/golden/signatures_changed.txt``, the lines of 1.12 that have other arguments there, and
+``towerstrat/compat/names/later_arguments.txt``, the arguments that came with 1.13 to 1.15.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from towerstrat.compat.names import public_names
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 COMPAT = REPOSITORY / "towerstrat/compat/names"
+SIGNATURES = REPOSITORY / "tests/golden/signatures.txt"
 NOT_API = {"absolute_import", "division", "print_function", "tf_decorator"}
 ENDINGS = {"1": "", "1.15": "_v1_15", "2": "_v2"}
 ALIASES = {"tf.flags": "tf.app.flags", "tf.contrib.layers": "tf.contrib.slim"}
@@ -99,6 +102,41 @@ def signature_lines(signatures: dict[str, Any], api: str) -> list[str]:
     return lines
 
 
+def changed_lines(signatures: dict[str, Any]) -> list[str]:
+    """What ``signatures.txt`` lists as 1.15 has it, where it has other arguments; of members, where it has more."""
+    lines: list[str] = []
+    owner = ""
+    for line in SIGNATURES.read_text(encoding="utf-8").splitlines():
+        head, _, listed = line.removesuffix(")").partition("(")
+        member = head.strip() if head.startswith(" ") else None
+        owner = owner if member else head.removeprefix("class ")
+        entry = signatures.get(owner, {})
+        found = entry.get("members", {}).get(member) if member else entry.get("init", entry.get("args"))
+        before = listed.split("; ") if listed else []
+        if not isinstance(found, list) or found == before or listed.startswith(("*args", "self; *args")):
+            continue
+        if not member or {argument.partition("=")[0] for argument in found} - {b.partition("=")[0] for b in before}:
+            lines.append(f"{owner}{f'.{member}' if member else ''}({'; '.join(found)})")
+    return lines
+
+
+def later_lines(changed: list[str]) -> list[str]:
+    """The functions and classes among changed lines, and which arguments they did not have in 1.12."""
+    before = dict(map(_read, SIGNATURES.read_text(encoding="utf-8").splitlines()))
+    lines = []
+    for name, arguments in map(_read, changed):
+        later = [a for a in arguments if a not in before.get(name, arguments) and not a.startswith("*")]
+        if later:
+            lines.append(f"{name}: {' '.join(later)}")
+    return lines
+
+
+def _read(line: str) -> tuple[str, list[str]]:
+    """The name in a line of a file of signatures, and the names of its arguments."""
+    head, _, listed = line.removesuffix(")").partition("(")
+    return head.removeprefix("class "), [argument.partition("=")[0] for argument in listed.split("; ")]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("signatures", type=Path)
@@ -107,10 +145,15 @@ def main() -> None:
     arguments = parser.parse_args()
     signatures = json.loads(arguments.signatures.read_text())
     ending = ENDINGS[arguments.api]
-    for path, lines in (
-        (COMPAT / f"original_names{ending}.txt", name_lines(signatures, arguments.contrib, arguments.api)),
-        (REPOSITORY / f"tests/golden/signatures{ending}.txt", signature_lines(signatures, arguments.api)),
-    ):
+    files = {
+        COMPAT / f"original_names{ending}.txt": name_lines(signatures, arguments.contrib, arguments.api),
+        REPOSITORY / f"tests/golden/signatures{ending}.txt": signature_lines(signatures, arguments.api),
+    }
+    if arguments.api == "1.15":
+        changed = changed_lines(signatures)
+        files[SIGNATURES.with_stem("signatures_changed")] = changed
+        files[COMPAT / "later_arguments.txt"] = later_lines(changed)
+    for path, lines in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
         print(f"{path}: {len(lines)} lines")

@@ -335,15 +335,20 @@ def get_regularization_loss(scope: str | None = None, name: str = "total_regular
     return segments.add_n(losses, name=name) if losses else constant(0.0, float32)
 
 
-def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
+def get_total_loss(
+    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
+) -> Tensor:
     """The sum of the losses, the regularization losses included unless that is turned off.
+
+    Args:
+      scope: only those whose names match it at their start.
 
     Raises:
       ValueError: there are none.
     """
-    losses = get_losses()
+    losses = get_losses(scope)
     if add_regularization_losses:
-        losses += get_regularization_losses()
+        losses += get_regularization_losses(scope)
     return segments.add_n(losses, name=name)
 
 

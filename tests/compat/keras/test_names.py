@@ -19,12 +19,11 @@ from towerstrat.compat.program.name_resolution import Resolver, Status
 from towerstrat.compat.utilities import exports
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-ONE_OF_TWO = {"assert_integer", "assert_shapes", "assert_type", "case", "set_random_seed"}
+ONE_OF_TWO = {"assert_integer", "assert_shapes", "assert_type", "case", "scalar_mul", "set_random_seed"}
 """One function here has the name of 2.x in both namespaces; the original has two."""
 OF_1_X = {
-    "all_candidate_sampler", "clip_by_norm", "clip_by_value", "diag", "diag_part", "fixed_unigram_candidate_sampler",
-    "learned_unigram_candidate_sampler",
-    "matrix_diag", "matrix_diag_part", "space_to_batch", "substr", "swish", "transpose_image"}  # fmt: skip
+    "all_candidate_sampler", "clip_by_norm", "clip_by_value", "fixed_unigram_candidate_sampler",
+    "learned_unigram_candidate_sampler", "space_to_batch", "substr", "swish", "transpose_image"}  # fmt: skip
 """Functions of 1.x that 2.x has by another name, or with other arguments."""
 
 

@@ -31,6 +31,8 @@ def program(tmp_path):
         ("tf.compat.v1.Session()", "1.15.5"),
         ("@tf.function\ndef f(): pass", "1.15.5"),
         ("def train(strategy): strategy.experimental_run_v2(step)", "1.15.5"),
+        ("tf.nn.conv2d(x, filters=w, strides=1, padding='SAME')", "1.15.5"),
+        ("tf.nn.conv2d(x, filter=w, strides=[1] * 4, padding='SAME')", "1.12.3"),
         ("try:\n  tf.compat.v1\nexcept AttributeError:\n  pass", "1.12.3"),
         # What it asserts.
         ("assert tf.__version__ == '1.13.1'", "1.13.1"),

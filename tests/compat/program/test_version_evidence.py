@@ -46,6 +46,9 @@ TF = "import tensorflow as tf\n"
         ("tf.random.set_seed(1)", 2, "train.py:2 uses tf.random.set_seed"),
         ("o = tf.optimizers.SGD()", 2, "train.py:2 uses tf.optimizers.SGD"),
         ("tf.nn.dropout(1, rate=0.5)", 2, "train.py:2 uses tf.nn.dropout(rate=...)"),
+        ("tf.gather(x, [1], batch_dims=1)", 2, "train.py:2 uses tf.gather(batch_dims=...)"),
+        ("tf.gather(x, [1], batch_dims=1)\ntf.Session()", 1, "train.py:3 uses tf.Session"),
+        ("tf.layers.flatten(x, data_format='channels_first')", 1, "train.py:2 uses tf.layers.flatten"),
         ("tf.compat.v1.disable_v2_behavior()", 2, "train.py:2 uses tf.compat.v1.disable_v2_behavior"),
         (
             "tf = tf.compat.v1\ntf.disable_v2_behavior()\nx = tf.placeholder(tf.int32)",

@@ -60,11 +60,14 @@ class StubOutForTesting:
         self.UnsetAll()
 
 
-def assert_equal_graph_def(actual: Any, expected: Any, checkpoint_v2: bool = False) -> None:
+def assert_equal_graph_def(
+    actual: Any, expected: Any, checkpoint_v2: bool = False, hash_table_shared_name: bool = False
+) -> None:
     """Raises AssertionError where two graphs differ in a node; their order and versions may differ.
 
     Args:
-      checkpoint_v2: whether names of temporary files may differ; nodes here have none.
+      checkpoint_v2, hash_table_shared_name: whether names of temporary files and of tables may differ; nodes here have
+        none.
 
     Raises:
       TypeError: not a GraphDef.

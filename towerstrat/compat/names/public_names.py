@@ -101,7 +101,7 @@ _CANONICAL = """
 _SHARED = """
     clip_by_global_norm fill image.adjust_gamma image.non_max_suppression_padded io.matching_files linalg.diag
     linalg.diag_part linalg.matmul linalg.set_diag linspace math.angle math.top_k nn.compute_accidental_hits ones
-    random.log_uniform_candidate_sampler random.uniform_candidate_sampler roll sparse.cross sparse.to_dense zeros"""
+    random.log_uniform_candidate_sampler random.uniform_candidate_sampler sparse.cross zeros"""
 """Canonical names of functions that the originals have in both namespaces, and that are two here."""
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from towerstrat.compat.names import missing_names, public_names
+from towerstrat.compat.names.later_arguments import later_arguments
 from towerstrat.compat.program.name_resolution import Resolver
 from towerstrat.compat.program.program_files import Program
 from towerstrat.compat.program.source_reader import VERSION, Condition, Mention, Source
@@ -80,9 +81,12 @@ def breaks(program: Program, version: str) -> bool:
 def _is_later(source: Source) -> bool:
     """Whether a file uses what came with 1.13 to 1.15."""
     listed = missing_names.original_names(1)
-    names = (mention.name for mention in source.mentions if not mention.optional)
     return bool(_LATER_METHODS & source.attributes) or any(
-        name.startswith(("tf.compat.v1", "tf.compat.v2")) or listed.get(name) == "TensorFlow 1.15" for name in names
+        mention.name.startswith(("tf.compat.v1", "tf.compat.v2"))
+        or listed.get(mention.name) == "TensorFlow 1.15"
+        or mention.keyword in later_arguments().get(mention.name, ())
+        for mention in source.mentions
+        if not mention.optional
     )
 
 

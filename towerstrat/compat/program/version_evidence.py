@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from towerstrat.compat.names import missing_names, public_names
+from towerstrat.compat.names.later_arguments import later_arguments
 from towerstrat.compat.program import version_choice
 from towerstrat.compat.program.name_resolution import keywords
 from towerstrat.compat.program.program_files import Program
@@ -23,8 +24,6 @@ _FIRST = "tf.compat.v1"
 _EITHER = ("tf.compat.v2", "tf.python", "tf.core")
 _LEANING = {"tf.GradientTape"}
 """Names of 1.12 too that hardly any program of 1.x uses."""
-_LATER_KEYWORDS = {"tf.nn.dropout(rate)"}
-"""Keywords that 1.13 to 1.15 added, and 2.x has."""
 _ADAPTS = {"tf.compat.v1.enable_v2_behavior", "tf.compat.v2.enable_v2_behavior"}
 _GRAPHS = {"placeholder", "Session", "InteractiveSession"}
 _SETTLED = ("disable_", "enable_", "Graph")
@@ -153,7 +152,7 @@ def _known_part(name: str, api: int) -> str:
 @cache
 def _weight_of_keyword(name: str, keyword: str) -> Weight | None:
     first, second = (keywords(public_names.names(api).get(name)) for api in (1, 2))
-    if f"{name}({keyword})" in _LATER_KEYWORDS:
+    if keyword in (second or ()) and keyword in later_arguments().get(name, ()):
         return Weight.LEANS
     if first is None or second is None or (keyword in first) == (keyword in second):
         return None

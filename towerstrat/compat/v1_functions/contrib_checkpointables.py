@@ -30,14 +30,14 @@ class CheckpointManager(checkpoint_manager.CheckpointManager):
     """``tf.train.CheckpointManager`` as 1.12 had it.
 
     Args:
-      checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours: as there.
+      checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours, checkpoint_name: as there.
     """
 
     def __init__(
         self, checkpoint: Any, directory: str, max_to_keep: int | None,
-        keep_checkpoint_every_n_hours: float | None = None,
+        keep_checkpoint_every_n_hours: float | None = None, checkpoint_name: str = "ckpt",
     ):  # fmt: skip
-        super().__init__(checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours)
+        super().__init__(checkpoint, directory, max_to_keep, keep_checkpoint_every_n_hours, checkpoint_name)
 
     def save(  # type: ignore[override]
         self, session: SessionLike | None = None, checkpoint_number: Any = None
@@ -221,6 +221,7 @@ def split_dependency(
     component_dtypes: Sequence[Any],
     fill_save_buffer_fn: Callable[[dict[str, Any]], Any],
     consume_restore_buffer_fn: Callable[[dict[str, Any]], Any],
+    device: str | None = None,
 ) -> dict[str, Trackable]:
     """Objects by name that are saved as variables, and together are made from something, and make it again.
 
@@ -228,6 +229,7 @@ def split_dependency(
       component_names, component_dtypes: of the objects.
       fill_save_buffer_fn: puts a tensor under each name into a dictionary.
       consume_restore_buffer_fn: takes such a dictionary; returns the operation that restores, eagerly anything.
+      device: changes nothing: checkpoints hold arrays of the host.
     """
     buffers = _Buffers(component_names, fill_save_buffer_fn, consume_restore_buffer_fn)
     pairs = zip(component_names, component_dtypes, strict=True)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.compat.v2_functions.unsupported_arguments import refuse
 from towerstrat.graph.ir import default_graph as scopes
 from towerstrat.graph.ir import tensor_conversion
+from towerstrat.graph.ir.given_arguments import refuse
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import float32, int32
@@ -105,11 +105,6 @@ def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str = "tr
     return arrays.transpose(a, perm, name, conjugate)
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """Elements moved by ``shift`` along a dimension; what leaves at one end comes in at the other."""
-    return arrays.identity(arrays.roll(input, shift, axis), name or "Roll")
-
-
 def pad(
     tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0, name: str | None = None
 ) -> Tensor:
@@ -172,28 +167,21 @@ class name_scope(scopes.name_scope):
         super().__init__(name)
 
 
-_DIAGONAL = "Use tf.linalg.band_part, tf.pad and tf.roll."
-
-
 def diag(
     diagonal: Any, name: str = "diag", k: Any = 0, num_rows: int = -1, num_cols: int = -1, padding_value: Any = 0,
     align: str = "RIGHT_LEFT",
 ) -> Tensor:  # fmt: skip
     """Matrices with given main diagonals. ``align`` matters to bands of several diagonals only."""
-    refuse("tf.linalg.diag", _DIAGONAL, k=(k, 0), num_rows=(num_rows, -1), num_cols=(num_cols, -1),
-           padding_value=(padding_value, 0))  # fmt: skip
-    return decompositions.matrix_diag(diagonal, name)
+    return decompositions.matrix_diag(diagonal, name, k, num_rows, num_cols, padding_value)
 
 
 def diag_part(
     input: Any, name: str = "diag_part", k: Any = 0, padding_value: Any = 0, align: str = "RIGHT_LEFT"
 ) -> Tensor:
     """The main diagonals of matrices. ``padding_value`` and ``align`` matter to bands of several diagonals only."""
-    refuse("tf.linalg.diag_part", _DIAGONAL, k=(k, 0))
-    return decompositions.matrix_diag_part(input, name)
+    return decompositions.matrix_diag_part(input, name, k, padding_value)
 
 
 def set_diag(input: Any, diagonal: Any, name: str = "set_diag", k: Any = 0, align: str = "RIGHT_LEFT") -> Tensor:
     """Matrices with their main diagonals replaced. ``align`` matters to bands of several diagonals only."""
-    refuse("tf.linalg.set_diag", _DIAGONAL, k=(k, 0))
-    return decompositions.matrix_set_diag(input, diagonal, name)
+    return decompositions.matrix_set_diag(input, diagonal, name, k)

@@ -74,10 +74,7 @@ def assert_rank_in(x: Any, ranks: Any, message: str | None = None, name: str | N
 
 def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Any:
     """The tensor. Raises ValueError, which ``message`` begins, unless its shape is known to be that of a scalar."""
-    try:
-        return assertions.assert_scalar(tensor, name)
-    except ValueError as error:
-        raise ValueError(f"{message}  {error}" if message else str(error)) from None
+    return assertions.assert_scalar(tensor, name, message)
 
 
 def assert_all_finite(x: Any, message: str, name: str | None = None) -> Any:

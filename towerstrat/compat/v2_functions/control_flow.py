@@ -8,13 +8,12 @@ from typing import Any
 from towerstrat.compat.v2_functions import ragged_maps
 from towerstrat.graph.functions import map_fn as functional
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.lowering import gradients
-from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control import branches
 from towerstrat.graph.ops.control import while_loop as loops
 from towerstrat.graph.tapes import custom_gradients
-from towerstrat.graph.tapes.gradient_tape import UnconnectedGradients
 
 
 def cond(pred: Any, true_fn: Any = None, false_fn: Any = None, name: str | None = None) -> Any:
@@ -83,11 +82,9 @@ def gradients_(
       unconnected_gradients: None or zeros for an x that ``ys`` do not depend on.
       gate_gradients, aggregation_method: scheduling of the original; they change no value.
     """
-    found = gradients.gradients(ys, xs, grad_ys, name, False, gate_gradients, aggregation_method, stop_gradients)
-    if UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.NONE:
-        return found
-    sources = xs if isinstance(xs, list | tuple) else [xs]
-    return [arrays.zeros_like(x) if g is None else g for x, g in zip(sources, found, strict=True)]
+    return gradients.gradients(
+        ys, xs, grad_ys, name, False, gate_gradients, aggregation_method, stop_gradients, unconnected_gradients
+    )
 
 
 def hessians(

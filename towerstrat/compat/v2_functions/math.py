@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from towerstrat.compat.v2_functions.unsupported_arguments import refuse
-from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.given_arguments import refuse
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int32, int64
@@ -56,12 +55,6 @@ def argmax(input: Any, axis: Any = None, output_type: Any = int64, name: str | N
 def argmin(input: Any, axis: Any = None, output_type: Any = int64, name: str | None = None) -> Tensor:
     """The index of the smallest element (the first of equals) along ``axis``, or 0."""
     return reductions.argmin(input, axis, name, output_type=output_type)
-
-
-def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
-    """A scalar times a tensor or IndexedSlices."""
-    with get_default_graph().name_scope(name or "scalar_mul"):
-        return arithmetic.scalar_mul(scalar, x)
 
 
 def angle(input: Any, name: str | None = None) -> Tensor:

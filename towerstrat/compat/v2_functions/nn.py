@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.compat.v2_functions.unsupported_arguments import refuse
+from towerstrat.graph.ir.given_arguments import refuse
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.array import padding as spatial
 from towerstrat.graph.ops.nn import activations, convolution, cross_entropy, embedding, misc, normalization, pooling
-from towerstrat.graph.ops.nn.convolution import check_format, setting
+from towerstrat.graph.ops.nn.convolution import check_format, padded, setting
 
 # ---- activations and losses --------------------------------------------------------------------------------------
 
@@ -49,7 +48,7 @@ def dropout(x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None,
 
 def softmax_cross_entropy_with_logits(labels: Any, logits: Any, axis: int = -1, name: str | None = None) -> Tensor:
     """``-sum(labels * log_softmax(logits))`` along ``axis``, for each example. Gradients reach labels as well."""
-    return cross_entropy.softmax_cross_entropy_with_logits_v2(labels=labels, logits=logits, dim=axis, name=name)
+    return cross_entropy.softmax_cross_entropy_with_logits_v2(labels, logits, axis, name)
 
 
 def sparse_softmax_cross_entropy_with_logits(labels: Any, logits: Any, name: str | None = None) -> Tensor:
@@ -117,19 +116,6 @@ def batch_norm_with_global_normalization(
 # ---- convolutions ------------------------------------------------------------------------------------------------
 
 
-def _padded(input: Any, padding: Any) -> tuple[Any, str]:
-    """The input and a padding by name: (before, after) pairs are padded here."""
-    if isinstance(padding, str):
-        return input, padding
-    return spatial.pad(input, padding), "VALID"
-
-
-def _settings(strides: Any, dilations: Any, data_format: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    rank = len(data_format) - 2
-    apart = 1 if dilations is None else dilations
-    return setting(strides, rank, data_format, "strides"), setting(apart, rank, data_format, "dilations")
-
-
 def conv1d(
     input: Any, filters: Any, stride: Any, padding: Any, data_format: Any = "NWC", dilations: Any = None,
     name: str | None = None,
@@ -141,12 +127,8 @@ def conv1d(
       padding: "SAME", "VALID", or a (before, after) pair per dimension.
     """
     layout = check_format(data_format, 1)
-    strides, apart = _settings(stride, dilations, layout)
-    input, padding = _padded(input, padding)
-    space = layout.index("W")
-    return convolution.convolution(
-        input, filters, padding, [strides[space]], [apart[space]], name or "conv1d", layout
-    )  # fmt: skip
+    input, padding = padded(input, padding)
+    return convolution.convolution(input, filters, padding, stride, dilations, name or "conv1d", layout)
 
 
 def conv2d(
@@ -159,10 +141,7 @@ def conv2d(
       strides, dilations: one integer, two (height, width), or four in the order of ``data_format``.
       padding: "SAME", "VALID", or a (before, after) pair per dimension.
     """
-    layout = check_format(data_format, 2)
-    strides, apart = _settings(strides, dilations, layout)
-    input, padding = _padded(input, padding)
-    return convolution.conv2d(input, filters, strides, padding, data_format=layout, dilations=apart, name=name)
+    return convolution.conv2d(input, filters, strides, padding, True, data_format, dilations, name)
 
 
 def conv3d(
@@ -170,9 +149,7 @@ def conv3d(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A 3-D convolution; ``strides`` and ``dilations`` are one, three or five integers."""
-    layout = check_format(data_format, 3)
-    strides, apart = _settings(strides, dilations, layout)
-    return convolution.conv3d(input, filters, strides, padding, layout, apart, name)
+    return convolution.conv3d(input, filters, strides, padding, data_format, dilations, name)
 
 
 def conv1d_transpose(
@@ -205,11 +182,9 @@ def conv2d_transpose(
       output_shape: four integers or an integer tensor.
       strides: one integer, two, or four in the order of ``data_format``.
     """
-    layout = check_format(data_format, 2)
-    steps, rates = setting(strides, 2, layout, "strides"), setting(dilations or 1, 2, layout, "dilations")
-    return convolution.transposed(
-        input, filters, output_shape, steps, padding, layout, name or "conv2d_transpose", 2, rates
-    )
+    return convolution.conv2d_transpose(
+        input, filters, output_shape, strides, padding, data_format, name, dilations=dilations
+    )  # fmt: skip
 
 
 def conv3d_transpose(
@@ -217,11 +192,9 @@ def conv3d_transpose(
     dilations: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """``conv2d_transpose`` with a depth."""
-    layout = check_format(data_format, 3)
-    steps, rates = setting(strides, 3, layout, "strides"), setting(dilations or 1, 3, layout, "dilations")
-    return convolution.transposed(
-        input, filters, output_shape, steps, padding, layout, name or "conv3d_transpose", 3, rates
-    )
+    return convolution.conv3d_transpose(
+        input, filters, output_shape, strides, padding, data_format, name, dilations=dilations
+    )  # fmt: skip
 
 
 _TRANSPOSED = {1: conv1d_transpose, 2: conv2d_transpose, 3: conv3d_transpose}
@@ -246,7 +219,6 @@ def convolution_(
 ) -> Tensor:  # fmt: skip
     """A convolution of one to three spatial dimensions; ``strides`` and ``dilations`` are one integer for each."""
     rank = len(convert_to_tensor(filters).shape) - 2
-    strides, dilations = ([v] * rank if isinstance(v, int) else v for v in (strides, dilations))
     x = convert_to_tensor(input)
     if x.dims is None or len(x.dims) <= rank + 2:
         return convolution.convolution(x, filters, padding, strides, dilations, name, data_format)
@@ -265,7 +237,7 @@ def depthwise_conv2d(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A filter of its own for each channel. ``dilations``: two integers, the distance between the filter's taps."""
-    input, padding = _padded(input, padding)
+    input, padding = padded(input, padding)
     return convolution.depthwise_conv2d(input, filter, strides, padding, dilations, name, data_format)
 
 
@@ -274,7 +246,7 @@ def separable_conv2d(
     data_format: str | None = None, dilations: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """A depthwise convolution, and a 1 x 1 convolution that mixes its channels."""
-    input, padding = _padded(input, padding)
+    input, padding = padded(input, padding)
     return convolution.separable_conv2d(
         input, depthwise_filter, pointwise_filter, strides, padding, dilations, name, data_format
     )
@@ -323,11 +295,10 @@ def max_pool_with_argmax(
     input: Any, ksize: Any, strides: Any, padding: str, data_format: str = "NHWC", output_dtype: Any = int64,
     include_batch_in_index: bool = False, name: str | None = None,
 ) -> Any:  # fmt: skip
-    """(the largest of each window, its index in the flattened image)."""
-    refuse("tf.nn.max_pool_with_argmax", "Add the image's number times its size.", data_format=(data_format, "NHWC"),
-           include_batch_in_index=(include_batch_in_index, False))  # fmt: skip
-    window, steps = (setting(v, 2, data_format, w) for v, w in ((ksize, "ksize"), (strides, "strides")))
-    return pooling.max_pool_with_argmax(input, window, steps, padding, output_dtype, name)
+    """(the largest of each window, its index in the flattened image, or in all of them)."""
+    return pooling.max_pool_with_argmax(
+        input, ksize, strides, padding, output_dtype, name, data_format, include_batch_in_index=include_batch_in_index
+    )  # fmt: skip
 
 
 def pool(

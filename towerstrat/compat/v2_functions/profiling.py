@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 
-from towerstrat.compat.v2_functions.unsupported_arguments import refuse
+from towerstrat.graph.ir.given_arguments import refuse
 
 __all__ = ["Profile", "ProfilerOptions", "Trace", "start", "stop"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
-from towerstrat.graph.ops.sparse import arithmetic, concat_split, dense_conversion, embedding
+from towerstrat.graph.ops.sparse import arithmetic, concat_split, embedding
 from towerstrat.graph.ops.sparse import crosses as cross_
 
 
@@ -45,15 +45,6 @@ def split(
 ) -> list[SparseTensor]:  # fmt: skip
     """The parts of a sparse tensor along a dimension. Raises as ``sparse_split`` of 1.x."""
     return concat_split.sparse_split(sp_input=sp_input, num_split=num_split, axis=axis, name=name)
-
-
-def to_dense(
-    sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: str | None = None
-) -> Any:
-    """A sparse tensor as a dense one; other entries are 0 or empty by default."""
-    return dense_conversion.sparse_tensor_to_dense(
-        sp_input, 0 if default_value is None else default_value, validate_indices, name
-    )
 
 
 def safe_embedding_lookup_sparse(

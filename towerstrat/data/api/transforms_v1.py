@@ -190,28 +190,6 @@ def rejection_resample(
     return lambda dataset: dataset.rejection_resample(class_func, target_dist, initial_dist, seed)
 
 
-def bucket_by_sequence_length(
-    element_length_func: Callable[..., Any], bucket_boundaries: Sequence[int], bucket_batch_sizes: Sequence[int],
-    padded_shapes: Any = None, padding_values: Any = None, pad_to_bucket_boundary: bool = False,
-    no_padding: bool = False,
-) -> Transformation:  # fmt: skip
-    """Batches of elements of similar length.
-
-    Args:
-      element_length_func: element -> int32 scalar, its length.
-      bucket_boundaries: the lengths at which the next bucket begins.
-      bucket_batch_sizes: one for each bucket, ``len(bucket_boundaries) + 1``.
-      padded_shapes, padding_values: as of ``padded_batch``.
-      pad_to_bucket_boundary: pad unknown sizes to the bucket's boundary minus 1 rather than to the longest element;
-        elements of the last bucket are then not allowed.
-      no_padding: the elements of a batch are alike already.
-    """
-    return lambda dataset: dataset.bucket_by_sequence_length(
-        element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
-        pad_to_bucket_boundary, no_padding,
-    )  # fmt: skip
-
-
 # ---- several datasets ----------------------------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ from towerstrat.data.elements.types import Element
 from towerstrat.data.pipeline.nodes import DatasetNode, ElementIterator, IteratorContext, tensors_among
 from towerstrat.data.pipeline.sources import RowPull
 from towerstrat.data.pipeline.table_rows import InOrder, TablePass
-from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.errors import DataLossError, InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.types import string
 from towerstrat.platform.compressed import opened
@@ -88,8 +88,10 @@ def framed(name: str, position: int, compression: str) -> Blocks:
 
 
 @reads_blocks("fixed")
-def fixed(name: str, position: int, length: int, header: int, footer: int) -> Blocks:
+def fixed(name: str, position: int, length: int, header: int, footer: int, compression: str = "") -> Blocks:
     """The records of one length between a header and a footer, from a position on."""
+    if compression:
+        return in_blocks(_inflated(name, position, length, header, footer, compression))
     return in_blocks(_fixed(name, position, length, header, footer))
 
 
@@ -107,6 +109,18 @@ def _fixed(name: str, position: int, length: int, header: int, footer: int) -> R
         file.seek(start)
         for position in range(start + length, header + size + 1, length):
             yield file.read(length), position
+
+
+def _inflated(name: str, position: int, length: int, header: int, footer: int, compression: str) -> Records:
+    position = max(position, header)
+    with opened(name, compression, position) as file:
+        ahead = file.read(footer)
+        while read := file.read(length):
+            if len(read) < length:
+                raise DataLossError(None, None, f"{name}: the last record has {len(read)} bytes of {length}.")
+            position += length
+            yield (ahead + read)[:length], position
+            ahead = (ahead + read)[length:]
 
 
 def compression_name(kind: str | bytes) -> str:

@@ -156,15 +156,15 @@ def make_csv_dataset_v1(
     column_defaults: Sequence[Any] | None = None, label_name: str | None = None,
     select_columns: Sequence[Any] | None = None, field_delim: str = ",", use_quote_delim: bool = True,
     na_value: str = "", header: bool = True, num_epochs: Any = None, shuffle: bool = True,
-    shuffle_buffer_size: Any = 10000, shuffle_seed: Any = None, prefetch_buffer_size: Any = AUTOTUNE,
-    num_parallel_reads: Any = 1, sloppy: bool = False, num_rows_for_inference: int | None = 100,
-    compression_type: Any = None,
+    shuffle_buffer_size: Any = 10000, shuffle_seed: Any = None, prefetch_buffer_size: Any = None,
+    num_parallel_reads: Any = None, sloppy: bool = False, num_rows_for_inference: int | None = 100,
+    compression_type: Any = None, ignore_errors: bool = False,
 ) -> Any:  # fmt: skip
     """``make_csv_dataset`` of 1.x."""
     return _named(
         DatasetV1, matching(file_pattern), batch_size, column_names, column_defaults, label_name, select_columns,
         field_delim, use_quote_delim, na_value, header, num_epochs, shuffle, shuffle_buffer_size, shuffle_seed,
-        prefetch_buffer_size, num_parallel_reads, num_rows_for_inference, compression_type, False, "utf-8",
+        prefetch_buffer_size, num_parallel_reads, num_rows_for_inference, compression_type, ignore_errors, "utf-8",
     )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from towerstrat.data.files import record_nodes
 from towerstrat.data.pipeline.arguments import scalar
 from towerstrat.data.pipeline.nodes import DatasetNode
 from towerstrat.data.pipeline.sources import Slices, component
-from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.tensor import EagerTensor
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -52,9 +51,11 @@ def _framed(filenames: Any, compression: Any, parallel: Any) -> DatasetNode:
     return _in_turn(names_of(filenames), record_nodes.framed, [compression_of(compression)], parallel)
 
 
-def _fixed(filenames: Any, sizes: Sequence[Any], parallel: Any = None) -> DatasetNode:
-    numbers = [scalar(n, "FixedLengthRecordDataset", none=0) for n in sizes]
-    return _in_turn(names_of(filenames), record_nodes.fixed, numbers, parallel)
+def _fixed(filenames: Any, sizes: Sequence[Any], compression: Any, parallel: Any) -> DatasetNode:
+    arguments = [scalar(n, "FixedLengthRecordDataset", none=0) for n in sizes]
+    if compression is not None:
+        arguments.append(compression_of(compression))
+    return _in_turn(names_of(filenames), record_nodes.fixed, arguments, parallel)
 
 
 def _in_turn(names: DatasetNode, read: Callable[..., Any], arguments: Sequence[Any], parallel: Any) -> DatasetNode:
@@ -110,16 +111,21 @@ class FixedLengthRecordDataset(Dataset):
         self, filenames: Any, record_bytes: Any, header_bytes: Any = None, footer_bytes: Any = None,
         buffer_size: Any = None, compression_type: Any = None, num_parallel_reads: Any = None, name: str | None = None,
     ):  # fmt: skip
-        if compression_type:
-            raise UnsupportedError("FixedLengthRecordDataset(compression_type=): only plain files are supported.")
-        super().__init__(_fixed(filenames, (record_bytes, header_bytes, footer_bytes), num_parallel_reads))
+        sizes = (record_bytes, header_bytes, footer_bytes)
+        super().__init__(_fixed(filenames, sizes, compression_type, num_parallel_reads))
 
 
 class TextLineDatasetV1(DatasetV1):
-    """The lines of text files, as strings without their ends. ``buffer_size`` changes no value."""
+    """The lines of text files, as strings without their ends. ``buffer_size`` changes no value.
 
-    def __init__(self, filenames: Any, compression_type: Any = None, buffer_size: Any = None):
-        super().__init__(_lines(filenames, compression_type, None))
+    Args:
+      num_parallel_reads: from so many files lines are taken in turn.
+    """
+
+    def __init__(
+        self, filenames: Any, compression_type: Any = None, buffer_size: Any = None, num_parallel_reads: Any = None
+    ):
+        super().__init__(_lines(filenames, compression_type, num_parallel_reads))
 
 
 class TFRecordDatasetV1(DatasetV1):
@@ -139,10 +145,15 @@ class TFRecordDatasetV1(DatasetV1):
 
 
 class FixedLengthRecordDatasetV1(DatasetV1):
-    """The records of one length in binary files, as strings. ``buffer_size`` changes no value."""
+    """The records of one length in binary files, as strings. ``buffer_size`` changes no value.
+
+    Args:
+      num_parallel_reads: from so many files records are taken in turn.
+    """
 
     def __init__(
         self, filenames: Any, record_bytes: Any, header_bytes: Any = None, footer_bytes: Any = None,
-        buffer_size: Any = None,
+        buffer_size: Any = None, compression_type: Any = None, num_parallel_reads: Any = None,
     ):  # fmt: skip
-        super().__init__(_fixed(filenames, (record_bytes, header_bytes, footer_bytes)))
+        sizes = (record_bytes, header_bytes, footer_bytes)
+        super().__init__(_fixed(filenames, sizes, compression_type, num_parallel_reads))

@@ -396,11 +396,15 @@ class ForOneDevice(Function):
         return Registered()
 
 
-def defun(func: Callable[..., Any] | None = None, input_signature: Any = None) -> Any:
-    """``tf.function`` as 1.12 had it: Python control flow is not converted, and collections are the graph's around."""
+def defun(
+    func: Callable[..., Any] | None = None, input_signature: Any = None, autograph: bool = True,
+    experimental_autograph_options: Any = None, experimental_relax_shapes: bool = False,
+) -> Any:  # fmt: skip
+    """``tf.function`` as 1.12 to 1.15 had it: collections are those of the graph around. Arguments as there."""
     decorate = functools.partial(
-        _named, Function, input_signature=input_signature, autograph=False, shares_collections=True
-    )
+        _named, Function, input_signature=input_signature, autograph=autograph, relax=experimental_relax_shapes,
+        shares_collections=True,
+    )  # fmt: skip
     return decorate if func is None else decorate(func)
 
 

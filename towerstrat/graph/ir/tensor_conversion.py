@@ -14,6 +14,7 @@ import numpy as np
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.composite_values import Convertible
+from towerstrat.graph.ir.given_arguments import one_of
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define_op
@@ -274,20 +275,24 @@ def _constant(graph: Graph, array: HostArray, dtype: DType | None, name: str | N
 
 
 def convert_to_tensor(
-    value: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, preferred_dtype: DTypeLike | None = None
-) -> Tensor:
+    value: TensorLike, dtype: DTypeLike | None = None, name: str | None = None,
+    preferred_dtype: DTypeLike | None = None, dtype_hint: DTypeLike | None = None,
+) -> Tensor:  # fmt: skip
     """``value`` as a tensor of the default graph.
 
     Args:
       value: a tensor, variable, number, string, array, nested sequence (of tensors too), or a value of a type
         registered with ``register_tensor_conversion_function``.
       dtype: the required element type.
-      preferred_dtype: the element type to use if the value fits it and ``dtype`` is None.
+      dtype_hint: the element type to use if the value fits it and ``dtype`` is None; ``preferred_dtype`` is an old
+        name.
 
     Raises:
       ValueError: a tensor of another element type than ``dtype``.
       TypeError: a value of no such type, or one that does not fit ``dtype``.
     """
+    if dtype_hint is not None:
+        preferred_dtype = one_of(dtype_hint, preferred_dtype, "dtype_hint", "preferred_dtype")
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
         return _checked(get_default_graph().inside(value), wanted, name)

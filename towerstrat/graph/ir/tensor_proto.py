@@ -9,7 +9,7 @@ import numpy as np
 from towerstrat.graph.ir import constant_folding
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.node_def import tensor_proto
-from towerstrat.graph.ir.shapes import ShapeLike
+from towerstrat.graph.ir.shapes import ShapeLike, as_shape
 from towerstrat.graph.ir.tensor_conversion import shaped_value
 from towerstrat.graph.ir.types import DTypeLike, HostArray, as_dtype, bfloat16, complex64, float16, string
 from towerstrat.platform import messages
@@ -36,11 +36,24 @@ def constant_value(tensor: Any, partial: bool = False) -> HostArray | None:
 
 
 def make_tensor_proto(
-    values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False
-) -> messages.TensorProto:
-    """Values as a ``TensorProto`` message, or the message itself; arguments and errors as of ``tf.constant``."""
+    values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False,
+    allow_broadcast: bool = False,
+) -> messages.TensorProto:  # fmt: skip
+    """Values as a ``TensorProto`` message, or the message itself; arguments and errors as of ``tf.constant``.
+
+    Args:
+      allow_broadcast: only a single value may be repeated.
+
+    Raises:
+      ValueError: ``verify_shape`` and ``allow_broadcast`` together. TypeError: several values, but not as many as the
+        shape has.
+    """
     if isinstance(values, messages.TensorProto):
         return values
+    if allow_broadcast and verify_shape:
+        raise ValueError("allow_broadcast and verify_shape are not both allowed.")
+    if allow_broadcast and shape is not None and np.size(values) not in (1, as_shape(shape).num_elements()):
+        raise TypeError(f"Expected Tensor's shape: {as_shape(shape)}, got {np.shape(values)}.")
     return tensor_proto(shaped_value(values, None if dtype is None else as_dtype(dtype), shape, verify_shape))
 
 

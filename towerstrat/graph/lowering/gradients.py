@@ -17,6 +17,7 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -69,6 +70,7 @@ def gradients(
     gate_gradients: Any = False,
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
+    unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
 ) -> list[Any]:
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
@@ -78,15 +80,16 @@ def gradients(
       stop_gradients: tensors taken as constants.
       colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
         change no value: the compiler decides here.
+      unconnected_gradients: "none" or "zero", the entry of an x from which no differentiable path leads to any y.
 
     Returns:
-      One entry per x: a tensor of its shape and type, IndexedSlices for a variable that is only read by row lookups,
-      or None where no differentiable path leads from x to any y.
+      One entry per x: a tensor of its shape and type, IndexedSlices for a variable that is only read by row lookups;
+      None, or zeros, where no path leads from x to any y.
 
     Raises:
       RuntimeError: under eager execution.
       TypeError: a y that is no number, or a complex one without grad_ys.
-      ValueError: grad_ys of another number or shape than ``ys``.
+      ValueError: grad_ys of another number or shape than ``ys``, other ``unconnected_gradients``.
 
     >>> x = constant(3.0)
     >>> dx, = gradients(x * x, x)
@@ -95,7 +98,15 @@ def gradients(
         raise RuntimeError(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
         )
-    return _told_apart(gradients_through(ys, xs, grad_ys, name, stop_gradients), nest.flatten(xs))
+    unconnected, sources = UnconnectedGradients(unconnected_gradients), nest.flatten(xs)
+    found = _told_apart(gradients_through(ys, xs, grad_ys, name, stop_gradients), sources)
+    if unconnected is UnconnectedGradients.NONE:
+        return found
+    return [_zeros(x) if gradient is None else gradient for x, gradient in zip(sources, found, strict=True)]
+
+
+def _zeros(x: Any) -> Tensor:
+    return get_default_graph().add("ZerosLike", [_as_tensor(x)], {}, "zeros_like").outputs[0]
 
 
 def _told_apart(results: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
@@ -653,9 +664,7 @@ def _backward(
         given = dict(zip(leaves, args, strict=True))
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
-        inner.rules = (
-            lowering.rules | op.attrs["rules"]
-        )  # whose own operations with gradient functions have theirs there
+        inner.rules = lowering.rules | op.attrs["rules"]  # whose own operations with gradient functions have theirs
         inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
         inner.quiet = inner.differentiated = True
         inner.cut = frozenset(values)
@@ -684,17 +693,7 @@ define_op(
     joint=True,
     varying=_varying,
     hidden=(
-        "path",
-        "active",
-        "rules",
-        "bodies",
-        "ys",
-        "seeds_given",
-        "seed_indices",
-        "xs",
-        "stops",
-        "sparse",
-        "selected",
+        "path", "active", "rules", "bodies", "ys", "seeds_given", "seed_indices", "xs", "stops", "sparse", "selected",
         "copies",
     ),
-)
+)  # fmt: skip

@@ -13,6 +13,7 @@ from jax import lax
 from towerstrat.graph.eager.context import Cotangent, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -25,7 +26,7 @@ from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_loop import while_loop
 from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (registers the subscript operator)
 from towerstrat.graph.ops.math import arithmetic
-from towerstrat.graph.tapes.gradient_tape import GradientTape, UnconnectedGradients
+from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.variables import Variable
 
 

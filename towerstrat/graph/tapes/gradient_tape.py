@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, ReadRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph import Graph, enter, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -29,13 +29,6 @@ from towerstrat.graph.runtime.programs.eager_programs import OperationProgram
 from towerstrat.graph.tapes.vectorized import vectorized_map
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
-
-
-class UnconnectedGradients(enum.Enum):
-    """The result of ``gradient`` for a source that the target does not depend on: None, or zeros of its shape."""
-
-    NONE = "none"
-    ZERO = "zero"
 
 
 class GradientTape:

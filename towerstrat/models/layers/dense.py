@@ -222,6 +222,6 @@ class Flatten(Layer):
         return super().get_config() | {"data_format": self.data_format}
 
 
-def flatten(inputs: Any, name: str | None = None) -> Any:
+def flatten(inputs: Any, name: str | None = None, data_format: str = "channels_last") -> Any:
     """The output of a ``Flatten`` layer: ``[batch, ...]`` to ``[batch, product of the rest]``."""
-    return Flatten(name=name).apply(inputs)
+    return Flatten(name=name, data_format=data_format).apply(inputs)

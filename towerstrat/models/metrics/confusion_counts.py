@@ -291,7 +291,7 @@ def _spread(number: int, last: float = 1.0 + 1e-7) -> list[float]:
 def auc(
     labels: Any, predictions: Any, weights: Any = None, num_thresholds: int = 200, metrics_collections: Any = None,
     updates_collections: Any = None, curve: str = "ROC", name: str | None = None,
-    summation_method: str = "trapezoidal",
+    summation_method: str = "trapezoidal", thresholds: Sequence[float] | None = None,
 ) -> Metric:  # fmt: skip
     """The area under a curve, approximated by sums over thresholds.
 
@@ -300,6 +300,7 @@ def auc(
       curve: "ROC", or "PR" for precision over recall.
       summation_method: "trapezoidal", "minoring" (a lower bound), "majoring" (an upper bound), or
         "careful_interpolation", the right one for "PR".
+      thresholds: numbers in (0, 1) in place of ``num_thresholds`` evenly spaced ones; ends around them are added.
 
     Raises:
       ValueError: another curve or method.
@@ -314,9 +315,10 @@ def auc(
             return _interpolated(counts["tp"], counts["fp"], counts["fn"])
         return _area(counts, curve, summation_method, which)
 
+    spread = _spread(num_thresholds) if thresholds is None else [-1e-7, *sorted(thresholds), 1.0 + 1e-7]
     with variable_scope(name, "auc", (labels, predictions, weights)):
         return _made_of_counts(
-            function, ("tp", "fn", "tn", "fp"), labels, predictions, _spread(num_thresholds), weights,
+            function, ("tp", "fn", "tn", "fp"), labels, predictions, spread, weights,
             metrics_collections, updates_collections,
         )  # fmt: skip
 

@@ -47,15 +47,16 @@ class LSTMBlockCell(LSTMCell):
 
     Args:
       use_peephole: as ``use_peepholes`` of ``LSTMCell``; the gradient is the formula's, which the original's kernel did
-        not give with peepholes and clipping. num_units, forget_bias, cell_clip, reuse, name as there.
+        not give with peepholes and clipping. num_units, forget_bias, cell_clip, reuse, name, dtype as there.
     """
 
     _peepholes = ("w_i_diag", "w_f_diag", "w_o_diag")
 
     def __init__(self, num_units: int, forget_bias: float = 1.0, cell_clip: float | None = None,
-                 use_peephole: bool = False, reuse: Any = None, name: str | None = "lstm_cell"):  # fmt: skip
+                 use_peephole: bool = False, reuse: Any = None, name: str | None = "lstm_cell",
+                 dtype: Any = None):  # fmt: skip
         clip = cell_clip if cell_clip is not None and cell_clip > 0 else None
-        super().__init__(num_units, use_peephole, clip, forget_bias=forget_bias, reuse=reuse, name=name)
+        super().__init__(num_units, use_peephole, clip, forget_bias=forget_bias, reuse=reuse, name=name, dtype=dtype)
 
 
 class GRUBlockCellV2(GRUCell):
@@ -269,13 +270,14 @@ def stack_bidirectional_dynamic_rnn(
     parallel_iterations: int | None = None,
     time_major: bool = False,
     scope: Any = None,
+    swap_memory: bool = False,
 ) -> Any:
     """Layers of ``bidirectional_dynamic_rnn``: the outputs of both directions are the inputs of the next layer.
 
     Args:
       cells_fw, cells_bw, initial_states_fw, initial_states_bw: lists, one entry per layer.
       inputs, dtype, sequence_length, time_major: as of ``dynamic_rnn``.
-      parallel_iterations: scheduling of the original; changes no value.
+      parallel_iterations, swap_memory: scheduling of the original; they change no value.
       scope: default "stack_bidirectional_rnn".
 
     Returns:

@@ -24,6 +24,7 @@ from towerstrat.towers.contrib import (
 from towerstrat.towers.contrib.contrib_api import CONTRIB
 from towerstrat.towers.contrib.distribution_strategy import DistributionStrategy
 from towerstrat.towers.distribute.central_storage_strategy import ParameterServerExtended
+from towerstrat.towers.distribute.communication_options import CommunicationImplementation
 from towerstrat.towers.distribute.distributed_dataset import DistributedDatasetV1, InputIterator
 from towerstrat.towers.distribute.input_distribution import dealt
 from towerstrat.towers.distribute.mirrored_strategy import MirroredExtended
@@ -235,9 +236,14 @@ class CollectiveAllReduceStrategy(MirroredStrategy, collective_all_reduce.Collec
 
     Args:
       num_gpus_per_worker: so many towers on accelerators; 0: one on the CPU.
+      communication: changes nothing: the compiler's collectives reduce.
     """
 
-    def __init__(self, num_gpus_per_worker: int = 0):
+    def __init__(
+        self,
+        num_gpus_per_worker: int = 0,
+        communication: CommunicationImplementation = CommunicationImplementation.AUTO,
+    ):
         collective_all_reduce.CollectiveAllReduceStrategy.__init__(self, num_gpus_per_worker)
 
 

@@ -21,11 +21,12 @@ _CLAUSE = re.compile(
 """``name = value``, ``name[index] = value`` or ``name = [value, value]``, and the comma behind it."""
 
 
-def parse_values(values: str, type_map: Mapping[str, type]) -> dict[str, Any]:
+def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
     """Settings from text such as ``rate=0.1,units=[8,4],names[1]=relu``.
 
     Args:
       type_map: name -> the type of the value, or of the entries of a list.
+      ignore_unknown: leave out names without a type.
 
     Returns:
       Name -> a value, a list of values, or index -> value.
@@ -42,6 +43,8 @@ def parse_values(values: str, type_map: Mapping[str, type]) -> dict[str, Any]:
         position = clause.end()
         name, index = clause["name"], clause["index"]
         if name not in type_map:
+            if ignore_unknown:
+                continue
             raise ValueError(f"Unknown hyperparameter type for {name}")
         read = _reader(name, type_map[name], values)
         if clause["values"] is not None:

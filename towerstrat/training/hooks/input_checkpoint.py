@@ -56,10 +56,11 @@ class InputSaver(Saver):
         write_meta_graph: bool = True,
         write_state: bool = True,
         strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
     ) -> str | None:
         return super().save(
             sess, save_path, global_step, latest_filename or self._latest_filename, meta_graph_suffix,
-            write_meta_graph, write_state, strip_default_attrs,
+            write_meta_graph, write_state, strip_default_attrs, save_debug_info,
         )  # fmt: skip
 
 

@@ -20,6 +20,12 @@ from towerstrat.platform.storage import storage_of
 _VERSION = "1.12.3"
 
 
+def check_debug_info(save_debug_info: bool) -> None:
+    """Refuses to write the lines of the program that made the operations, which no reader here would read."""
+    if save_debug_info:
+        raise UnsupportedError("save_debug_info=True: the lines of a program are not saved. Leave it out.")
+
+
 def export_meta_graph(
     filename: str | None = None,
     meta_info_def: Any = None,
@@ -32,6 +38,7 @@ def export_meta_graph(
     clear_devices: bool = False,
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
+    save_debug_info: bool = False,
 ) -> Any:
     """A graph as a ``MetaGraphDef``, for TensorBoard and other readers; the library reads no graphs back.
 
@@ -44,10 +51,13 @@ def export_meta_graph(
       clear_devices: operations name no device.
       clear_extraneous_savers: the collection of savers is left out.
       strip_default_attrs: changes nothing: attributes are those that the program gave.
+      save_debug_info: is refused: no file with the lines of the program is written.
 
     Raises:
       RuntimeError: operations are executed eagerly: there is no graph.
+      UnsupportedError: ``save_debug_info``.
     """
+    check_debug_info(save_debug_info)
     graph = graph or get_default_graph()
     if graph.executing_eagerly:
         raise RuntimeError(

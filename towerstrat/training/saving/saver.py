@@ -26,7 +26,7 @@ from towerstrat.platform.files import IsDirectory
 from towerstrat.training.base import global_step as steps
 from towerstrat.training.saving import latest_checkpoint, resume_state
 from towerstrat.training.saving.checkpoint_write import write
-from towerstrat.training.saving.meta_graphs import export_meta_graph
+from towerstrat.training.saving.meta_graphs import check_debug_info, export_meta_graph
 from towerstrat.training.saving.save_restore_ops import POSTPONED, HasState, parsed, part_of, restored_names, stored
 from towerstrat.training.saving.saveables import SaveSpec, VariableSaveable, all_saveable_objects, by_name, saveables_of
 from towerstrat.training.saving.saver_builder import BaseSaverBuilder, BulkSaverBuilder
@@ -241,6 +241,7 @@ class Saver:
         write_meta_graph: bool = True,
         write_state: bool = True,
         strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
     ) -> str | None:
         """Saves the variables; the checkpoint is whole or absent, and older ones are removed after it is there.
 
@@ -252,6 +253,7 @@ class Saver:
           meta_graph_suffix: of the file with the graph. write_meta_graph: whether there is one.
           write_state: whether the state file is written, and older checkpoints are removed.
           strip_default_attrs: changes nothing: the attributes in the graph are those that the program gave.
+          save_debug_info: is refused.
 
         Returns:
           The path, for ``restore``; None where there is nothing to save.
@@ -261,6 +263,7 @@ class Saver:
           TypeError: no session. RuntimeError: ``build`` was not called. FailedPreconditionError: a variable has no
             value. OpError: the disk is full, read-only, gone; what was there before is there still.
         """
+        check_debug_info(save_debug_info)
         path, state_file = self._checked(sess, save_path, global_step, latest_filename)
         if not self._is_empty:
             self._write(sess, path, save_path)
@@ -359,6 +362,7 @@ class Saver:
         clear_devices: bool = False,
         clear_extraneous_savers: bool = False,
         strip_default_attrs: bool = False,
+        save_debug_info: bool = False,
     ) -> Any:
         """The default graph as a ``MetaGraphDef``, written to ``filename``; see ``export_meta_graph``."""
         return export_meta_graph(
@@ -370,6 +374,7 @@ class Saver:
             clear_devices=clear_devices,
             clear_extraneous_savers=clear_extraneous_savers,
             strip_default_attrs=strip_default_attrs,
+            save_debug_info=save_debug_info,
         )
 
     # ---- restoring ---------------------------------------------------------------------------------------------

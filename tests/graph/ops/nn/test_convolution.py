@@ -97,7 +97,7 @@ BAD = [
     (lambda: c.conv2d(f32(None, 8, 8, 3), f32(3, 3, 4, 4), [1, 1, 1, 1], "SAME"), ValueError, "3 and 4"),
     (lambda: c.conv2d(f32(None, 2, 2, 3), f32(3, 3, 3, 4), [1, 1, 1, 1], "VALID"), ValueError, "subtracting 3 from 2"),
     (lambda: c.conv2d(f32(None, 8, 8, 3), f32(3, 3, 3, 4), [2, 1, 1, 1], "SAME"), ValueError, "batch and channels"),
-    (lambda: c.conv2d(f32(None, 8, 8, 3), f32(3, 3, 3, 4), [1, 1, 1], "SAME"), ValueError, "one entry per dimension"),
+    (lambda: c.conv2d(f32(None, 8, 8, 3), f32(3, 3, 3, 4), [1, 1, 1], "SAME"), ValueError, "of 1, 2 or 4 integers"),
     (lambda: c.conv2d(f32(None, 8, 8, 3), f32(3, 3, 3, 4), [1, 1, 1, 1], "same"), ValueError, "'SAME' or 'VALID'"),
     (lambda: c.conv2d(f32(None, 8, 8, 3), f32(3, 3, 3, 4), [1, 1, 1, 1], "SAME", data_format="NCHW"), ValueError,
      "8 and 3"),

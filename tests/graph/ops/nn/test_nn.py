@@ -160,7 +160,7 @@ BAD = [
     (lambda: misc.softmax(f32(2, 3), axis=2), ValueError, "axis"),
     (lambda: misc.softmax(f32(2, 3), axis=1, dim=1), ValueError, "dim"),
     (lambda: misc.softmax_cross_entropy_with_logits(f32(2, 3), f32(2, 3)), ValueError, "named arguments"),
-    (lambda: misc.softmax_cross_entropy_with_logits_v2(labels=f32(2, 3)), ValueError, "Both labels and logits"),
+    (lambda: misc.softmax_cross_entropy_with_logits(labels=f32(2, 3)), ValueError, "Both labels and logits"),
     (lambda: misc.softmax_cross_entropy_with_logits_v2(labels=f32(2, 3), logits=f32(2, 4)), ValueError, "Incompatible"),
     (lambda: misc.sparse_softmax_cross_entropy_with_logits(labels=placeholder("int32", [2, 1]), logits=f32(2, 8)),
      ValueError, "Rank mismatch"),

@@ -11,6 +11,7 @@ import numpy as np
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.composite_values import Convertible, Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integer, integers
@@ -23,13 +24,6 @@ from towerstrat.graph.ops.building.op_builder import add, add_op, add_unary, con
 
 def operand(x: Any, name: str, part: str, dtype: DType | None = None) -> Tensor:
     return x if isinstance(x, Tensor) and dtype is None else convert_to_tensor(x, dtype, name=f"{name}{part}/")
-
-
-def one_of(new: Any, old: Any, new_name: str, old_name: str) -> Any:
-    """The argument that was given under its new or its deprecated name."""
-    if old is not None and new is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
-    return old if new is None else new
 
 
 # ---- what a shape is -----------------------------------------------------------------------------------------------
@@ -446,11 +440,11 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 reverse_v2 = reverse
 
 
-def roll(input: Any, shift: Any, axis: Any) -> Tensor:
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
     """Elements moved by ``shift`` along a dimension; what leaves at one end comes in at the other."""
     x = _source(input)
     shifts, axes = convert_to_tensor(shift), convert_to_tensor(axis)
-    return add_op("Roll", (x, shifts, axes))
+    return add_op("Roll", (x, shifts, axes), None, name)
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tensor:

@@ -13,6 +13,7 @@ from jax import lax
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value, partial_values
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integer
@@ -22,7 +23,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_sizes, convert_to_tens
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.array_kernels import check_integers
-from towerstrat.graph.ops.array.arrays import one_of, operand
+from towerstrat.graph.ops.array.arrays import operand
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import normal_axis
 from towerstrat.graph.ops.building.op_builder import add_op, add_unary, reserve_name
@@ -275,14 +276,22 @@ def _of_images(result: Tensor) -> Tensor:
     return result
 
 
-def space_to_batch(input: Any, paddings: Any, block_size: int, name: str | None = None) -> Tensor:
-    """``space_to_batch_nd`` with square blocks of two dimensions."""
-    return _of_images(space_to_batch_nd(input, [block_size, block_size], paddings, name))
+def space_to_batch(
+    input: Any, paddings: Any, block_size: int | None = None, name: str | None = None, block_shape: int | None = None
+) -> Tensor:
+    """``space_to_batch_nd`` with square blocks of two dimensions. ``block_size`` is an old name of ``block_shape``."""
+    size = one_of(block_shape, block_size, "block_shape", "block_size")
+    check_given("space_to_batch", block_shape=size)
+    return _of_images(space_to_batch_nd(input, [size, size], paddings, name))
 
 
-def batch_to_space(input: Any, crops: Any, block_size: int, name: str | None = None) -> Tensor:
-    """``batch_to_space_nd`` with square blocks of two dimensions."""
-    return _of_images(batch_to_space_nd(input, [block_size, block_size], crops, name))
+def batch_to_space(
+    input: Any, crops: Any, block_size: int | None, name: str | None = None, block_shape: int | None = None
+) -> Tensor:
+    """``batch_to_space_nd`` with square blocks of two dimensions. ``block_size`` is an old name of ``block_shape``."""
+    size = one_of(block_shape, block_size, "block_shape", "block_size")
+    check_given("batch_to_space", block_shape=size)
+    return _of_images(batch_to_space_nd(input, [size, size], crops, name))
 
 
 def required_space_to_batch_paddings(

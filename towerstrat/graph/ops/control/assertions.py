@@ -327,11 +327,12 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         return no_op("statically_determined_was_integer")
 
 
-def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:
-    """The tensor. Raises ValueError unless its shape is known to be that of a scalar."""
+def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+    """The tensor. Raises ValueError, which ``message`` begins, unless its shape is known to be that of a scalar."""
     tensor = convert_to_tensor(tensor, name=name or "assert_scalar")
     if tensor.dims != ():
-        raise ValueError(f"Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}.")
+        first = f"{message}  " if message else ""
+        raise ValueError(f"{first}Expected scalar shape for {tensor.name}, saw shape: {tensor.shape}.")
     return tensor
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op, nothing
@@ -239,8 +240,12 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     return add_op("CheckNumerics", [tensor], {"message": message}, name or "CheckNumerics")
 
 
-def verify_tensor_all_finite(t: Any, msg: str, name: str | None = None) -> Tensor:
-    """``check_numerics`` under its older name."""
+def verify_tensor_all_finite(
+    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+) -> Tensor:
+    """``check_numerics`` under its older name. ``t`` and ``msg`` are old names of ``x`` and ``message``."""
+    t, msg = one_of(x, t, "x", "t"), one_of(message, msg, "message", "msg")
+    check_given("verify_tensor_all_finite", x=t, message=msg)
     graph = get_default_graph()
     with graph.name_scope(name or "VerifyFinite"):
         tensor = convert_to_tensor(t, name="t")

@@ -12,13 +12,13 @@ import numpy as np
 from towerstrat.errors import EagerArgumentError
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, float16, float32, int8, int16, int32, int64, uint8
 from towerstrat.graph.lowering import input_checks
-from towerstrat.graph.ops.array.arrays import one_of
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.images import box_kernels
 from towerstrat.graph.ops.images.image_shapes import shaped

@@ -127,9 +127,9 @@ def _turned(image: Tensor, turns: Tensor, first: int, scope: str) -> Tensor:
     return result
 
 
-def transpose_image(image: Any) -> Tensor:
+def transpose_image(image: Any, name: str | None = None) -> Tensor:
     """Images ``[..., height, width, channels]`` with rows as columns."""
-    return transpose(image, "transpose_image")
+    return transpose(image, name or "transpose_image")
 
 
 def transpose(image: Any, name: str | None = None) -> Tensor:

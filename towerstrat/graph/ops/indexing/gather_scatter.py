@@ -13,6 +13,7 @@ import numpy as np
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.composite_values import Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import refuse
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import optional_integer
@@ -101,13 +102,16 @@ define_along(
 )
 
 
-def gather(params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = 0) -> Tensor:
+def gather(
+    params: Any, indices: Any, validate_indices: Any = None, name: str | None = None, axis: Any = None,
+    batch_dims: int = 0,
+) -> Tensor:  # fmt: skip
     """The slices ``params[indices[i]]`` along ``axis``. Rows of a variable are looked up without a copy of it.
 
     ``validate_indices`` changes nothing, as in the original. A run raises InvalidArgumentError where an index is out of
-    range.
+    range. The others are as of ``gather_v2``.
     """
-    return _gathered(params, indices, axis, 0, name)
+    return gather_v2(params, indices, None, axis, batch_dims, name)
 
 
 def rows_at(x: Any, places: Any) -> Tensor:
@@ -120,6 +124,7 @@ def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str |
     if isinstance(params, Partitioned):
         return params._gathered(indices, axis)
     if isinstance(indices, Partitioned):
+        refuse("tf.gather", "For ragged indices: pad them by to_tensor().", batch_dims=(batch_dims, 0))
         return indices._map_flat(lambda values: _gathered(params, values, axis, batch_dims, name))
     if not isinstance(axis, Tensor) and axis == batch_dims == 0 and hasattr(params, "sparse_read"):
         return params.sparse_read(indices, name=name)
@@ -141,6 +146,7 @@ def gather_v2(
 
     Raises:
       ValueError: an axis among the common dimensions, or common dimensions of different sizes.
+      UnsupportedError: ragged indices with common dimensions.
     """
     axis = batch_dims if axis is None else axis
     if batch_dims < 0:
@@ -217,17 +223,20 @@ define_op(
 )
 
 
-def gather_nd(params: Any, indices: Any, name: str | None = None) -> Tensor:
-    """The slices at the coordinates in the last dimension of ``indices``."""
+def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
+    """The slices at the coordinates in the last dimension of ``indices``.
+
+    Args:
+      batch_dims: for each entry of so many first dimensions, which both have in common.
+    """
     name = reserve_name(get_default_graph(), name or "GatherNd")
-    return add_op("GatherNd", (operand(params, name, "params"), operand(indices, name, "indices")), None, name)
+    parts = (operand(params, name, "params"), operand(indices, name, "indices"))
+    return add_op("GatherNd", parts, {"batch_dims": int(batch_dims)} if batch_dims else None, name)
 
 
 def gather_nd_v2(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
     """``gather_nd`` for each entry of the first ``batch_dims`` dimensions, which both have in common."""
-    name = reserve_name(get_default_graph(), name or "GatherNd")
-    parts = (operand(params, name, "params"), operand(indices, name, "indices"))
-    return add_op("GatherNd", parts, {"batch_dims": int(batch_dims)} if batch_dims else None, name)
+    return gather_nd(params, indices, name, batch_dims)
 
 
 def _scatter_nd_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

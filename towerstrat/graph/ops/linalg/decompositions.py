@@ -12,6 +12,7 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
+from towerstrat.graph.ir.given_arguments import one_of, refuse
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integer
@@ -20,7 +21,7 @@ from towerstrat.graph.ir.shapes import Dims, TensorShape, merge
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int64
 from towerstrat.graph.lowering import input_checks
-from towerstrat.graph.ops.array.arrays import expand_dims, matrix_transpose, one_of, ones, operand, squeeze, tile, zeros
+from towerstrat.graph.ops.array.arrays import expand_dims, matrix_transpose, ones, operand, squeeze, tile, zeros
 from towerstrat.graph.ops.building.op_builder import add_op, add_unary, convert_pair, reserve_name
 from towerstrat.graph.ops.linalg import decomposition_gradients
 from towerstrat.graph.ops.linalg.decomposition_gradients import conjugate_transpose, lower_part
@@ -149,18 +150,27 @@ define_op(
 )  # fmt: skip
 
 
-def matrix_diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with the last dimension on their diagonals, zero elsewhere."""
+_BANDS = "Use tf.linalg.band_part, tf.pad and tf.roll."
+
+
+def matrix_diag(
+    diagonal: Any, name: str | None = None, k: Any = 0, num_rows: Any = -1, num_cols: Any = -1, padding_value: Any = 0
+) -> Tensor:
+    """Matrices with the last dimension on their main diagonals, zero elsewhere. Others than these are refused."""
+    refuse("tf.linalg.diag", _BANDS, k=(k, 0), num_rows=(num_rows, -1), num_cols=(num_cols, -1),
+           padding_value=(padding_value, 0))  # fmt: skip
     return add_unary("MatrixDiag", diagonal, name)
 
 
-def matrix_diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The diagonals of matrices."""
+def matrix_diag_part(input: Any, name: str | None = None, k: Any = 0, padding_value: Any = 0) -> Tensor:
+    """The main diagonals of matrices; others are refused, and ``padding_value`` matters to bands of several alone."""
+    refuse("tf.linalg.diag_part", _BANDS, k=(k, 0))
     return add_unary("MatrixDiagPart", input, name)
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with other diagonals."""
+def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None, k: Any = 0) -> Tensor:
+    """Matrices with other main diagonals; others than these are refused."""
+    refuse("tf.linalg.set_diag", _BANDS, k=(k, 0))
     return add_op("MatrixSetDiag", convert_pair(input, diagonal), None, name)
 
 

@@ -300,7 +300,7 @@ def erfcinv(x: Any, name: str | None = None) -> Tensor:
         return -ndtri(0.5 * x) * np.sqrt(0.5).astype(x.dtype.np)
 
 
-def scalar_mul(scalar: Any, x: Any) -> Any:
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
     """A scalar times a tensor or IndexedSlices.
 
     Raises:
@@ -310,8 +310,8 @@ def scalar_mul(scalar: Any, x: Any) -> Any:
     if scalar.dims not in ((), None):
         raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")
     if isinstance(x, IndexedSlices):
-        return IndexedSlices(scalar * x.values, x.indices, x.dense_shape)
-    return scalar * x
+        return IndexedSlices(multiply(scalar, x.values, name or "mul"), x.indices, x.dense_shape)
+    return multiply(scalar, x, name or "mul")
 
 
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:

@@ -11,6 +11,7 @@ from jax import lax
 
 from towerstrat.graph.ir.composite_values import Convertible, Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import Axes, integers
@@ -19,7 +20,7 @@ from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int32, int64
-from towerstrat.graph.ops.array.arrays import one_of, stop_gradient, where
+from towerstrat.graph.ops.array.arrays import stop_gradient, where
 from towerstrat.graph.ops.building.axis_inputs import along, define_along, known_axis, normal_axis, unary_along
 from towerstrat.graph.ops.building.numpy_kernels import cumulative, form, truncated_quotient
 from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
@@ -232,10 +233,15 @@ define_op("SumOfOne", _rule("number"), _kernel(_drop, jnp), static=(1,), numpy=f
 
 
 def count_nonzero(
-    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, dtype: Any = int64, name: str | None = None,
-    reduction_indices: Any = None, keep_dims: bool | None = None,
+    input_tensor: Any = None, axis: Any = None, keepdims: bool | None = None, dtype: Any = int64,
+    name: str | None = None, reduction_indices: Any = None, keep_dims: bool | None = None, input: Any = None,
 ) -> Tensor:  # fmt: skip
-    """How many elements are not zero, along dimensions."""
+    """How many elements are not zero, along dimensions.
+
+    ``input_tensor``, ``reduction_indices`` and ``keep_dims`` are old names of ``input``, ``axis`` and ``keepdims``.
+    """
+    input_tensor = one_of(input, input_tensor, "input", "input_tensor")
+    check_given("count_nonzero", input=input_tensor)
     axis = one_of(axis, reduction_indices, "axis", "reduction_indices")
     keep = one_of(keepdims, keep_dims, "keepdims", "keep_dims")
     with get_default_graph().name_scope(name or "count_nonzero"):

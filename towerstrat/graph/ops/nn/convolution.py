@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.ir.constant_folding import constant_value_as_dims
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import alike
@@ -17,6 +18,7 @@ from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int32
+from towerstrat.graph.ops.array.padding import pad
 from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.nn.convolution_kernels import (
     Window,
@@ -266,11 +268,12 @@ define_op("DepthwiseConv2dNative", _depthwise_rule, _depthwise, platform=True)
 
 
 def _attrs(strides: Any, padding: Any, data_format: Any, dilations: Any, rank: int) -> dict[str, Any]:
+    layout = check_format(data_format, rank)
     return {
-        "strides": tuple(strides),
+        "strides": setting(1 if strides is None else strides, rank, layout, "strides"),
         "padding": padding,
-        "data_format": check_format(data_format, rank),
-        "dilations": tuple(dilations),
+        "data_format": layout,
+        "dilations": setting(1 if dilations is None else dilations, rank, layout, "dilations"),
     }
 
 
@@ -280,57 +283,80 @@ def _operands(x: Any, w: Any) -> tuple[Tensor, Tensor]:
     return x, w
 
 
+def padded(input: Any, padding: Any) -> tuple[Any, Any]:
+    """The input and a padding by name: (before, after) pairs, one per dimension, are padded here."""
+    return (pad(input, padding), "VALID") if isinstance(padding, list | tuple) else (input, padding)
+
+
 def conv2d(
-    input: Any, filter: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True, data_format: Any = "NHWC",
-    dilations: Any = _ONES[4], name: str | None = None,
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, use_cudnn_on_gpu: bool = True,
+    data_format: Any = "NHWC", dilations: Any = _ONES[4], name: str | None = None, filters: Any = None,
 ) -> Tensor:  # fmt: skip
     """A 2-D convolution (no mirroring of the filter).
 
     Args:
       input: floating, ``[batch, height, width, channels]`` or as ``data_format`` says.
-      filter: ``[height, width, in_channels, out_channels]``, of the input's type.
-      strides, dilations: four integers in the order of ``data_format``; 1 for batch and channels.
-      padding: "SAME" or "VALID".
+      filters: ``[height, width, in_channels, out_channels]``, of the input's type; ``filter`` is an old name.
+      strides, dilations: one integer, two (height, width), or four in the order of ``data_format``; 1 for batch and
+        channels.
+      padding: "SAME", "VALID", or a (before, after) pair per dimension.
       use_cudnn_on_gpu: changes nothing; the compiler chooses the algorithm.
 
     Raises:
       ValueError: channels that differ, a window larger than the input, settings of the wrong length.
       TypeError: element types that differ or are not floating.
     """
+    filter = one_of(filters, filter, "filters", "filter")
+    check_given("conv2d", filters=filter, padding=padding)
+    input, padding = padded(input, padding)
     return add_op("Conv2D", _operands(input, filter), _attrs(strides, padding, data_format, dilations, 2), name)
 
 
 def conv3d(
-    input: Any, filter: Any, strides: Any, padding: Any, data_format: Any = "NDHWC", dilations: Any = _ONES[5],
-    name: str | None = None,
+    input: Any, filter: Any = None, strides: Any = None, padding: Any = None, data_format: Any = "NDHWC",
+    dilations: Any = _ONES[5], name: str | None = None, filters: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A 3-D convolution: ``[batch, depth, height, width, channels]`` by ``[d, h, w, in_channels, out_channels]``."""
+    """A 3-D convolution: ``[batch, depth, height, width, channels]`` by ``[d, h, w, in_channels, out_channels]``.
+
+    ``filter`` is an old name of ``filters``.
+    """
+    filter = one_of(filters, filter, "filters", "filter")
+    check_given("conv3d", filters=filter, strides=strides, padding=padding)
     return add_op("Conv3D", _operands(input, filter), _attrs(strides, padding, data_format, dilations, 3), name)
 
 
 def conv1d(
-    value: Any, filters: Any, stride: int, padding: Any, use_cudnn_on_gpu: Any = None, data_format: Any = None,
-    name: str | None = None,
+    value: Any = None, filters: Any = None, stride: Any = None, padding: Any = None, use_cudnn_on_gpu: Any = None,
+    data_format: Any = None, name: str | None = None, input: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
     """A 1-D convolution: ``[batch, width, channels]`` by ``[width, in_channels, out_channels]``.
 
     Args:
-      stride: an integer.
+      input: floating; ``value`` is an old name.
+      stride, dilations: an integer, or a list of one or three; 1 by default.
       data_format: "NWC" (or "NHWC") or "NCW" (or "NCHW").
       use_cudnn_on_gpu: changes nothing.
     """
+    value = one_of(input, value, "input", "value")
+    check_given("conv1d", input=value, filters=filters, padding=padding)
     layout = {"NHWC": "NWC", "NCHW": "NCW"}.get(data_format, data_format)
-    layout = check_format(layout, 1)
-    strides = (1, 1, stride) if layout == "NCW" else (1, stride, 1)
     with get_default_graph().name_scope(name or "conv1d"):
-        return add_op("Conv1D", _operands(value, filters), _attrs(strides, padding, layout, (1, 1, 1), 1), "Squeeze")
+        return add_op("Conv1D", _operands(value, filters), _attrs(stride, padding, layout, dilations, 1), "Squeeze")
 
 
 def conv2d_backprop_input(
-    input_sizes: Any, filter: Any, out_backprop: Any, strides: Any, padding: Any, use_cudnn_on_gpu: bool = True,
-    data_format: Any = "NHWC", dilations: Any = _ONES[4], name: str | None = None,
+    input_sizes: Any, filter: Any = None, out_backprop: Any = None, strides: Any = None, padding: Any = None,
+    use_cudnn_on_gpu: bool = True, data_format: Any = "NHWC", dilations: Any = _ONES[4], name: str | None = None,
+    filters: Any = None,
 ) -> Tensor:  # fmt: skip
-    """The gradient of ``conv2d`` with respect to its input, whose shape is ``input_sizes``."""
+    """The gradient of ``conv2d`` with respect to its input, whose shape is ``input_sizes``.
+
+    ``filter`` is an old name of ``filters``.
+    """
+    filter = one_of(filters, filter, "filters", "filter")
+    check_given(
+        "conv2d_backprop_input", filters=filter, out_backprop=out_backprop, strides=strides, padding=padding
+    )  # fmt: skip
     attrs = _attrs(strides, padding, data_format, dilations, 2)
     return add_op("Conv2DBackpropInput", _with_sizes(input_sizes, filter, out_backprop, 0), attrs, name)
 
@@ -365,37 +391,42 @@ def transposed(
 ) -> Tensor:  # fmt: skip
     """``conv2d_transpose`` (``rank`` 2) or ``conv3d_transpose`` (3), with a dilation per dimension of the layout."""
     type = {2: "Conv2DBackpropInput", 3: "Conv3DBackpropInputV2"}[rank]
-    attrs = _attrs(strides, padding, data_format, dilations or (1,) * (rank + 2), rank)
+    attrs = _attrs(strides, padding, data_format, dilations, rank)
     value, filter = _operands(value, filter)
     return add_op(type, _with_sizes(output_shape, filter, value, 0), attrs, name)
 
 
 def conv2d_transpose(
-    value: Any, filter: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: Any = "NHWC",
-    name: str | None = None,
+    value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: Any = "SAME",
+    data_format: Any = "NHWC", name: str | None = None, input: Any = None, filters: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
     """What ``conv2d``'s gradient does to its output ("deconvolution").
 
     Args:
-      value: ``[batch, height, width, in_channels]``.
-      filter: ``[height, width, out_channels, in_channels]``.
-      output_shape: four integers or an integer tensor; what ``conv2d`` with these settings brings to the value's shape.
+      input: ``[batch, height, width, in_channels]``; ``value`` is an old name.
+      filters: ``[height, width, out_channels, in_channels]``; ``filter`` is an old name.
+      output_shape: four integers or an integer tensor; what ``conv2d`` with these settings brings to the input's shape.
+      strides, dilations: one integer, two (height, width), or four in the order of ``data_format``; 1 by default.
 
     Raises:
       ValueError: an output shape that cannot be, channels that differ.
     """
+    value, filter = one_of(input, value, "input", "value"), one_of(filters, filter, "filters", "filter")
+    check_given("conv2d_transpose", input=value, filters=filter, output_shape=output_shape)
     return transposed(
-        value, filter, output_shape, strides, padding, data_format, name or "conv2d_transpose", rank=2
+        value, filter, output_shape, strides, padding, data_format, name or "conv2d_transpose", 2, dilations
     )  # fmt: skip
 
 
 def conv3d_transpose(
-    value: Any, filter: Any, output_shape: Any, strides: Any, padding: Any = "SAME", data_format: Any = "NDHWC",
-    name: str | None = None,
+    value: Any, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: Any = "SAME",
+    data_format: Any = "NDHWC", name: str | None = None, input: Any = None, filters: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
     """``conv2d_transpose`` with a depth: ``[batch, depth, height, width, in_channels]``."""
+    value, filter = one_of(input, value, "input", "value"), one_of(filters, filter, "filters", "filter")
+    check_given("conv3d_transpose", input=value, filters=filter, output_shape=output_shape)
     return transposed(
-        value, filter, output_shape, strides, padding, data_format, name or "conv3d_transpose", rank=3
+        value, filter, output_shape, strides, padding, data_format, name or "conv3d_transpose", 3, dilations
     )  # fmt: skip
 
 
@@ -451,7 +482,7 @@ def spread_over(data_format: str, values: Sequence[int]) -> tuple[int, ...]:
 
 def setting(value: Any, rank: int, data_format: str, what: str) -> tuple[int, ...]:
     """A window, stride or dilation per dimension of the layout: given as one number, one per spatial one, or all."""
-    entries = [int(v) for v in (value if isinstance(value, list | tuple | np.ndarray) else [value])]
+    entries = [int(v) for v in (value if np.iterable(value) else [value])]
     if len(entries) == 1:
         entries *= rank
     if len(entries) == rank:
@@ -472,16 +503,17 @@ def _rates(rate: Any, rank: int, what: str) -> tuple[int, ...]:
 
 def depthwise_conv2d(
     input: Any, filter: Any, strides: Any, padding: Any, rate: Any = None, name: str | None = None,
-    data_format: Any = None,
+    data_format: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
     """``depthwise_conv2d_native`` with dilation.
 
     Args:
-      rate: two integers, the distance between the filter's taps.
+      dilations: two integers, the distance between the filter's taps; ``rate`` is an old name.
 
     Raises:
-      ValueError: a rate and a stride above 1 together.
+      ValueError: a dilation and a stride above 1 together.
     """
+    rate = one_of(dilations, rate, "dilations", "rate")
     layout = check_format(data_format, 2)
     rates = _rates(rate, 2, "rates")
     if max(rates) > 1 and max(strides) > 1:
@@ -493,15 +525,16 @@ def depthwise_conv2d(
 
 def separable_conv2d(
     input: Any, depthwise_filter: Any, pointwise_filter: Any, strides: Any, padding: Any, rate: Any = None,
-    name: str | None = None, data_format: Any = None,
+    name: str | None = None, data_format: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
     """A depthwise convolution, and a 1 x 1 convolution that mixes its channels.
 
     Args:
+      dilations: two integers, the distance between the depthwise filter's taps; ``rate`` is an old name.
       depthwise_filter: ``[height, width, in_channels, channel_multiplier]``.
       pointwise_filter: ``[1, 1, channel_multiplier * in_channels, out_channels]``.
     """
-    layout = check_format(data_format, 2)
+    rate, layout = one_of(dilations, rate, "dilations", "rate"), check_format(data_format, 2)
     with get_default_graph().name_scope(name or "separable_conv2d") as scope:
         pointwise = convert_to_tensor(pointwise_filter, name="pointwise_filter")
         if pointwise.dims is not None and any(d not in (1, None) for d in pointwise.dims[:2]):
@@ -519,25 +552,26 @@ def _space_rank(input: Tensor, filter: Tensor) -> int:
 
 def convolution(
     input: Any, filter: Any, padding: Any, strides: Any = None, dilation_rate: Any = None, name: str | None = None,
-    data_format: Any = None,
+    data_format: Any = None, filters: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
     """A convolution of one to three spatial dimensions.
 
     Args:
       input: ``[batch, *space, in_channels]`` or as ``data_format`` says.
-      filter: ``[*space, in_channels, out_channels]``.
-      strides, dilation_rate: one integer per spatial dimension, 1 by default; not both above 1.
+      filters: ``[*space, in_channels, out_channels]``; ``filter`` is an old name.
+      strides, dilations: one integer, one per spatial dimension, or one per dimension, 1 by default; not both above 1.
+        ``dilation_rate`` is an old name.
     """
+    filter = one_of(filters, filter, "filters", "filter")
+    check_given("convolution", filters=filter)
     x, w = _operands(input, filter)
     rank = _space_rank(x, w)
     if rank not in _LAST:
         raise ValueError(f"Expected 1, 2 or 3 spatial dimensions, got {rank} (filter {w.shape}).")
     layout = check_format(data_format, rank)
-    steps = _rates(strides, rank, "strides")
-    rates = _rates(dilation_rate, rank, "dilation rates")
-    if max(steps) > 1 and max(rates) > 1:
+    attrs = _attrs(strides, padding, layout, one_of(dilations, dilation_rate, "dilations", "dilation_rate"), rank)
+    if max(attrs["strides"]) > 1 and max(attrs["dilations"]) > 1:
         raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1.")
-    attrs = _attrs(spread_over(layout, steps), padding, layout, spread_over(layout, rates), rank)
     return add_op(f"Conv{rank}D", (x, w), attrs, name or "convolution")
 
 

@@ -13,6 +13,7 @@ from jax import lax
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
@@ -20,6 +21,7 @@ from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering import input_checks
+from towerstrat.graph.ops.array.arrays import stop_gradient
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.op_builder import add_op, convert_pair
 from towerstrat.graph.ops.nn.activations import check_axis
@@ -68,18 +70,16 @@ def _softmax_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(logits.dtype, dims[:axis] + dims[axis + 1 :])]
 
 
-def _softmax_kernel(labels: Any, logits: Any, *, axis: int, stop: bool) -> Any:
+def _softmax_kernel(labels: Any, logits: Any, *, axis: int) -> Any:
     kind = logits.dtype
     wide = _wide(logits)
     labels, wide = alike(labels.astype(wide.dtype), wide)
-    if stop:
-        labels = lax.stop_gradient(labels)
     labels, wide = jnp.broadcast_arrays(labels, wide)
     loss = _cross_entropy(jnp.moveaxis(labels, axis, -1), jnp.moveaxis(wide, axis, -1))
     return loss.astype(kind)
 
 
-def _np_softmax_kernel(labels: Any, logits: Any, *, axis: int, stop: bool) -> Any:
+def _np_softmax_kernel(labels: Any, logits: Any, *, axis: int) -> Any:
     labels = labels.astype(logits.dtype)
     if not (labels.size and logits.size):
         return np.zeros(np.delete(np.broadcast_shapes(labels.shape, logits.shape), axis), logits.dtype)
@@ -90,34 +90,41 @@ def _np_softmax_kernel(labels: Any, logits: Any, *, axis: int, stop: bool) -> An
 define_op("SoftmaxCrossEntropyWithLogits", _softmax_rule, _softmax_kernel, numpy=numpy_kernels.form(_np_softmax_kernel))
 
 
-def _softmax_loss(labels: Any, logits: Any, dim: int, name: str, stop: bool) -> Tensor:
+def _softmax_loss(labels: Any, logits: Any, axis: int | None, name: str, stop: bool) -> Tensor:
     with get_default_graph().name_scope(name):
-        tensors = [convert_to_tensor(labels, name="labels"), convert_to_tensor(logits, name="logits")]
-        return add_op("SoftmaxCrossEntropyWithLogits", tensors, {"axis": int(dim), "stop": stop}, "Reshape_2")
+        labels, logits = convert_to_tensor(labels, name="labels"), convert_to_tensor(logits, name="logits")
+        if stop:
+            labels = stop_gradient(labels, name="labels_stop_gradient")
+        attrs = {"axis": -1 if axis is None else int(axis)}
+        return add_op("SoftmaxCrossEntropyWithLogits", [labels, logits], attrs, "Reshape_2")
 
 
 def softmax_cross_entropy_with_logits_v2(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None
+    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """``-sum(labels * log_softmax(logits))`` along ``dim``, for each example. Gradients reach labels as well.
+    """``-sum(labels * log_softmax(logits))`` along ``axis``, for each example. Gradients reach labels as well.
 
     Args:
       labels: probabilities, of the logits' shape (or one that broadcasts).
       logits: unscaled log probabilities.
+      axis: the dimension of the classes, the last by default; ``dim`` is an old name.
 
     Raises:
-      ValueError: positional arguments, shapes that do not fit.
+      ValueError: shapes that do not fit.
     """
-    _needed(labels, logits, _sentinel, "softmax_cross_entropy_with_logits")
-    return _softmax_loss(labels, logits, dim, name or "softmax_cross_entropy_with_logits", False)
+    return _softmax_loss(
+        labels, logits, one_of(axis, dim, "axis", "dim"), name or "softmax_cross_entropy_with_logits", False
+    )  # fmt: skip
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int = -1, name: str | None = None
-) -> Tensor:
+    _sentinel: Any = None, labels: Any = None, logits: Any = None, dim: int | None = -1, name: str | None = None,
+    axis: int | None = None,
+) -> Tensor:  # fmt: skip
     """As ``softmax_cross_entropy_with_logits_v2``, but labels are constants for gradients."""
     _needed(labels, logits, _sentinel, "softmax_cross_entropy_with_logits")
-    return _softmax_loss(labels, logits, dim, name or "softmax_cross_entropy_with_logits_sg", True)
+    axis = one_of(axis, None if dim == -1 else dim, "axis", "dim")
+    return _softmax_loss(labels, logits, axis, name or "softmax_cross_entropy_with_logits_sg", True)
 
 
 def _sparse_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -269,9 +276,16 @@ def sigmoid_cross_entropy_with_logits(
     )
 
 
-def weighted_cross_entropy_with_logits(targets: Any, logits: Any, pos_weight: Any, name: str | None = None) -> Tensor:
-    """The sigmoid cross entropy, positive targets weighing ``pos_weight`` times as much."""
-    targets, logits = convert_pair(targets, logits, what="targets and logits")
+def weighted_cross_entropy_with_logits(
+    labels: Any = None, logits: Any = None, pos_weight: Any = None, name: str | None = None, targets: Any = None
+) -> Tensor:
+    """The sigmoid cross entropy, positive labels weighing ``pos_weight`` times as much.
+
+    ``targets`` is an old name of ``labels``.
+    """
+    targets = one_of(labels, targets, "labels", "targets")
+    check_given("weighted_cross_entropy_with_logits", labels=targets, logits=logits, pos_weight=pos_weight)
+    targets, logits = convert_pair(targets, logits, what="labels and logits")
     weight = convert_to_tensor(pos_weight, logits.dtype)
     attrs = {"names": "logits and targets"}
     return add_op("WeightedCrossEntropyWithLogits", [targets, logits, weight], attrs, name or "logistic_loss")

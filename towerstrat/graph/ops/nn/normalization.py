@@ -12,6 +12,7 @@ from jax import lax
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integers
@@ -19,7 +20,6 @@ from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32, int32, int64
-from towerstrat.graph.ops.array.arrays import one_of
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.math.arithmetic import add as plus
@@ -225,10 +225,18 @@ def batch_normalization(
 
 
 def batch_norm_with_global_normalization(
-    t: Any, m: Any, v: Any, beta: Any, gamma: Any, variance_epsilon: float, scale_after_normalization: bool,
-    name: str | None = None,
+    t: Any = None, m: Any = None, v: Any = None, beta: Any = None, gamma: Any = None,
+    variance_epsilon: Any = None, scale_after_normalization: bool | None = None, name: str | None = None,
+    input: Any = None, mean: Any = None, variance: Any = None,
 ) -> Tensor:  # fmt: skip
-    """``batch_normalization`` in its oldest form; ``gamma`` counts only with ``scale_after_normalization``."""
+    """``batch_normalization`` in its oldest form; ``gamma`` counts only with ``scale_after_normalization``.
+
+    ``t``, ``m`` and ``v`` are old names of ``input``, ``mean`` and ``variance``.
+    """
+    t, m, v = one_of(input, t, "input", "t"), one_of(mean, m, "mean", "m"), one_of(variance, v, "variance", "v")
+    check_given(
+        "batch_norm_with_global_normalization", input=t, mean=m, variance=v, variance_epsilon=variance_epsilon
+    )  # fmt: skip
     return batch_normalization(t, m, v, beta, gamma if scale_after_normalization else None, variance_epsilon, name)
 
 

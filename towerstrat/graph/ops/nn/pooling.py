@@ -10,12 +10,15 @@ import numpy as np
 from jax import lax
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int32, int64
+from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.array.padding import pad
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.math.elementwise_gradients import of_both
+from towerstrat.graph.ops.math.reductions import reduce_prod
 from towerstrat.graph.ops.nn.convolution import (
     check_format,
     check_padding,
@@ -118,33 +121,38 @@ _SUFFIX = {1: "1D", 2: "", 3: "3D"}
 
 
 def _attrs(ksize: Any, strides: Any, padding: Any, data_format: Any, rank: int) -> dict[str, Any]:
+    layout = check_format(data_format, rank)
     return {
-        "ksize": tuple(int(k) for k in ksize),
-        "strides": tuple(int(s) for s in strides),
+        "ksize": setting(ksize, rank, layout, "ksize"),
+        "strides": setting(strides, rank, layout, "strides"),
         "padding": padding,
-        "data_format": check_format(data_format, rank),
+        "data_format": layout,
     }
 
 
 def max_pool(
-    value: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC", name: str | None = None
-) -> Any:
+    value: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC", name: str | None = None,
+    input: Any = None,
+) -> Any:  # fmt: skip
     """The largest element of each window. At ties the first in row-major order gets the gradient.
 
     Args:
-      value: ``[batch, height, width, channels]`` or as ``data_format`` says.
-      ksize, strides: four integers in the order of ``data_format``; 1 for the batch, and for channels unless only
-        these are pooled.
+      input: ``[batch, height, width, channels]`` or as ``data_format`` says; ``value`` is an old name.
+      ksize, strides: one integer, two (height, width), or four in the order of ``data_format``; 1 for the batch, and
+        for channels unless only these are pooled.
       padding: "SAME" or "VALID".
     """
+    value = one_of(input, value, "input", "value")
     attrs = _attrs(ksize, strides, padding, data_format, 2)
     return add_op("MaxPool", [convert_to_tensor(value, name="input")], attrs, name)
 
 
 def avg_pool(
-    value: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC", name: str | None = None
-) -> Any:
+    value: Any, ksize: Any, strides: Any, padding: Any, data_format: Any = "NHWC", name: str | None = None,
+    input: Any = None,
+) -> Any:  # fmt: skip
     """The mean of each window's elements, padding not counted. Arguments as of ``max_pool``."""
+    value = one_of(input, value, "input", "value")
     attrs = _attrs(ksize, strides, padding, data_format, 2)
     return add_op("AvgPool", [convert_to_tensor(value, name="value")], attrs, name)
 
@@ -166,19 +174,36 @@ def avg_pool3d(
 
 
 def max_pool_with_argmax(
-    input: Any, ksize: Any, strides: Any, padding: Any, Targmax: Any = int64, name: str | None = None
-) -> Any:
-    """(the largest of each window, its index in the flattened image: ``(row * width + column) * channels + c``)."""
-    kind = as_dtype(Targmax)
+    input: Any, ksize: Any, strides: Any, padding: Any, Targmax: Any = None, name: str | None = None,
+    data_format: str = "NHWC", output_dtype: Any = None, include_batch_in_index: bool = False,
+) -> Any:  # fmt: skip
+    """(the largest of each window, its index in the flattened image: ``(row * width + column) * channels + c``).
+
+    Args:
+      output_dtype: the indices' type, int32 or int64 (the default); ``Targmax`` is an old name.
+      include_batch_in_index: indices are those in the whole batch, flattened.
+
+    Raises:
+      ValueError: another ``data_format`` than "NHWC", as in the original. TypeError: another type.
+    """
+    if data_format != "NHWC":
+        raise ValueError(f"Expected data_format 'NHWC', got {data_format!r}: transpose the input.")
+    kind = as_dtype(one_of(output_dtype, Targmax, "output_dtype", "Targmax") or int64)
     if kind not in (int32, int64):
-        raise TypeError(f"Expected Targmax int32 or int64, got {kind.name}.")
-    attrs = _attrs(ksize, strides, padding, "NHWC", 2) | {"Targmax": kind}
-    return tuple(add("MaxPoolWithArgmax", [convert_to_tensor(input, name="input")], attrs, name))
+        raise TypeError(f"Expected indices of type int32 or int64, got {kind.name}.")
+    attrs = _attrs(ksize, strides, padding, data_format, 2) | {"Targmax": kind}
+    images = convert_to_tensor(input, name="input")
+    largest, places = add("MaxPoolWithArgmax", [images], attrs, name)
+    if include_batch_in_index:
+        sizes = arrays.shape(images, out_type=kind)
+        first = arrays.range(sizes[0]) * reduce_prod(sizes[1:])
+        places += arrays.reshape(first, [-1, 1, 1, 1])
+    return largest, places
 
 
 def pool(
     input: Any, window_shape: Any, pooling_type: str, padding: Any, dilation_rate: Any = None, strides: Any = None,
-    name: str | None = None, data_format: Any = None,
+    name: str | None = None, data_format: Any = None, dilations: Any = None,
 ) -> Any:  # fmt: skip
     """Pooling over one to three spatial dimensions.
 
@@ -186,7 +211,8 @@ def pool(
       input: ``[batch, *space, channels]`` or as ``data_format`` says.
       window_shape: one integer per spatial dimension.
       pooling_type: "MAX" or "AVG".
-      dilation_rate, strides: one integer per spatial dimension, 1 by default; not both above 1.
+      dilations, strides: one integer per spatial dimension, 1 by default; not both above 1. ``dilation_rate`` is an
+        old name.
 
     Raises:
       ValueError: settings that do not fit together or do not fit the input's rank.
@@ -197,6 +223,7 @@ def pool(
     if pooling_type not in ("MAX", "AVG"):
         raise ValueError(f"Expected pooling_type 'MAX' or 'AVG', got {pooling_type!r}.")
     layout = check_format(data_format, rank)
+    dilation_rate = one_of(dilations, dilation_rate, "dilations", "dilation_rate")
     steps = [1] * rank if strides is None else list(strides)
     apart = [1] * rank if dilation_rate is None else list(dilation_rate)
     if len(steps) != rank or len(apart) != rank:
@@ -291,13 +318,19 @@ def _dilation2d(x: Any, w: Any, **attrs: Any) -> Any:
 define_op("Dilation2D", _dilation_rule, _dilation2d)
 
 
-def dilation2d(input: Any, filter: Any, strides: Any, rates: Any, padding: Any, name: str | None = None) -> Any:
-    """Grayscale dilation: the largest of ``input + filter`` over each window.
+def dilation2d(
+    input: Any, filter: Any = None, strides: Any = None, rates: Any = None, padding: Any = None,
+    name: str | None = None, filters: Any = None, dilations: Any = None,
+) -> Any:  # fmt: skip
+    """Grayscale dilation: the largest of ``input + filters`` over each window.
 
     Args:
-      input: ``[batch, height, width, depth]``. filter: ``[height, width, depth]``.
-      strides, rates: four integers, 1 for batch and depth.
+      input: ``[batch, height, width, depth]``.
+      filters: ``[height, width, depth]``; ``filter`` is an old name.
+      strides, dilations: four integers, 1 for batch and depth; ``rates`` is an old name.
     """
+    filter, rates = one_of(filters, filter, "filters", "filter"), one_of(dilations, rates, "dilations", "rates")
+    check_given("dilation2d", filters=filter, strides=strides, dilations=rates, padding=padding)
     x = convert_to_tensor(input, name="input")
     w = convert_to_tensor(filter, x.dtype, name="filter")
     attrs = {"strides": tuple(strides), "rates": tuple(rates), "padding": padding}
@@ -316,13 +349,12 @@ def _pool_by_rank(
     rank = len(data_format if x.dims is None else x.dims) - 2  # type: ignore[arg-type]
     if rank not in _SUFFIX:
         raise ValueError(f"Expected an input of rank 3, 4 or 5, got shape {x.shape}.")
-    layout = check_format(data_format, rank)
-    window, steps = setting(ksize, rank, layout, "ksize"), setting(strides, rank, layout, "strides")
+    attrs = _attrs(ksize, strides, padding, data_format, rank)
     if not isinstance(padding, str):
         if kind == "AvgPool":
             raise ValueError(f"Expected padding 'SAME' or 'VALID', got {padding!r}.")
-        x, padding = pad(x, padding, constant_values=x.dtype.min), "VALID"
-    return add_op(f"{kind}{_SUFFIX[rank]}", [x], _attrs(window, steps, padding, layout, rank), name)
+        x, attrs["padding"] = pad(x, padding, constant_values=x.dtype.min), "VALID"
+    return add_op(f"{kind}{_SUFFIX[rank]}", [x], attrs, name)
 
 
 def max_pool_v2(

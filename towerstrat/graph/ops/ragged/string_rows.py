@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir.composite_values import Partitioned
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
@@ -52,7 +53,73 @@ def _of_sparse(parts: SparseTensor) -> RaggedTensor:
     )  # fmt: skip
 
 
-def string_split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
+_RESULTS = ("SparseTensor", "RaggedTensor")
+
+
+def _is_sparse(result_type: str) -> bool:
+    if result_type not in _RESULTS:
+        raise ValueError(f"Expected a result_type 'RaggedTensor' or 'SparseTensor', got {result_type!r}.")
+    return result_type == "SparseTensor"
+
+
+def string_split(
+    source: Any, sep: Any = None, skip_empty: bool = True, delimiter: Any = None, result_type: str = "SparseTensor",
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The parts of strings.
+
+    Args:
+      source: ``[n]`` strings.
+      sep: each of its characters divides, a space by default; the empty string divides into bytes. ``delimiter`` is
+        an old name.
+      skip_empty: leave out empty parts.
+      result_type: "SparseTensor" or "RaggedTensor".
+
+    Returns:
+      A sparse tensor ``[n, most parts]``, or ragged rows of parts.
+
+    Raises:
+      ValueError: another result_type.
+    """
+    sep, sparse = one_of(sep, delimiter, "sep", "delimiter"), _is_sparse(result_type)
+    with get_default_graph().name_scope(name or "StringSplit"):
+        parts = strings.split_at_characters(source, " " if sep is None else sep, skip_empty)
+        return parts if sparse else _of_sparse(parts)
+
+
+def strings_split(
+    input: Any = None, sep: Any = None, maxsplit: int = -1, result_type: str = "SparseTensor", source: Any = None,
+    name: str | None = None,
+) -> Any:  # fmt: skip
+    """The parts of strings, as Python's ``split`` gives them.
+
+    Args:
+      input: strings of rank 1 or higher, a tensor or RaggedTensor; ``source`` is an old name.
+      sep: what divides, as a whole; None or the empty string: any spaces.
+      maxsplit: divide so often at most; -1: always.
+      result_type: "SparseTensor" or "RaggedTensor"; the parts of a scalar are a vector, by the latter alone.
+
+    Returns:
+      ``[...]`` to ``[..., most parts]``, sparse, or ``[..., parts]``, ragged.
+
+    Raises:
+      ValueError: another result_type, a scalar that is to become sparse.
+    """
+    source, sparse = one_of(input, source, "input", "source"), _is_sparse(result_type)
+    check_given("strings.split", input=source)
+    if not sparse:
+        return string_split_v2(source, sep, maxsplit, name)
+    with get_default_graph().name_scope(name or "StringSplit"):
+        if not isinstance(source, RaggedTensor):
+            source = convert_to_tensor(source, string)
+            if source.dims == ():
+                raise ValueError("A scalar's parts are no SparseTensor: use result_type='RaggedTensor', or [string].")
+            if source.dims is None or len(source.dims) == 1:
+                return strings.split_as_python(source, sep, maxsplit)
+        return string_split_v2(source, sep, maxsplit).to_sparse()
+
+
+def string_split_v2(input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None) -> Any:
     """The parts of strings, as Python's ``split`` gives them: ``[...]`` to ragged ``[..., parts]``.
 
     Args:
@@ -61,13 +128,13 @@ def string_split(input: Any, sep: Any = None, maxsplit: int = -1, name: str | No
       maxsplit: divide so often at most; -1: always.
     """
     with get_default_graph().name_scope(name or "StringSplit"):
-        return per_string(input, lambda x: _of_sparse(strings.string_split_v2(x, sep, maxsplit)))
+        return per_string(input, lambda x: _of_sparse(strings.split_as_python(x, sep, maxsplit)))
 
 
 def bytes_split(input: Any, name: str | None = None) -> Any:
     """The bytes of strings: ``[...]`` to ragged ``[..., bytes]``; those of a scalar are a vector."""
     with get_default_graph().name_scope(name or "StringsByteSplit"):
-        return per_string(input, lambda x: _of_sparse(strings.string_split(x, "", False)))
+        return per_string(input, lambda x: _of_sparse(strings.split_at_characters(x, "", False)))
 
 
 def joined_rows(rows: Any, axis: Any, keepdims: bool, separator: str) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.graph.ir.given_arguments import one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import integers
@@ -86,12 +87,12 @@ class _Union:
         return SparseTensor(self.places, values, self._shape)
 
 
-def sparse_add(a: Any, b: Any, thresh: Any = 0) -> Any:
+def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any:
     """The sum of two tensors, one of them sparse at least.
 
     Args:
       a, b: SparseTensors of one shape, or one of them and a tensor of its shape.
-      thresh: leave out sums of two entries whose magnitude is smaller; by default none.
+      threshold: leave out sums of two entries whose magnitude is smaller; by default none. ``thresh`` is an old name.
 
     Returns:
       A SparseTensor of two; else a tensor.
@@ -99,6 +100,7 @@ def sparse_add(a: Any, b: Any, thresh: Any = 0) -> Any:
     Raises:
       TypeError: two tensors. A run raises InvalidArgumentError for shapes that differ.
     """
+    threshold = one_of(threshold, thresh, "threshold", "thresh")
     if not is_sparse(a) and not is_sparse(b):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")
     if not (is_sparse(a) and is_sparse(b)):
@@ -110,9 +112,9 @@ def sparse_add(a: Any, b: Any, thresh: Any = 0) -> Any:
     x, y = SparseTensor.from_value(a), SparseTensor.from_value(b)
     union = _Union(x, y)
     total = union.with_values(union.values(0) + union.values(1))
-    if not isinstance(thresh, Tensor) and thresh == 0:
+    if threshold is None or (not isinstance(threshold, Tensor) and threshold == 0):
         return total
-    least = convert_to_tensor(thresh, x.dtype.real_dtype, name="thresh")
+    least = convert_to_tensor(threshold, x.dtype.real_dtype, name="threshold")
     small = arithmetic.logical_and(union.shared(), arithmetic.abs(total.values) < least)
     return retained(total, arithmetic.logical_not(small))
 
@@ -244,8 +246,8 @@ def _reduction(kind: str, sparse: bool) -> Callable[..., Any]:
         sp_input: Any, axis: Any = None, keepdims: bool | None = None, reduction_axes: Any = None,
         keep_dims: bool | None = None,
     ) -> Any:  # fmt: skip
-        axis = arrays.one_of(axis, reduction_axes, "axis", "reduction_axes")
-        return reduced(kind, sparse, sp_input, axis, arrays.one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
+        axis = one_of(axis, reduction_axes, "axis", "reduction_axes")
+        return reduced(kind, sparse, sp_input, axis, one_of(keepdims, keep_dims, "keepdims", "keep_dims"))
 
     function.__name__ = function.__qualname__ = f"sparse_reduce_{kind.lower()}{'_sparse' if sparse else ''}"
     function.__doc__ = (

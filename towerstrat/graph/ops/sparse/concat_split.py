@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from towerstrat.graph.ir.given_arguments import one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -27,20 +28,22 @@ def _only(axis: int, rank: int) -> HostArray:
 
 
 def sparse_concat(
-    axis: Any, sp_inputs: Any, name: str | None = None, expand_nonconcat_dim: bool = False, concat_dim: Any = None
-) -> SparseTensor:
+    axis: Any, sp_inputs: Any, name: str | None = None, expand_nonconcat_dim: bool = False, concat_dim: Any = None,
+    expand_nonconcat_dims: bool | None = None,
+) -> SparseTensor:  # fmt: skip
     """Sparse tensors joined along a dimension, in row-major order. No gradient, as in the original.
 
     Args:
       axis: which one.
       sp_inputs: SparseTensors of one rank and element type.
-      expand_nonconcat_dim: the other dimensions may differ, the largest is the result's.
+      expand_nonconcat_dims: the other dimensions may differ, the largest is the result's; ``expand_nonconcat_dim`` is
+        an old name.
       concat_dim: the deprecated name of ``axis``.
 
     Raises:
       TypeError: an input that is no SparseTensor. A run raises InvalidArgumentError where other dimensions differ.
     """
-    axis = arrays.one_of(axis, concat_dim, "axis", "concat_dim")
+    axis = one_of(axis, concat_dim, "axis", "concat_dim")
     parts = [SparseTensor.from_value(x) for x in _listed(sp_inputs)]
     if len(parts) == 1:
         return parts[0]
@@ -52,7 +55,7 @@ def sparse_concat(
         ends = reductions.cumsum(shapes[:, place])
         shape = arrays.where(constant(along), arrays.zeros_like(largest) + ends[-1], largest)
         alike = reductions.reduce_all(arithmetic.logical_or(constant(along), arithmetic.equal(shapes, largest)))
-        if expand_nonconcat_dim:
+        if one_of(expand_nonconcat_dims, expand_nonconcat_dim or None, "expand_nonconcat_dims", "expand_nonconcat_dim"):
             alike = constant(True)
         with required(alike, "Input shapes must match in all dimensions but the one of concatenation", shapes):
             step = constant(along.astype(np.int64))
@@ -137,7 +140,7 @@ def sparse_split(
         raise ValueError("Keyword arguments are required for this function.")
     if sp_input is None or num_split is None:
         raise ValueError(f"{'sp_input' if sp_input is None else 'num_split'} is required")
-    axis = arrays.one_of(axis, split_dim, "axis", "split_dim")
+    axis = one_of(axis, split_dim, "axis", "split_dim")
     if axis is None:
         raise ValueError("axis is required")
     x = SparseTensor.from_value(sp_input)

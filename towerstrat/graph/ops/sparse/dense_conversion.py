@@ -15,7 +15,7 @@ from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
-from towerstrat.graph.ir.types import DTypeLike, HostArray, int64
+from towerstrat.graph.ir.types import DTypeLike, HostArray, int64, string
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.building.op_builder import add_op
@@ -120,14 +120,13 @@ def sparse_to_dense(
 
 
 def sparse_tensor_to_dense(
-    sp_input: SparseTensor, default_value: Any = 0, validate_indices: bool = True, name: str | None = None
+    sp_input: SparseTensor, default_value: Any = None, validate_indices: bool = True, name: str | None = None
 ) -> Tensor:
     """A sparse tensor as a dense one. It has the gradients of ``sparse_to_dense``.
 
     Args:
       sp_input: ``SparseTensor``.
-      default_value: a scalar for all entries that it has not; where it has strings, the 0 of the default stands for
-        the empty string.
+      default_value: a scalar for all entries that it has not, by default 0 or the empty string.
       validate_indices: whether indices that repeat or are out of order are an error.
 
     Raises:
@@ -136,9 +135,8 @@ def sparse_tensor_to_dense(
     if not isinstance(sp_input, SparseTensor | SparseTensorValue):
         raise TypeError(f"Input must be a SparseTensor, got {sp_input!r}.")
     sp_input = SparseTensor.from_value(sp_input)
-    if sp_input.dtype.np == np.dtype(object) and default_value == 0:
-        default_value = ""
-    default = convert_to_tensor(default_value, sp_input.dtype)
+    empty = "" if sp_input.dtype is string else 0
+    default = convert_to_tensor(empty if default_value is None else default_value, sp_input.dtype)
     inputs = [sp_input.indices, sp_input.dense_shape, sp_input.values, default]
     return add_op("SparseToDense", inputs, {"validate_indices": validate_indices}, name or "SparseToDense")
 

@@ -117,7 +117,7 @@ class MutableDenseHashTable(DenseTable):
     """``MutableHashTable`` with keys of any shape, and one that it cannot hold.
 
     Args:
-      empty_key: cannot be used as a key; its shape is that of all keys.
+      empty_key, deleted_key: cannot be used as keys; their shape is that of all keys.
       initial_num_buckets: accepted; tables grow as they need.
       checkpoint: changes nothing: checkpoints of objects hold its entries, those of variables by name never.
     """
@@ -125,6 +125,6 @@ class MutableDenseHashTable(DenseTable):
     def __init__(
         self, key_dtype: Any, value_dtype: Any, default_value: Any, empty_key: Any,
         initial_num_buckets: int | None = None, shared_name: str | None = None, name: str = "MutableDenseHashTable",
-        checkpoint: bool = True,
+        checkpoint: bool = True, deleted_key: Any = None,
     ):  # fmt: skip
-        super().__init__(key_dtype, value_dtype, default_value, empty_key, None, shared_name or "", name)
+        super().__init__(key_dtype, value_dtype, default_value, empty_key, deleted_key, shared_name or "", name)

@@ -12,6 +12,7 @@ from typing import Any
 from towerstrat.graph.ir import nest, shapes
 from towerstrat.graph.ir.composite_values import of_each
 from towerstrat.graph.ir.constant_folding import constant_value
+from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
@@ -36,7 +37,6 @@ from towerstrat.graph.ir.types import (
     uint16,
 )
 from towerstrat.graph.ops.array import arrays
-from towerstrat.graph.ops.array.arrays import one_of
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.host.python_calls import formatted
 from towerstrat.graph.ops.text import string_kernels
@@ -115,12 +115,16 @@ define_op("StringToNumber", _number_rule, numpy=string_kernels.to_number, differ
 
 
 @of_each
-def string_to_number(string_tensor: Any, out_type: Any = float32, name: str | None = None) -> Tensor:
-    """The numbers that strings write.
+def string_to_number(
+    string_tensor: Any = None, out_type: Any = float32, name: str | None = None, input: Any = None
+) -> Tensor:
+    """The numbers that strings write. ``string_tensor`` is an old name of ``input``.
 
     Raises:
       InvalidArgumentError: a string writes none.
     """
+    string_tensor = one_of(input, string_tensor, "input", "string_tensor")
+    check_given("string_to_number", input=string_tensor)
     return add_op(
         "StringToNumber", [_strings(string_tensor)], {"out_type": as_dtype(out_type)}, name or "StringToNumber"
     )
@@ -202,31 +206,18 @@ define_op("StringSplit", _split_rule, numpy=string_kernels.split, differentiable
 define_op("StringSplitV2", _split_rule, numpy=string_kernels.split_v2, differentiable=False)
 
 
-def string_split(source: Any, delimiter: Any = " ", skip_empty: bool = True) -> SparseTensor:
-    """The parts of strings.
-
-    Args:
-      source: ``[n]`` strings.
-      delimiter: each of its characters divides; the empty string divides into bytes.
-      skip_empty: leave out empty parts.
-
-    Returns:
-      A sparse tensor ``[n, most parts]``.
-    """
-    inputs = [_strings(source), _strings(delimiter)]
+def split_at_characters(source: Any, sep: Any, skip_empty: bool) -> SparseTensor:
+    """The parts of ``[n]`` strings between any of the characters of ``sep``: a sparse tensor ``[n, most parts]``."""
+    inputs = [_strings(source), _strings(sep)]
     return SparseTensor(*add("StringSplit", inputs, {"skip_empty": skip_empty}, "StringSplit"))
 
 
-def string_split_v2(source: Any, sep: Any = None, maxsplit: int = -1) -> SparseTensor:
-    """The parts of strings, as Python's ``split`` gives them.
+def split_as_python(source: Any, sep: Any, maxsplit: int) -> SparseTensor:
+    """The parts of ``[n]`` strings, as Python's ``split`` gives them: a sparse tensor ``[n, most parts]``.
 
     Args:
-      source: ``[n]`` strings.
       sep: what divides, as a whole; None or the empty string: any spaces.
       maxsplit: divide so often at most; -1: always.
-
-    Returns:
-      A sparse tensor ``[n, most parts]``.
     """
     inputs = [_strings(source), _strings("" if sep is None else sep)]
     return SparseTensor(*add("StringSplitV2", inputs, {"maxsplit": maxsplit}, "StringSplitV2"))
@@ -385,18 +376,24 @@ def _raw_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 define_op("DecodeRaw", _raw_rule, numpy=string_kernels.decode_raw, differentiable=False)
 
 
-def decode_raw(bytes: Any, out_type: Any, little_endian: bool = True, name: str | None = None) -> Tensor:
+def decode_raw(
+    input_bytes: Any = None, out_type: Any = None, little_endian: bool = True, name: str | None = None,
+    bytes: Any = None,
+) -> Tensor:  # fmt: skip
     """The bytes of strings as numbers: ``[...]`` to ``[..., n]``.
 
     Args:
+      input_bytes: the strings; ``bytes`` is an old name.
       out_type: an integer or floating type.
       little_endian: the order of the bytes of a number.
 
     Raises:
       InvalidArgumentError: strings of different lengths, or of a length that is no multiple of a number's size.
     """
+    input_bytes = one_of(input_bytes, bytes, "input_bytes", "bytes")
+    check_given("decode_raw", input_bytes=input_bytes, out_type=out_type)
     attrs = {"out_type": as_dtype(out_type), "little_endian": bool(little_endian)}
-    return add_op("DecodeRaw", [_strings(bytes)], attrs, name or "DecodeRaw")
+    return add_op("DecodeRaw", [_strings(input_bytes)], attrs, name or "DecodeRaw")
 
 
 # ---- hashes --------------------------------------------------------------------------------------------------------
@@ -405,15 +402,22 @@ for _type, _kind in (("", "legacy"), ("Fast", "fast"), ("Strong", "strong")):
     define_op(f"StringToHashBucket{_type}", _mapping(int64), numpy=string_kernels.bucket(_kind), differentiable=False)
 
 
-def _hashed(type: str, input: Any, num_buckets: int, name: str | None, **attrs: Any) -> Tensor:
+def _hashed(type: str, input: Any, num_buckets: Any, name: str | None, **attrs: Any) -> Tensor:
     if num_buckets < 1:
         raise ValueError(f"Expected num_buckets of at least 1, got {num_buckets}.")
     return add_op(type, [_strings(input)], {"num_buckets": num_buckets, **attrs}, name or type)
 
 
 @of_each
-def string_to_hash_bucket(string_tensor: Any, num_buckets: int, name: str | None = None) -> Tensor:
-    """A number below ``num_buckets`` for each string, int64, by the hash of old; prefer the fast one."""
+def string_to_hash_bucket(
+    string_tensor: Any = None, num_buckets: int | None = None, name: str | None = None, input: Any = None
+) -> Tensor:
+    """A number below ``num_buckets`` for each string, int64, by the hash of old; prefer the fast one.
+
+    ``string_tensor`` is an old name of ``input``.
+    """
+    string_tensor = one_of(input, string_tensor, "input", "string_tensor")
+    check_given("string_to_hash_bucket", input=string_tensor, num_buckets=num_buckets)
     return _hashed("StringToHashBucket", string_tensor, num_buckets, name)
 
 

@@ -18,6 +18,8 @@ _QUESTIONS = {"isinstance", "len", "type", "id", "getattr", "hasattr"}
 _LOG = re.compile(r"^(warn\w*|log\w*|info|debug|print|write_line)$")
 _EMPTY = {"None", "0", "[]", "{}", "False", "()", "set()", "0.0", '""'}
 _RESETS = {"clear", "reset", "pop", "discard", "remove"}
+_ORDERED = re.compile(r"[<>](?![bBcsx]$|[biu]1$)[a-zA-Z0-9]{1,8}")
+"""Formats and element types of more than one byte."""
 _STRICT = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 _SIGNS = {ast.Add: "-", ast.Sub: "+"}
 _NO_NUMBERS = (ast.List, ast.Tuple, ast.ListComp, ast.JoinedStr, ast.Dict, ast.GeneratorExp)
@@ -155,7 +157,7 @@ def order(source: Source, node: ast.AST) -> Iterator[Edit]:
         return
     if node.value in ("little", "big"):
         yield node, '"big"' if node.value == "little" else '"little"'
-    elif re.fullmatch(r"[<>][a-zA-Z0-9]{1,8}", node.value):
+    elif _ORDERED.fullmatch(node.value):
         yield node, '"' + (">" if node.value[0] == "<" else "<") + node.value[1:] + '"'
 
 

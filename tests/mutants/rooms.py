@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import pathlib
 from collections import defaultdict
 from functools import cache
@@ -34,13 +35,13 @@ def tests(file: str, line: int, record: pathlib.Path | None) -> list[str]:
       file: of the package.
       line: from 1.
       record: a folder that ``tests.thinning.recorder`` wrote. With it, the files of the floor that ran the line,
-        those that run least first, then the other files of the room; without, the files of the floor, those of the
-        room first.
+        those that run least first, then the other files of the room. Without, and for a line that runs when its
+        module is imported, which is before any test, the files of the floor, those of the room first.
     """
     room = sorted(str(f.relative_to(ROOT)) for f in folder(file).rglob("test_*.py"))
     own = [f"test_{pathlib.PurePath(file).stem}.py"]
     room.sort(key=lambda name: pathlib.PurePath(name).name not in own)
-    if record is None:
+    if record is None or _at_import(file, line):
         return list(dict.fromkeys([*room, *floor(file)]))
     ran = set(floor(file)).intersection(_that_ran(record, file, line))
     return list(dict.fromkeys([*(name for name in _that_ran(record, file, line) if name in ran), *room]))
@@ -49,6 +50,12 @@ def tests(file: str, line: int, record: pathlib.Path | None) -> list[str]:
 def elsewhere(file: str, line: int, record: pathlib.Path) -> list[str]:
     """Files of tests of other floors that ran a line, those that run least first."""
     return [name for name in _that_ran(record, file, line) if name not in floor(file)]
+
+
+def _at_import(file: str, line: int) -> bool:
+    nodes = ast.walk(ast.parse((ROOT / file).read_bytes()))
+    functions = (node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return not any(f.body[0].lineno <= line <= (f.end_lineno or 0) for f in functions)
 
 
 def _that_ran(folder: pathlib.Path, file: str, line: int) -> list[str]:

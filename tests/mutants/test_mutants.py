@@ -25,6 +25,7 @@ from tests.thinning import lines
         ("byte order", "y = unpack('<q', a), int.from_bytes(b, 'little'), '<tag>'", [
             "y = unpack(\">q\", a), int.from_bytes(b, 'little'), '<tag>'",
             "y = unpack('<q', a), int.from_bytes(b, \"big\"), '<tag>'"]),
+        ("byte order", "y = unpack('<B', a), zeros(2, '<u1')", []),
         ("tower", "y = values[tower]", ["y = values[0]"]),
         ("gradient", "y = g * f(g)", ["y = (0 * g) * f(g)", "y = g * f((0 * g))"]),
         ("gradient", "y = lax.stop_gradient(x), isinstance(g, A)", ["y = x, isinstance(g, A)"]),
@@ -93,7 +94,8 @@ def test_rooms_of_files(tmp_path):
     assert every[0].startswith("tests/training/optimizers/")
     assert set(every) == set(rooms.floor(file))
     lines.write(tmp_path, "tests/training/hooks/test_against_original.py::test", 1.0, 0.0, {file: [148]})
-    assert "tests/training/hooks/test_against_original.py" not in rooms.tests(file, 14, tmp_path)
+    assert "tests/training/hooks/test_against_original.py" not in rooms.tests(file, 149, tmp_path)
+    assert rooms.tests(file, 1, tmp_path) == every  # runs before any test
     assert rooms.tests(file, 148, tmp_path)[0] == "tests/training/hooks/test_against_original.py"
     assert rooms.floor("towerstrat/cli.py") == sorted(f"tests/{f.name}" for f in (rooms.ROOT / "tests").glob("test_*"))
 

@@ -6,11 +6,12 @@ import random
 import struct
 import subprocess
 import sys
+import types
 
 import pytest
 
 from towerstrat import errors
-from towerstrat.platform import messages
+from towerstrat.platform import event_files, messages
 from towerstrat.platform.event_files import EventFile, events
 from towerstrat.platform.records import framed
 
@@ -91,6 +92,19 @@ def test_remote_files_are_whole_after_each_flush():
     assert steps(path) == [1, 2]
     with pytest.raises(errors.NotFoundError):
         list(events("memory://events/none"))
+
+
+def test_remote_files_are_flushed_when_an_event_comes_later_than_the_time(monkeypatch):
+    """At the second itself they are not, as in the originals."""
+    pytest.importorskip("fsspec")
+    now = [0.0]
+    monkeypatch.setattr(event_files, "time", types.SimpleNamespace(monotonic=lambda: now[0], time=lambda: 1.5e9))
+    file = EventFile("memory://late_events", flush_secs=120)
+    found = []
+    for step, now[0] in enumerate([0.0, 120.0, 120.5, 240.5, 241.0], 1):
+        file.add(messages.Event(step=step))
+        found.append(steps(file.path))
+    assert found == [[], [], [1, 2, 3], [1, 2, 3], [1, 2, 3, 4, 5]]
 
 
 WRITER = """

@@ -7,7 +7,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from towerstrat.compat import importer
-from towerstrat.compat.utilities import decorators, exports, object_identity
+from towerstrat.compat.utilities import decorators, doc_controls, exports, object_identity
 
 
 def plain(a, b=2):
@@ -100,6 +100,23 @@ def test_weak_ones_let_go(kind):
     gc.collect()
     assert [item is kept for item in found] == [True]
     assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "name", "value"),
+    [
+        (doc_controls.do_not_generate_docs, "_tf_docs_do_not_document", None),
+        (doc_controls.do_not_doc_inheritable, "_tf_docs_do_not_doc_inheritable", None),
+        (doc_controls.for_subclass_implementers, "_tf_docs_tools_for_subclass_implementers", None),
+        (doc_controls.inheritable_header("Words."), "_tf_docs_inheritable_header", "Words."),
+    ],
+)
+def test_marks_for_pages_are_those_of_the_original(mark, name, value):
+    class Described:
+        pass
+
+    assert mark(Described) is Described
+    assert {key: each for key, each in vars(Described).items() if key.startswith("_tf_docs")} == {name: value}
 
 
 def test_the_package_of_arg_scope_has_functions_of_its_modules_names():

@@ -196,6 +196,12 @@ def test_eagerly():
             tf.train.batch([tf.constant(1)], 2)
 
 
+def test_what_has_no_rows_is_refused():
+    for shapes in (None, [()], [(2,)]):
+        with pytest.raises(ValueError, match=r"Shape \(\) must have rank at least 1"):
+            tf.FIFOQueue(3, [tf.int32], shapes).enqueue_many([5])
+
+
 def test_what_is_refused_by_name(session):
     resolver = tf.contrib.cluster_resolver.TPUClusterResolver(tpu="")
     strategy = tf.contrib.distribute.TPUStrategy(resolver, steps_per_run=1, num_cores=2)

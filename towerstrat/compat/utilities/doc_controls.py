@@ -32,5 +32,5 @@ def do_not_doc_inheritable(obj: _T) -> _T:
 
 def for_subclass_implementers(obj: _T) -> _T:
     """Decorator of a method that is described in its own class alone."""
-    obj._tf_docs_for_subclass_implementers = None  # type: ignore[attr-defined]
+    obj._tf_docs_tools_for_subclass_implementers = None  # type: ignore[attr-defined]
     return obj

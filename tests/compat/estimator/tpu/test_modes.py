@@ -155,6 +155,15 @@ def test_batches_that_do_not_suffice_for_all_towers(count, tmp_path):
     np.testing.assert_array_equal(found, ROWS[:count])
 
 
+def test_towers_without_rows_do_not_count(tmp_path):
+    """Neither in the loss, whose mean over no rows is not a number, nor in metrics."""
+    count = BATCH + 1
+    evaluated = estimator(tmp_path, MODES["per_host"]).evaluate(reading(count, False, False))
+    steps = [LABELS[:BATCH], LABELS[BATCH:count]]
+    np.testing.assert_allclose(evaluated["loss"], np.mean([np.mean(labels**2) for labels in steps]), rtol=1e-5)
+    np.testing.assert_allclose(evaluated["error"], np.mean(np.abs(LABELS[:count])), rtol=1e-5)
+
+
 def test_loops_of_any_length_train_alike(tmp_path, monkeypatch):
     """One step loop for each so many steps, the last one for those that are left."""
     loops = []

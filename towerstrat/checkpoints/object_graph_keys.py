@@ -2,8 +2,8 @@
 
 Such a checkpoint stores a variable under the path of attributes that leads to it, and the graph of all objects as one
 string, a ``TrackableObjectGraph``, under ``OBJECT_GRAPH``. The graph also has the name that each variable had, by which
-a name-based program can find it. ``names_of_objects`` reads that mapping; ``objects_of_names`` makes keys and graph from
-names alone:
+a name-based program can find it. ``names_of_objects`` reads that mapping; ``objects_of_names`` makes keys and graph
+from names alone:
 
     >>> keys, graph = objects_of_names(["dense/kernel"])
     >>> keys

@@ -90,7 +90,7 @@ class Table:
         return next((value for found, value in self._entries(self._blocks[place]) if found == key), None)
 
     def _handle(self, data: bytes, place: int, offset: int) -> tuple[_Handle, int]:
-        """Decode the handle at ``data[place]``; return it and the place behind it. ``offset``: of ``data`` in the file."""
+        """Decode the handle at ``data[place]``, and where it ends. ``offset``: of ``data`` in the file, for errors."""
         try:
             start, place = read_varint(data, place)
             size, place = read_varint(data, place)

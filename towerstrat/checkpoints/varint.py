@@ -1,4 +1,4 @@
-"""Varints: integers as one to ten bytes, seven bits in each, lowest first; the top bit says that one more byte follows."""
+"""Varints: integers as one to ten bytes of seven bits each, lowest first; the top bit says that one more follows."""
 
 from __future__ import annotations
 

@@ -9,10 +9,10 @@ is the program's own Python. Only the thread that called ``begin`` is timed, sin
     >>> with timers.spent(RUNNING):
     ...     with timers.spent(COMPILATION):
     ...         time.sleep(0.01)
-    >>> timers.seconds[COMPILATION] >= 0.01 > timers.seconds[RUNNING]
-    True
+    >>> timers.seconds[COMPILATION] >= 0.01, sum(timers.seconds.values()) <= timers.elapsed()
+    (True, True)
 
-Off until ``towerstrat run`` begins it; until then ``spent`` only tests a flag. ``summary`` is the line at a program's end.
+Off until ``towerstrat run`` begins it; until then ``spent`` only tests a flag. ``summary`` is the line at the end.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ could not be carried out; 1 is an answer (``check`` found something, ``diff`` fo
 
 ``run`` of several processes does not run the program here. It replaces this process (``exec``) by a supervisor that
 imports neither JAX nor this package's graph; the supervisor starts ``towerstrat run`` again as a child (``_work``),
-restarts it after a failure, and marks it in the environment (``environment_variables.ATTEMPT``), by which ``_place``
-knows that it is already supervised.
+watches it, and marks it in the environment (``environment_variables.ATTEMPT``), by which ``_place`` knows that it is
+already supervised.
 """
 
 from __future__ import annotations

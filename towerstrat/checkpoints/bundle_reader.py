@@ -132,6 +132,7 @@ class Bundle:
             self._entries = {key: _entry(value) for key, value in found.items()}
         self.shards = header.num_shards
         self._order = ">" if header.endianness else "<"
+        # The entry of an array saved in parts has no bytes of its own, and no shard.
         self._files = {entry.shard: self._open(entry.shard) for entry in self._entries.values() if not entry.slices}
 
     def _open(self, shard: int) -> Ranges:

@@ -135,6 +135,7 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
         with storage.writing(index_file) as file:
             index = _Index()
             with ExitStack() as writing:
+                # The shard's temporary file has the number in its name: once it exists other writers take another one.
                 with storage.alone(prefix):
                     shards = _unused(storage.beginning_with(f"{prefix}.data-"), 1 + (others.count if others else 0))
                     data = _Data(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))), 0)

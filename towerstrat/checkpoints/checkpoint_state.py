@@ -186,7 +186,7 @@ def folder_of(prefix: str) -> str:
 
 
 def remove_listed(prefix: str) -> None:
-    """Delete a checkpoint that a state file lists. Unlike ``remove`` it expands no pattern, and deletes only tables.
+    """Delete a checkpoint that a state file lists. Unlike ``remove`` it takes the path literally, and not as a pattern.
 
     Args:
       prefix: its path, which may end with the shards of a V1 checkpoint, ``-?????-of-00002``. Only files in the

@@ -65,6 +65,7 @@ def _copy(block: bytes, place: int, tag: int) -> tuple[int, int, int]:
 def _repeat(out: bytearray, distance: int, length: int) -> None:
     if not 0 < distance <= len(out):
         raise ValueError(f"a copy from {distance} bytes back, of {len(out)}")
+    # A copy longer than its distance overlaps what it writes: the last ``distance`` bytes repeat.
     while length > 0:
         piece = out[len(out) - distance :][:length]
         out += piece

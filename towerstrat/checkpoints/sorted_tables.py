@@ -164,6 +164,7 @@ def encoded(items: Iterable[tuple[bytes, bytes]]) -> bytes:
             waiting, size = [], 0
     if waiting:
         index.append((waiting[-1][0], _append(out, waiting, _RESTART)))
+    # Two handles: the metaindex, a block that readers expect and nothing uses, and the index, whose keys are all whole.
     footer = _append(out, [], _RESTART) + _append(out, index, 1)
     return bytes(out + footer.ljust(_FOOTER - 8, b"\0") + struct.pack("<Q", _MAGIC))
 

@@ -41,6 +41,7 @@ def decode(data: memoryview, count: int, checksum: int | None) -> np.ndarray[Any
     Raises:
       ValueError: the data are too short or too long, or have another checksum.
     """
+    # Each length takes a byte at least: a damaged count is refused before anything of its size is allocated.
     if count > len(data):
         raise ValueError(f"{count} strings in {len(data)} bytes")
     place = 0

@@ -101,10 +101,8 @@ class FirstFormat:
                 raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
             whole = np.empty(entry.shape, dtype)
             for part, values in parts:
-                place: tuple[Any, ...] = (
-                    *part.within(entry.shape),
-                    ...,
-                )  # with the dots numpy gives a view of a scalar too
+                # The ellipsis makes ``whole[place]`` an array for shape [] too, and no scalar.
+                place: tuple[Any, ...] = (*part.within(entry.shape), ...)
                 whole[place] = values.reshape(whole[place].shape)
         except ValueError as error:
             raise self._damaged(name, str(error)) from None

@@ -78,6 +78,7 @@ def enable() -> str | None:
     if danger is not None:
         return f"compiled programs are not kept: {danger}. Name a folder of your own with {VARIABLE}"
     jax.config.update("jax_compilation_cache_dir", str(folder))
+    # By default JAX leaves out programs that compile in less than a second.
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # Not a public name of JAX: a version without it keeps its own store, in the same folder.
@@ -89,7 +90,7 @@ def enable() -> str | None:
         if path != str(folder):  # The program configured a cache of its own since.
             return others(path)
         limit = settings.jax_compilation_cache_max_size
-        return EntryFiles(folder, LIMIT if limit == -1 else limit), path
+        return EntryFiles(folder, LIMIT if limit == -1 else limit), path  # -1: JAX's default, no limit
 
     compilation_cache.get_file_cache = get_file_cache
     return None

@@ -1,4 +1,8 @@
-"""The switch of the checks that operations make of their inputs' values."""
+"""Switch of the run-time checks of operations' input values: zero divisors, indices and labels out of range.
+
+With checks a bad value raises an error of ``tf.errors`` that names the operation; without them XLA clips, drops or
+divides as it likes. An operation reads the switch when it is made, and not when it runs.
+"""
 
 from __future__ import annotations
 

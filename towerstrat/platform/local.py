@@ -1,6 +1,12 @@
 """This machine's devices as TensorFlow lists them: ``device_lib.list_local_devices``, ``tf.test.is_gpu_available``.
 
-All of them start JAX, and answer from ``jax.local_devices()``: an accelerator counts if JAX has a plug-in for it.
+All functions start JAX and answer from ``jax.local_devices()``: an accelerator counts if JAX has a plug-in for it.
+Names are TensorFlow's short ones here, and full ones where a session lists its devices:
+
+    [device.name for device in list_local_devices()]        ["/device:CPU:0", "/device:CPU:1"]
+    session.list_devices()[0].name                          "/job:localhost/replica:0/task:0/device:CPU:0"
+
+The number in a name is JAX's device id. ``tf.config`` (``config.py``) counts devices of each kind from 0 instead.
 """
 
 from __future__ import annotations

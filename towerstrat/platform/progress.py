@@ -60,6 +60,7 @@ class Display:
         self._state = (step, last, loss, batch)
         if self._first is None:
             self._first = self._latest = (now, step)
+            # As if drawn before: a bar appears at once, a line after _FIRST_LINE seconds.
             self._drawn = now - (_REDRAWN if self.terminal else _LINES - _FIRST_LINE)
         if now - self._drawn < (_REDRAWN if self.terminal else _LINES) and step != last:
             return

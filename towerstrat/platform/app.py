@@ -5,8 +5,7 @@
     tf.app.run()                            # python train.py --steps 10 --other: main(["train.py", "--other"])
 
 ``--help`` and ``--helpshort`` print the docstring of the main module and its flags, ``--helpfull`` those of all
-modules; they are defined at the first ``run`` only, so that absl's own help flags stay where a program uses
-``absl.app``.
+modules; ``run`` defines them, unless absl or the program has flags of these names.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ starts, and listing accelerators starts it, so the order of calls matters:
     list_logical_devices("CPU")                                             starts JAX: /device:CPU:0 to /device:CPU:3
 
 Settings that have no meaning over JAX are stored and returned and change nothing; their setters say so, and what to set
-instead. Values are checked as in the original, so that a misspelled one is not accepted.
+instead. Devices, device policies and the value of ``set_jit`` are checked as in the original.
 """
 
 from __future__ import annotations

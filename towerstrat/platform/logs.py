@@ -6,7 +6,7 @@
 
 Programs that configured the root logger keep their own handlers and format. In a run of several processes ``debug`` and
 ``info`` are silent except in the first one, since all would say the same; warnings and errors come from each. The
-module's public names are the members of ``tf.logging``: its own imports begin with an underscore.
+module's public names are the members of ``tf.logging``, which is why imports have an underscore.
 """
 
 from __future__ import annotations

@@ -13,16 +13,16 @@ scheme. Errors of the system come as those of ``tf.errors``.
     >>> bytes(storage.ranges(path).read(2, 3)), storage.statistics(path).length
     (b'cde', 6)
 
-There are four ways to a file, by what may happen to it meanwhile:
+There are four ways to a file, for four kinds of use:
 
 * ``writing`` replaces it atomically and durably: checkpoints, state files. The file appears when the block ends.
 * ``ranges`` reads parts of a complete file: tables and shards of checkpoints.
 * ``growing`` appends, and readers see each append: event files.
 * ``open`` is Python's: ``tf.gfile``, record files.
 
-The two storages differ in what they can promise. Local: files are locked while they are written, so that other writers
-are seen (``writers``, ``alone``). Remote: nothing locks, folder listings may be cached until ``refresh``, and a growing
-file is uploaded whole at each ``flush``. Paths with ``file://`` are local.
+The two storages differ in what they can promise. Local: ``writing`` locks its file, so that other writers are seen
+(``writers``), and a folder can be locked (``alone``). Remote: nothing locks, folder listings may be cached until
+``refresh``, and a growing file is uploaded whole at each ``flush``. Paths with ``file://`` are local.
 """
 
 from __future__ import annotations

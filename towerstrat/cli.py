@@ -1,4 +1,21 @@
-"""The command ``towerstrat``."""
+"""The command ``towerstrat``: argument parsers of its subcommands, and the functions that they call.
+
+    towerstrat run [--towers N] SCRIPT ...             run a program in this process, with ``tensorflow`` replaced
+    towerstrat run --hosts N --host I --coordinator A  run it as one of N processes, supervised
+    towerstrat launch -n N SCRIPT ...                  start N such processes on this machine
+    towerstrat check PATH ...                          say which names of TensorFlow in a program work
+    towerstrat checkpoint list|show|diff|convert ...   read checkpoints
+    towerstrat names NAME ...                          say where a name is defined, and in which versions
+    towerstrat devices                                 list JAX's devices
+
+Each subparser sets ``command``, a function of the parsed arguments that returns the exit status: 0 done, 2 the command
+could not be carried out; 1 is an answer (``check`` found something, ``diff`` found differences).
+
+``run`` of several processes does not run the program here. It replaces this process (``exec``) by a supervisor that
+imports neither JAX nor this package's graph; the supervisor starts ``towerstrat run`` again as a child (``_work``),
+watches it, and marks it in the environment (``environment_variables.ATTEMPT``), by which ``_place`` knows that it is
+already supervised.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +49,7 @@ from towerstrat.platform import logs
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs a command line (default ``sys.argv[1:]``); the exit status."""
+    """Run a command line (default: ``sys.argv[1:]``) and return the exit status."""
     parser = _parser()
     arguments = parser.parse_args(argv)
     if arguments.command is None:
@@ -45,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # Whoever reads the lines has enough of them; Python's own flush at the end would fail again.
+        # The reader (``| head``) has closed the pipe; Python's own flush at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 
@@ -263,10 +280,12 @@ def _run_here(arguments: argparse.Namespace) -> int:
 
 
 def _place(arguments: argparse.Namespace) -> Place | Aside | None:
-    """Which process of how many this is; None: it is alone, or supervised already.
+    """This process's place among several, from options or environment; None: it is alone, or supervised already.
+
+    Returns an ``Aside`` where the environment gives it a job that does not train, such as a parameter server.
 
     Raises:
-      ValueError: that is not clear.
+      ValueError: the options are incomplete or contradict each other.
     """
     count, index, address = given = (arguments.hosts, arguments.host, arguments.coordinator)
     if given == (1, None, None) or (given == (None, None, None) and environment_variables.ATTEMPT in os.environ):
@@ -294,7 +313,7 @@ def _launch(arguments: argparse.Namespace) -> NoReturn:
 
 
 def _work(arguments: argparse.Namespace) -> ProgramSpec:
-    """The command that runs the program in a process that is supervised."""
+    """The command by which a supervisor starts the program: ``towerstrat run`` with the same options."""
     said: list[object] = []
     for option in ("towers", "steps_per_return"):
         if getattr(arguments, option) is not None:
@@ -309,13 +328,13 @@ def _work(arguments: argparse.Namespace) -> ProgramSpec:
 
 
 def _flags() -> list[str]:
-    """Those of Python itself that this process was started with, such as -X dev."""
+    """Options of the Python interpreter that this process was started with, such as -X dev."""
     head = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     return head[: -2 if head[-2:-1] == ["-m"] else -1]
 
 
 def _become(command: list[str]) -> NoReturn:
-    """This process goes on as another program: the one that supervises needs nothing of what was imported here."""
+    """Replace this process by another program (``exec``): a supervisor needs nothing of what was imported here."""
     sys.stdout.flush()
     sys.stderr.flush()
     os.execv(command[0], command)

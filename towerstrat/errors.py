@@ -10,7 +10,15 @@
     ├── UnsupportedError              a documented limit (also a NotImplementedError)
     └── UnknownSymbolError            a public name of TensorFlow that is not here (also an AttributeError)
 
-Mistakes found while a graph is being built are ``TypeError`` and ``ValueError``, as in the original.
+Mistakes found while a graph is being built are ``TypeError`` and ``ValueError``, as in the original. Programs catch by
+class and by code, both of TensorFlow:
+
+    >>> error = NotFoundError(None, None, "no such file")            # node_def, op, message
+    >>> error.error_code, str(error), isinstance(error, OpError)
+    (5, 'no such file', True)
+
+Errors cross processes (workers, pools), so that they must survive pickle and copy. The operation belongs to a graph of
+this process and is left behind; its name, type and line become part of the message.
 """
 
 from __future__ import annotations
@@ -21,12 +29,13 @@ from typing import Any, Self
 
 
 class OpError(Exception):
-    """A run failed. The arguments are the original's: ``(node_def, op, message)``.
+    """Base class of errors of a run, with TensorFlow's arguments: ``(node_def, op, message)``.
 
     Attributes:
-      op: the operation that failed, or None when it is not known.
-      message: what happened, where the operation was created, and what to do.
-      error_code: the original's integer code.
+      node_def: the operation's NodeDef, if the caller passed one.
+      op: the operation that failed, or None where it is not known.
+      message: what happened and what to do; ``str`` adds the operation and where it was created.
+      error_code: TensorFlow's integer code.
     """
 
     def __init__(self, node_def: Any, op: Any, message: str, error_code: int):
@@ -42,7 +51,7 @@ class OpError(Exception):
         return f"{self.message}\n  operation: {self.op.name} (type {self.op.type})\n  created at: {self.op.created_at}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled without the operation, which belongs to a graph of this process; its lines stay in the message."""
+        """Pickle without the operation, which belongs to a graph of this process; its text goes into the message."""
         return _without_call, (type(self), self.args), {**self.__dict__, "op": None, "message": str(self)}
 
     def __copy__(self) -> Self:
@@ -55,12 +64,12 @@ class OpError(Exception):
 
 
 def _without_call(kind: type[Any], arguments: tuple[Any, ...]) -> Any:
-    """An error of a class whose ``__init__`` may take anything, made without calling it."""
+    """Make an error without calling ``__init__``, whose arguments may differ in subclasses of programs."""
     return kind.__new__(kind, *arguments)
 
 
 class _Coded(OpError):
-    """An error whose class says its code; programs of 2.x may pass it, too."""
+    """Error with a fixed code per class; 2.x programs may pass the code as a fourth argument, which is ignored."""
 
     code = 0
 
@@ -134,17 +143,18 @@ class UnauthenticatedError(_Coded):
 
 
 class OperatorNotAllowedInGraphError(TypeError):
-    """Python asked a tensor without a value for its truth, or for its entries."""
+    """A symbolic tensor was used as a Python bool, or iterated over."""
 
 
 class EagerArgumentError(InvalidArgumentError, ValueError):
-    """Arguments that do not fit an operation, found when it is called.
+    """Invalid arguments of an operation, found when it is called. Shown as ``InvalidArgumentError``.
 
-    Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs.
+    Programs catch ``tf.errors.InvalidArgumentError`` where they run eagerly and ``ValueError`` where they build graphs;
+    this is both.
     """
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # The class is not found under the name that it shows.
+        # pickle would look the class up by its shown name and find InvalidArgumentError itself.
         _, (_, arguments), state = super().__reduce__()
         return _argument_error, (arguments,), state
 
@@ -153,13 +163,13 @@ def _argument_error(arguments: tuple[Any, ...]) -> EagerArgumentError:
     return EagerArgumentError.__new__(EagerArgumentError, *arguments)
 
 
-# Programs and their readers know it by the original's name.
+# Tracebacks show TensorFlow's name.
 EagerArgumentError.__name__ = EagerArgumentError.__qualname__ = "InvalidArgumentError"
 
 
 class UnsupportedError(NotImplementedError):
-    """Something of the original that towerstrat does not do; the message names the nearest thing that works."""
+    """A feature of TensorFlow that towerstrat does not have; the message names the nearest thing that works."""
 
 
 class UnknownSymbolError(AttributeError, UnsupportedError):
-    """A name of the original's public API that is not here. ``hasattr`` sees it as missing."""
+    """A name of TensorFlow's public API that towerstrat does not have; ``hasattr`` returns False for it."""

@@ -1,7 +1,30 @@
-"""Checkpoints of the original's second format, read: a prefix, an index of names, and shards with the bytes.
+"""Reader of TensorFlow's V2 checkpoints (tensor bundles): one index file, and data shards with the arrays' bytes.
 
-``PREFIX.index`` is a sorted table of name -> where the array is; ``PREFIX.data-00000-of-00001`` and so on have the
-bytes. Source: ``tensorflow/core/util/tensor_bundle``, ``tensor_bundle.proto``.
+A checkpoint is a path prefix. ``PREFIX.index`` is a sorted table (``sorted_tables``) of key -> serialized message;
+``PREFIX.data-00000-of-00002`` and so on hold the bytes, and nothing that says where an array begins.
+
+    key                      message             contents
+    (empty)                  BundleHeaderProto   number of shards, byte order; in our files also the side file's SHA-256
+    "dense/kernel"           BundleEntryProto    dtype, shape, shard, offset, size in bytes, masked CRC-32C of the bytes
+    "embedding"              BundleEntryProto    of an array saved in parts: dtype, whole shape, the list of its slices
+    zero byte, name, slice   BundleEntryProto    where the bytes of one part are (key: ``Slice.key``)
+
+Opening a ``Bundle`` reads the whole index and opens every shard it names, so that an incomplete checkpoint fails before
+the first array is asked for. Arrays are read one by one; a local shard is mapped, and its arrays are views of the map.
+
+    >>> import os, tempfile
+    >>> from towerstrat.checkpoints.bundle_writer import Saved, write
+    >>> prefix = os.path.join(tempfile.mkdtemp(), "model.ckpt-0")
+    >>> write(prefix, [Saved("w", lambda: np.float32([1, 2, 3]))])
+    >>> bundle = Bundle(prefix)
+    >>> bundle.entries["w"].shape, bundle.entries["w"].size
+    ((3,), 12)
+    >>> bundle.read("w")
+    array([1., 2., 3.], dtype=float32)
+
+Every size and offset comes from a file that may be damaged: it is compared with what is there before memory is
+allocated, and errors name the file, the array and the offset. Source: ``tensorflow/core/util/tensor_bundle``,
+``tensor_bundle.proto``.
 """
 
 from __future__ import annotations
@@ -25,12 +48,12 @@ Array = np.ndarray[Any, Any]
 
 
 def index_path(prefix: str) -> str:
-    """The file that makes a prefix a checkpoint."""
+    """The path of a checkpoint's index file. A prefix is a checkpoint if and only if this file exists."""
     return f"{prefix}.index"
 
 
 def shard_path(prefix: str, shard: int, shards: int) -> str:
-    """The file of one shard's bytes."""
+    """The path of data shard number ``shard``, counted from 0."""
     return f"{prefix}.data-{shard:05d}-of-{shards:05d}"
 
 
@@ -43,7 +66,9 @@ def shards_of(prefix: str) -> int:
 
 
 def header_of(prefix: str) -> bytes | None:
-    """The ``BundleHeaderProto`` of a checkpoint as it was written; None where there is none.
+    """The serialized ``BundleHeaderProto`` of a checkpoint; None where there is no checkpoint.
+
+    Bytes and not a message, since readers look for different fields in it (``shards_of``, ``side_files.key``).
 
     Raises:
       DataLossError: its index is damaged.
@@ -57,7 +82,7 @@ def header_of(prefix: str) -> bytes | None:
 
 @contextmanager
 def damage_in(path: str) -> Iterator[None]:
-    """Errors of what is read from an index with the path of that."""
+    """Raise DataLossError with the index's path for whatever parsing the index raises inside the block."""
     try:
         yield
     except (ValueError, DecodeError) as error:
@@ -65,11 +90,14 @@ def damage_in(path: str) -> Iterator[None]:
 
 
 class Entry(NamedTuple):
-    """Where an array is.
+    """Index entry of an array: its type, and the place of its bytes.
 
     Attributes:
-      code: the number of its element type. shape: its own, the whole one where it was saved in parts.
-      shard, offset, size: the file and the bytes. crc: their masked checksum. slices: the parts.
+      code: dtype as a number of TensorFlow's ``DataType`` enum (``dtypes``).
+      shape: of the array; of the whole array where it was saved in parts.
+      shard, offset, size: number of the data shard, and the range of bytes in it.
+      crc: masked CRC-32C of these bytes.
+      slices: the parts, where it was saved in parts; its own shard, offset, size and crc say nothing then.
     """
 
     code: int
@@ -82,11 +110,11 @@ class Entry(NamedTuple):
 
 
 class Bundle:
-    """An open checkpoint: what it holds, and arrays as they are asked for.
+    """An open V2 checkpoint: index entries by name, and arrays read on demand.
 
     Args:
       prefix: its path without ``.index``, local or remote.
-      verify: whether the checksum of each array that is read is computed.
+      verify: whether to check the checksum of each array that is read.
 
     Raises:
       NotFoundError: there is no such checkpoint. DataLossError: a file is damaged, or one is missing; the message
@@ -104,6 +132,7 @@ class Bundle:
             self._entries = {key: _entry(value) for key, value in found.items()}
         self.shards = header.num_shards
         self._order = ">" if header.endianness else "<"
+        # The entry of an array saved in parts has no bytes of its own, and no shard.
         self._files = {entry.shard: self._open(entry.shard) for entry in self._entries.values() if not entry.slices}
 
     def _open(self, shard: int) -> Ranges:
@@ -117,14 +146,14 @@ class Bundle:
 
     @property
     def entries(self) -> Mapping[str, Entry]:
-        """The arrays by name, in the order of the names; one that was saved in parts once, by its full name."""
+        """Array name -> entry, sorted by name. An array saved in parts has one entry, the parts have none."""
         return {key.decode(errors="surrogateescape"): e for key, e in self._entries.items() if key[:1] != b"\0"}
 
     def __contains__(self, name: str) -> bool:
         return name.encode(errors="surrogateescape") in self._entries
 
     def read(self, name: str) -> Array:
-        """The array ``name``; of bytes as objects where its elements are strings. Read-only where it is mapped.
+        """Read the array ``name``. Strings come as an object array of bytes; an array of a local file is read-only.
 
         Raises:
           NotFoundError: there is no such array. DataLossError: its bytes are damaged. UnimplementedError: its elements
@@ -143,7 +172,7 @@ class Bundle:
         return self._assembled(name, entry, dtype)
 
     def _assembled(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
-        """An array from the parts that it was saved in, which are there before memory is taken for it."""
+        """Assemble an array from its parts. All of them are read and counted before the whole array is allocated."""
         try:
             keys = [part.key(name) for part in entry.slices]
             places = [part.within(entry.shape) for part in entry.slices]
@@ -161,7 +190,7 @@ class Bundle:
         return whole
 
     def _bytes(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
-        """An array that lies in one place."""
+        """Read an array whose bytes are contiguous in one shard."""
         try:
             return self._decoded(self._files[entry.shard], entry, dtype)
         except ValueError as error:
@@ -198,6 +227,6 @@ def _entry(value: bytes) -> Entry:
 
 
 def _swapped(array: Array) -> Array:
-    """An array of the other byte order as one of this machine's."""
+    """Convert big-endian elements to little-endian. A complex number is swapped as its two halves."""
     width = array.itemsize // 2 if array.dtype.kind == "c" else array.itemsize
     return array.view(f"u{width}").byteswap().view(array.dtype)

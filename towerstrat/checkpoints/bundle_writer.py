@@ -1,4 +1,31 @@
-"""Checkpoints of the original's second format, written: whole or absent, also where one of that name was before."""
+"""Writer of TensorFlow's V2 checkpoints (tensor bundles): atomic, also where it overwrites a checkpoint.
+
+The rename of ``PREFIX.index`` is the commit: until then the old checkpoint is intact, afterwards the new one is on
+disk. For this no step before the commit may touch a file that the old index names:
+
+1. The index is opened under a temporary name, locked (``platform/writers.py``): other processes can see who is writing.
+2. The data shards get a number of shards that no data file at this prefix has in its name, as a version number: the
+   first save writes ``.data-00000-of-00001``, the next one ``.data-00000-of-00002``. The header says two shards then,
+   although there is one; readers open only shards that entries name. The folder is locked while the name is chosen.
+3. Arrays are loaded and appended one at a time, so that at most one is in host memory; then the shard is renamed into
+   place.
+4. Where several processes save together, each writes a shard of its own (``write_shard``), and their entries are merged
+   here.
+5. The side file, if there is one (``side_files``), is written under a name made of the index's checksum.
+6. The index is written, flushed to disk and renamed.
+7. Data and side files that the index does not name are deleted, unless another process is writing this prefix.
+
+    >>> import os, tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> for value in 1.0, 2.0:
+    ...     write(os.path.join(folder, "model"), [Saved("w", lambda: np.float32(value))])
+    ...     print(sorted(os.listdir(folder)))
+    ['model.data-00000-of-00001', 'model.index']
+    ['model.data-00000-of-00002', 'model.index']
+
+A process that is killed leaves temporary or unnamed files, which the next save at the prefix removes. Remote storage
+has no locks: there one process may write a prefix at a time. Source: ``tensorflow/core/util/tensor_bundle``.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +52,20 @@ _TAIL = 1 << 16
 
 
 class Whole(NamedTuple):
-    """The place of an array in a larger one that is saved in parts: its shape, and this part of it."""
+    """The shape of an array that is saved in parts, and the slice of it that one ``Saved`` holds."""
 
     shape: tuple[int, ...]
     part: Slice
 
 
 class Saved(NamedTuple):
-    """An array to save.
+    """An array, or a part of one, to save.
 
     Attributes:
-      name: under which it is saved; of the whole array where this is a part.
-      load: gives the array, of numpy or of JAX; called once, when its turn comes, so that one at a time is in memory.
-      whole: where it belongs, if it is a part.
-      code: the number of its element type; None for that of the array.
+      name: key in the checkpoint; the whole array's where this is a part.
+      load: returns the array (numpy or JAX). Called once, right before it is written: one at a time is in memory.
+      whole: the whole array's shape and this part's slice; None where this is the whole array.
+      code: dtype as a number of TensorFlow's ``DataType`` enum; None for the array's own.
     """
 
     name: str
@@ -48,10 +75,11 @@ class Saved(NamedTuple):
 
 
 class Written(NamedTuple):
-    """A file of data as it was written.
+    """Report of one process on the data shard that it wrote.
 
     Attributes:
-      entries: where each array is, in order, as ``BundleEntryProto``. tail: how the file ends, see ``tail``.
+      entries: a serialized ``BundleEntryProto`` per array, in the order of the arrays.
+      tail: size and checksum by which another process can recognize the file, see ``tail``.
     """
 
     entries: tuple[bytes, ...]
@@ -59,34 +87,35 @@ class Written(NamedTuple):
 
 
 class Others(Protocol):
-    """Those who write parts of a checkpoint at the same time as this process.
+    """The other processes of a collective save, seen from the one that writes the index.
 
     Attributes:
-      count: how many they are. They write the files 1, 2, ... of its data.
+      count: the number of processes besides this one. They write data shards 1, 2, ..., this one writes shard 0.
     """
 
     count: int
 
     def begin(self, shards: int) -> None:
-        """Says that they may write, to files of so many shards; called once."""
+        """Tell them to start writing, and the number of shards in file names. Called once, when shard 0 is open."""
 
     def written(self, shards: int) -> Iterable[tuple[Sequence[Saved], Sequence[bytes]]]:
-        """Waits until they have written: the arrays of each, and where these are. What it raises is raised."""
+        """Wait for all of them: per process its arrays and their serialized entries. An exception fails the save."""
 
 
 def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None, others: Others | None = None) -> None:
-    """Writes a checkpoint: after it returns it is on the disk, before that what was at ``prefix`` is.
+    """Write a checkpoint atomically and durably: the steps are those at the head of this file.
 
-    The bytes go to files of names that no checkpoint there uses; renaming the index commits. Where another program
-    writes the same prefix meanwhile, which is logged, both succeed, and the one that ends last stays.
+    Where another program writes the same prefix meanwhile, a warning is logged, both succeed and the last commit wins.
 
     Args:
-      beside: the contents of the checkpoint's side file, if it has one.
-      others: who writes further arrays meanwhile.
+      prefix: path of the checkpoint without ``.index``, local or remote.
+      arrays: in the order in which their bytes are laid out; the index is sorted by name anyway.
+      beside: contents of the checkpoint's side file, if it has one.
+      others: the other processes that write arrays of this checkpoint.
 
     Raises:
-      ValueError: an element type that the format does not have, or one name twice. OpError: the disk is full,
-        read-only, gone; nothing has changed then.
+      ValueError: a dtype that the format does not have, or one name twice. OpError: the disk is full, read-only or
+        gone. In both cases what was at ``prefix`` is unchanged.
     """
     with ACCOUNTS.spent(SAVING):
         _write(prefix, arrays, beside, others)
@@ -106,6 +135,7 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
         with storage.writing(index_file) as file:
             index = _Index()
             with ExitStack() as writing:
+                # The shard's temporary file has the number in its name: once it exists other writers take another one.
                 with storage.alone(prefix):
                     shards = _unused(storage.beginning_with(f"{prefix}.data-"), 1 + (others.count if others else 0))
                     data = _Data(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))), 0)
@@ -127,10 +157,10 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
 
 
 def write_shard(prefix: str, shard: int, shards: int, arrays: Iterable[Saved]) -> Written:
-    """Writes one file of data for a checkpoint, whose index another process writes.
+    """Write one data shard of a checkpoint whose index another process writes.
 
     Raises:
-      ValueError: an element type that the format does not have. OpError: as ``write``; there is no such file then.
+      ValueError: a dtype that the format does not have. OpError: as ``write``. In both cases there is no such file.
     """
     path = shard_path(prefix, shard, shards)
     with ACCOUNTS.spent(SAVING):
@@ -143,7 +173,10 @@ def write_shard(prefix: str, shard: int, shards: int, arrays: Iterable[Saved]) -
 
 
 def tail(path: str) -> tuple[int, int] | None:
-    """The bytes of a file, and the checksum of its last ones; None where this process sees no such file."""
+    """A file's size, and the checksum of its last 64 KiB; None where this process sees no such file.
+
+    Processes compare these to learn whether they see the same folder.
+    """
     storage = storage_of(path)
     try:
         file = storage.ranges(path)
@@ -154,14 +187,14 @@ def tail(path: str) -> tuple[int, int] | None:
 
 
 def _unused(files: Sequence[str], least: int) -> int:
-    """The smallest number of shards, from ``least`` on, that no file of data has in its name."""
+    """The smallest number of shards, at least ``least``, that none of these data files has in its name."""
     return next(n for n in count(least) if not any(f"-of-{n:05d}" in path for path in files))
 
 
 def _tidy(storage: Storage, prefix: str) -> None:
-    """Removes files of data and side files that are not of the index, unless they may be another writer's.
+    """Delete data and side files that the current index does not name; nothing while another process writes there.
 
-    What cannot be removed, as in a folder that is gone, stays until the next time.
+    Errors are ignored: the save has succeeded or failed already, and the next one tries again.
     """
     with suppress(OpError), storage.alone(prefix):
         files = storage.beginning_with(f"{prefix}.data-")
@@ -174,7 +207,7 @@ def _tidy(storage: Storage, prefix: str) -> None:
 
 
 class _Data:
-    """A file of data, while it is written. ``shard``: its number."""
+    """A data shard that is being written: arrays are appended, each gets an index entry. ``shard``: its number."""
 
     def __init__(self, file: IO[bytes], shard: int):
         self._file = file
@@ -182,7 +215,7 @@ class _Data:
         self._offset = 0
 
     def append(self, saved: Saved) -> Any:
-        """Appends the bytes of an array; its ``BundleEntryProto``."""
+        """Append an array's bytes and return its ``BundleEntryProto``."""
         array = np.asarray(saved.load())
         entry = messages.BundleEntryProto()
         entry.dtype = saved.code or dtypes.code_of(array.dtype)
@@ -202,13 +235,13 @@ class _Data:
 
 
 class _Index:
-    """What the files of data have."""
+    """Index entries of the data shards: key -> ``BundleEntryProto``."""
 
     def __init__(self) -> None:
         self._entries: dict[bytes, Any] = {}
 
     def enter(self, saved: Saved, entry: Any) -> None:
-        """Enters an array, or a part of one, and where it is."""
+        """Add the entry of an array, or of a part of one. Raises ValueError where its key is there already."""
         key = saved.name.encode(errors="surrogateescape")
         if saved.whole is not None:
             key = saved.whole.part.key(saved.name)
@@ -219,7 +252,7 @@ class _Index:
             self._add_part(saved.name, saved.whole, entry.dtype)
 
     def _add_part(self, name: str, whole: Whole, code: int) -> None:
-        """Enters a part under the name of the whole array."""
+        """Add a part's slice to the entry of the whole array, made with the first part."""
         key = name.encode(errors="surrogateescape")
         if key not in self._entries:
             self._entries[key] = messages.BundleEntryProto(dtype=code)
@@ -227,7 +260,7 @@ class _Index:
         whole.part.enter(self._entries[key].slices.add())
 
     def encoded(self, shards: int, beside: bytes | None) -> bytes:
-        """The index as a table. ``beside``: the contents of the checkpoint's side file, whose key is in the header."""
+        """The index file's bytes. ``beside``: contents of the side file, whose SHA-256 becomes part of the header."""
         header = messages.BundleHeaderProto(num_shards=shards)
         header.version.producer = _VERSION
         side_file = b"" if beside is None else side_files.key(beside)

@@ -1,4 +1,10 @@
-"""Checkpoints of either format by their paths."""
+"""Open a checkpoint of either format by its path.
+
+    opened("run/model.ckpt-100").read("dense/kernel")    V2 where run/model.ckpt-100.index exists, else
+    opened("run/model.ckpt-100-?????-of-00002")          V1: all files that match the path as a pattern
+
+Both readers have the members of ``Checkpoint``, by which the rest of the package uses them.
+"""
 
 from __future__ import annotations
 
@@ -12,20 +18,20 @@ from towerstrat.platform.storage import storage_of
 
 
 class Checkpoint(Protocol):
-    """An open checkpoint."""
+    """An open checkpoint of either format."""
 
     @property
     def entries(self) -> Mapping[str, Entry]:
-        """The arrays by name, sorted."""
+        """Array name -> dtype, shape and place, sorted by name."""
 
     def __contains__(self, name: str) -> bool: ...
 
     def read(self, name: str) -> Array:
-        """An array. Raises NotFoundError, DataLossError."""
+        """Read an array. Raises NotFoundError, DataLossError, UnimplementedError (resource and variant dtypes)."""
 
 
 def opened(path: str) -> Checkpoint:
-    """The checkpoint at a prefix, or of files of the first format that fit a pattern.
+    """Open the V2 checkpoint at a prefix, or the V1 checkpoint whose files match ``path`` as a pattern.
 
     Raises:
       NotFoundError: there is none. DataLossError: it is damaged.

@@ -1,5 +1,21 @@
-"""The file ``checkpoint`` in a folder of checkpoints: which there are, and which is the latest. Source:
-``checkpoint_state.proto``, a message as text."""
+"""The state file named ``checkpoint`` in a folder of checkpoints: which of them exist, and which is the latest.
+
+The file is a ``CheckpointState`` message as protobuf text. A saver rewrites it after every save, and
+``latest(folder)`` reads it when a program resumes:
+
+    >>> print(new_state("/runs/1", "/runs/1/model-200", ["/runs/1/model-100", "/runs/1/model-200"]), end="")
+    model_checkpoint_path: "model-200"
+    all_model_checkpoint_paths: "model-100"
+    all_model_checkpoint_paths: "model-200"
+
+Paths within the folder are stored relative to it, so that a folder can be moved or copied; ``read_state`` gives full
+paths. The file is evidence and not the truth: ``latest`` looks whether the checkpoint that it names is there.
+
+Deleting a checkpoint also happens here. The index goes first, since a prefix without one is no checkpoint: a process
+killed in between leaves data files without a checkpoint and never a checkpoint without its data. ``remove`` takes a
+prefix that the program passes; ``remove_listed`` takes one out of a state file, which anybody may have edited, and
+therefore expands no patterns. Source: ``checkpoint_state.proto``.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +38,11 @@ from towerstrat.platform.storage import storage_of
 STATE_FILE = "checkpoint"
 _ADDRESS = re.compile(r"^(/|[a-z][a-z0-9+.-]*://)")
 _SHARD = re.compile(r"-(\?{5}|\d{5})-of-\d{5}$")
-"""The end of a path that names a shard of the first format, or all of them."""
+"""Suffix of a path that names one shard of a V1 checkpoint, or, with question marks, all of them."""
 
 
 def state_path(folder: str, name: str | None = None) -> str:
-    """The path of the state file of a folder."""
+    """Path of a folder's state file. ``name``: another file name than ``checkpoint``."""
     return os.path.join(folder, name or STATE_FILE)
 
 
@@ -37,12 +53,12 @@ def new_state(
     times: Sequence[float] | None = None,
     preserved: float | None = None,
 ) -> Any:
-    """A ``CheckpointState``: paths below ``folder`` are relative to it, so that the folder can be moved.
+    """Make a ``CheckpointState``; paths below ``folder`` become relative to it.
 
     Args:
-      latest: the prefix of the latest. paths: of all, oldest first; the latest is added where it is missing.
+      latest: prefix of the latest checkpoint. paths: of all, oldest first; the latest is added where it is missing.
       times: when each was written, in seconds since 1970.
-      preserved: when the last one that is kept for good was written.
+      preserved: when the last checkpoint that is kept for good (``keep_checkpoint_every_n_hours``) was written.
 
     Raises:
       ValueError: not one time for each path. InvalidArgumentError: a path is not UTF-8.
@@ -64,7 +80,7 @@ def new_state(
 
 @contextmanager
 def _text(folder: str) -> Iterator[None]:
-    """Names what no message can say: paths that are not UTF-8."""
+    """Raise InvalidArgumentError for paths that are not UTF-8, which no protobuf string can hold."""
     try:
         yield
     except UnicodeEncodeError:
@@ -74,7 +90,7 @@ def _text(folder: str) -> Iterator[None]:
 
 
 def write_state(folder: str, state: Any, name: str | None = None) -> None:
-    """Writes the state file of a folder, whole or not at all. Where another program has replaced it, that is logged."""
+    """Write the state file of a folder atomically. Warns where another program has replaced the one written before."""
     path = state_path(folder, name)
     if written_files.replaced(path):
         logs.warning(
@@ -87,10 +103,10 @@ def write_state(folder: str, state: Any, name: str | None = None) -> None:
 
 
 def read_state(folder: str, name: str | None = None) -> Any:
-    """The ``CheckpointState`` of a folder with full paths; None where there is none.
+    """Read the ``CheckpointState`` of a folder, with full paths; None where there is no state file.
 
     Raises:
-      DataLossError: the file is there, and is no such message. InvalidArgumentError: the folder is not UTF-8.
+      DataLossError: the file cannot be parsed. InvalidArgumentError: the folder is not UTF-8.
       ValueError: the message names no checkpoint, as that of an empty file.
     """
     path = state_path(folder, name)
@@ -115,22 +131,22 @@ def read_state(folder: str, name: str | None = None) -> Any:
 
 
 def exists(prefix: str) -> bool:
-    """Whether there is a checkpoint of either format at ``prefix``, which may be a pattern of files of the first."""
+    """Whether there is a checkpoint at ``prefix``: an index (V2), or files that match it as a pattern (V1)."""
     storage = storage_of(prefix)
     return storage.exists(index_path(prefix)) or bool(storage.matching(prefix))
 
 
 def latest(folder: str, name: str | None = None) -> str | None:
-    """The prefix of the latest checkpoint of a folder that is still there, as its state file has it; else None."""
+    """Prefix of the checkpoint that the folder's state file names as the latest; None where that does not exist."""
     state = read_state(folder, name)
     return state.model_checkpoint_path if state is not None and exists(state.model_checkpoint_path) else None
 
 
 def prefix_of(path: str) -> str:
-    """The prefix of a checkpoint that is named by itself, by its index file, or by its folder, whose latest it is.
+    """Resolve a path that a user typed: a prefix, the path of an index file, or a folder, which means its latest.
 
     Raises:
-      NotFoundError: the state file of the folder names none that is there.
+      NotFoundError: there is no checkpoint, or the folder's state file names none that exists.
     """
     if exists(path):
         return path.removesuffix(".index") if exists(path.removesuffix(".index")) else path
@@ -144,12 +160,12 @@ def prefix_of(path: str) -> str:
 
 
 def replaced(prefix: str) -> bool:
-    """Whether another program has overwritten a checkpoint that this one wrote."""
+    """Whether another program has overwritten a checkpoint that this process wrote."""
     return written_files.replaced(index_path(prefix))
 
 
 def remove(prefix: str) -> None:
-    """Removes a checkpoint: first what makes it one, then the rest."""
+    """Delete a checkpoint of either format: the index first, without which it is none, then data and side files."""
     storage = storage_of(prefix)
     written_files.forget(index_path(prefix))
     storage.remove(index_path(prefix))
@@ -159,21 +175,22 @@ def remove(prefix: str) -> None:
 
 
 def _first_format(prefix: str) -> list[str]:
-    """The shards of a checkpoint of the first format."""
+    """Paths of the shards of a V1 checkpoint."""
     return storage_of(prefix).matching(f"{prefix}-?????-of-?????")
 
 
 def folder_of(prefix: str) -> str:
-    """The folder of a checkpoint, the same for all ways to say it: on this machine links and ``..`` are followed."""
+    """Folder of a checkpoint in one canonical form: symbolic links and ``..`` of local paths are resolved."""
     folder = os.path.dirname(prefix)
     return os.path.realpath(folder.removeprefix("file://")) if storage_of(prefix).scheme == "file" else folder
 
 
 def remove_listed(prefix: str) -> None:
-    """Removes a checkpoint of which a state file says that it is one: files of other kinds stay, and no pattern counts.
+    """Delete a checkpoint that a state file lists. Unlike ``remove`` it takes the path literally, and not as a pattern.
 
     Args:
-      prefix: its path, whose end may name all shards of the first format. Only files of its folder go.
+      prefix: its path, which may end with the shards of a V1 checkpoint, ``-?????-of-00002``. Only files in the
+        prefix's own folder that begin with it are deleted; as V1 checkpoints only files that are sorted tables.
     """
     storage = storage_of(prefix)
     written_files.forget(index_path(prefix))
@@ -185,7 +202,7 @@ def remove_listed(prefix: str) -> None:
 
 
 def _is_first_format(path: str, start: str) -> bool:
-    """Whether a file is a checkpoint of the first format, or a shard of one."""
+    """Whether a file is a V1 checkpoint named ``start``, or a shard of it: its name fits, and it is a sorted table."""
     return _SHARD.sub("", path) == start and sorted_tables.is_table(storage_of(path).ranges(path))
 
 

@@ -1,4 +1,15 @@
-"""Checkpoints as text: what they hold, and how two differ."""
+"""Checkpoints as text, for ``towerstrat checkpoint list``, ``show`` and ``diff``: lines for a terminal, no decisions.
+
+    list     dense/kernel  float32  [784, 10]  31,360 B  norm 2.79     one line per array, then the totals
+    show     dense/kernel: float32 [784, 10], then the elements as numpy prints them; ``part`` as in 0:2,:,-1
+    diff     - name  only in the first
+             + name  only in the second
+             ~ name  float32 [784, 10] against float32 [784, 20]
+             ~ name  3 of 7,840 elements differ, by at most 0.5
+
+A list without norms reads the index alone. Elements are equal where ``==`` says so or both are NaN; norms and the sizes
+of differences are computed in float64 (complex128), so that no small dtype overflows.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +26,12 @@ from towerstrat.checkpoints.checkpoint_file import Checkpoint
 
 
 class Described(NamedTuple):
-    """An array in a list.
+    """Row of a list of arrays.
 
     Attributes:
-      name, type, shape: its own; the type by the original's name.
-      bytes: of its elements, of strings as they are stored; None where it has none of its own.
-      norm: the Euclidean norm; None where it was not asked for, or there is none.
+      name, type, shape: of the array; ``type`` is the name of a TensorFlow dtype.
+      bytes: size of the elements; of strings the stored size, None where they have no bytes in one place.
+      norm: Euclidean norm; None where it was not asked for, or the elements are not numbers.
     """
 
     name: str
@@ -31,14 +42,14 @@ class Described(NamedTuple):
 
 
 def described(checkpoint: Checkpoint, norms: bool = False) -> Iterator[Described]:
-    """The arrays in a list; ``norms`` reads them. Raises DataLossError then."""
+    """A row per array, by name. With ``norms`` every array is read, which can raise DataLossError."""
     for name, entry in checkpoint.entries.items():
         norm = _norm(checkpoint.read(name)) if norms and _readable(entry) else None
         yield Described(name, elements.name_of(entry.code), entry.shape, _bytes(entry), norm)
 
 
 def listed(checkpoint: Checkpoint, norms: bool = False) -> Iterator[str]:
-    """A line for each array: name, type, shape, bytes, and with ``norms`` its Euclidean norm; then the sums."""
+    """A line for each array: name, type, shape, bytes, and with ``norms`` its Euclidean norm; then the totals."""
     found = list(described(checkpoint, norms))
     yield from aligned(
         [
@@ -53,18 +64,18 @@ def listed(checkpoint: Checkpoint, norms: bool = False) -> Iterator[str]:
 
 
 def aligned(rows: list[list[str]]) -> Iterator[str]:
-    """Rows of words as lines with columns of one width."""
+    """Format rows of at most five words as lines, columns aligned to the left."""
     widths = [max(map(len, column)) for column in zip(*(row + [""] * (5 - len(row)) for row in rows), strict=True)]
     for row in rows:
         yield "  ".join(word.ljust(width) for word, width in zip(row, widths, strict=False)).rstrip()
 
 
 def shown(checkpoint: Checkpoint, name: str, part: str = "", whole: bool = False) -> Iterator[str]:
-    """An array: its type and shape, and its elements as numpy prints them.
+    """Lines of one array: its type and shape, then its elements as numpy prints them.
 
     Args:
-      part: which elements, such as ``0:2,:,-1``; "" for all.
-      whole: whether thousands of elements are printed too, and not the first and last ones for them.
+      part: index of the elements to print, such as ``0:2,:,-1``; "" for all.
+      whole: print all elements also where there are more than 1000, instead of the first and last ones.
 
     Raises:
       NotFoundError: there is no such array. ValueError: ``part`` is no index of it.
@@ -80,7 +91,7 @@ def shown(checkpoint: Checkpoint, name: str, part: str = "", whole: bool = False
 
 
 def _index(text: str) -> tuple[int | slice, ...]:
-    """The index that is written as between brackets. Raises ValueError where it is none."""
+    """Parse a numpy index of integers and slices, such as ``0:2,:,-1``. Raises ValueError for anything else."""
     parts = [part.split(":") for part in text.split(",")]
     if any(len(part) > 3 for part in parts):
         raise ValueError("expected an index such as 0:2,:,-1")
@@ -104,7 +115,7 @@ def differences(first: Checkpoint, second: Checkpoint) -> Iterator[str]:
 
 
 def _difference(first: Checkpoint, second: Checkpoint, name: str) -> str | None:
-    """How an array differs; None where it does not, NaN being equal to NaN."""
+    """Describe the difference of an array in two checkpoints; None where there is none. NaN equals NaN."""
     one, two = first.entries[name], second.entries[name]
     if one.code != two.code or one.shape != two.shape:
         return " against ".join(f"{elements.name_of(e.code)} {_shape(e.shape)}" for e in (one, two))
@@ -128,7 +139,7 @@ def _readable(entry: Entry) -> bool:
 
 
 def _bytes(entry: Entry) -> int | None:
-    """The bytes of an array's elements; None for strings."""
+    """Size of an array's elements; for strings as stored, None where the entry has no bytes (parts, V1)."""
     if not _readable(entry) or entry.code == elements.STRING:
         return entry.size or None
     return math.prod(entry.shape) * elements.type_of(entry.code).itemsize

@@ -1,4 +1,18 @@
-"""Checkpoints as other files: numpy's ``.npz``, ``.safetensors``, and checkpoints with other names."""
+"""Convert a checkpoint to another file: ``.npz``, ``.safetensors``, or a checkpoint with other names or keys.
+
+The writers take an open checkpoint of either format and a mapping of new name -> old name, which ``renamed`` makes.
+Arrays are read and written one at a time, so that a checkpoint larger than memory can be converted. Resources and
+variants cannot be read, whatever the target is.
+
+    target             arrays that change                               what is refused
+    x.npz              strings become bytes of one length (``S``),      strings that end in zero bytes
+                       bfloat16 and float8 become float32
+    x.safetensors      none                                             strings, complex and quantized numbers
+    a prefix           none                                             nothing
+    a prefix, objects  none; keys become those of an object graph       .npz and .safetensors targets
+
+    convert(opened("run/model.ckpt-100"), "weights.npz", {"w": "dense/kernel"})
+"""
 
 from __future__ import annotations
 
@@ -22,13 +36,13 @@ from towerstrat.platform.storage import storage_of
 
 
 def renamed(names: Iterable[str], patterns: Iterable[Sequence[str]]) -> dict[str, str]:
-    r"""New name -> old name, after replacing each pattern, a regular expression, in turn.
+    r"""Map new names to old ones, where each pattern in turn is replaced in every name (``re.sub``).
 
     Args:
-      patterns: pairs of a pattern and what it is replaced with, which may have groups of it.
+      patterns: pairs of a regular expression and its replacement, which may refer to groups.
 
     Raises:
-      ValueError: two arrays get one name, or a pattern is none.
+      ValueError: two arrays get one name, or a pattern is no regular expression.
 
     >>> renamed(["model/w", "model/b"], [(r"^model/", ""), ("b$", "bias")])
     {'w': 'model/w', 'bias': 'model/b'}
@@ -48,14 +62,14 @@ def renamed(names: Iterable[str], patterns: Iterable[Sequence[str]]) -> dict[str
 
 
 def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
-    """Writes arrays of a checkpoint to another file.
+    """Write arrays of a checkpoint to another file, in the format that its name ends with.
 
     Args:
       target: a path that ends in ``.npz`` or ``.safetensors``; else the prefix of a checkpoint.
       names: new name -> name in the checkpoint.
 
     Raises:
-      UnsupportedError: the file format does not have the elements of an array.
+      UnsupportedError: the format cannot store an array's elements.
     """
     if target.endswith(".npz"):
         _write_npz(checkpoint, target, names)
@@ -66,7 +80,7 @@ def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> No
 
 
 def convert_to_objects(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
-    """Writes arrays of a checkpoint as one of objects: ``a/b`` becomes the variable ``b`` of the object ``a``.
+    """Write an object-based checkpoint (``tf.train.Checkpoint``): ``a/b`` is the variable ``b`` of the object ``a``.
 
     Args:
       target: the prefix. names: new name -> name in the checkpoint.
@@ -88,7 +102,7 @@ def _arrays(checkpoint: Checkpoint, names: Mapping[str, str]) -> list[Saved]:
 
 
 def _write_npz(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
-    """What ``numpy.savez`` writes, one array at a time, of any names."""
+    """Write a file as ``numpy.savez`` does, but one array at a time, and under names that are no Python identifiers."""
     with storage_of(target).writing(target) as file, zipfile.ZipFile(file, "w") as archive:
         for new, old in names.items():
             value = _for_numpy(old, checkpoint.read(old))
@@ -97,7 +111,10 @@ def _write_npz(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) ->
 
 
 def _for_numpy(name: str, value: Array) -> Array:
-    """An array that numpy's format keeps without pickling: strings as bytes of one length, small floats wider."""
+    """Convert to a dtype that ``.npy`` stores without pickle: fixed-length bytes for strings, float32 for bfloat16.
+
+    Raises UnsupportedError for strings that end in zero bytes, which numpy's bytes lose.
+    """
     if value.dtype.hasobject:
         found = value.astype(np.bytes_)
         if not np.array_equal(found.astype(object), value):
@@ -113,11 +130,14 @@ _SAFETENSORS = {
     "uint64": "U64", "int64": "I64", "float16": "F16", "bfloat16": "BF16", "float32": "F32", "float64": "F64",
     "float8_e5m2": "F8_E5M2", "float8_e4m3fn": "F8_E4M3",
 }  # fmt: skip
-"""Names of element types in that format. Source: github.com/huggingface/safetensors, section "Format"."""
+"""TensorFlow's name of a dtype -> the one of safetensors. Source: github.com/huggingface/safetensors, "Format"."""
 
 
 def _write_safetensors(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
-    """The length of a header, the header with each array's place, then the bytes of the arrays."""
+    """Write a safetensors file: length of the header (uint64), JSON header with each array's place, then the bytes.
+
+    Places follow from shapes and dtypes in the index, so that no array is read before the header is written.
+    """
     header, place = {}, 0
     for new, old in names.items():
         entry = checkpoint.entries[old]

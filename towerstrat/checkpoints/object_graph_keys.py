@@ -1,4 +1,18 @@
-"""Checkpoints of objects: which keys their variables have. Source: ``trackable_object_graph.proto``."""
+"""Object-based checkpoints (``tf.train.Checkpoint``): the object graph that maps variables to their keys.
+
+Such a checkpoint stores a variable under the path of attributes that leads to it, and the graph of all objects as one
+string, a ``TrackableObjectGraph``, under ``OBJECT_GRAPH``. The graph also has the name that each variable had, by which
+a name-based program can find it. ``names_of_objects`` reads that mapping; ``objects_of_names`` makes keys and graph
+from names alone:
+
+    >>> keys, graph = objects_of_names(["dense/kernel"])
+    >>> keys
+    {'dense/kernel': 'dense/kernel/.ATTRIBUTES/VARIABLE_VALUE'}
+    >>> [[child.local_name for child in node.children] for node in graph.nodes]
+    [['dense'], ['kernel'], []]
+
+Source: ``trackable_object_graph.proto``.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +25,11 @@ from towerstrat.errors import DataLossError
 from towerstrat.platform import messages
 
 OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
-"""The key of the graph of objects in a checkpoint."""
+"""Key of the serialized object graph, a string of shape []."""
 
 
 def object_graph(checkpoint: Checkpoint) -> messages.TrackableObjectGraph:
-    """The graph of objects of a checkpoint. Raises NotFoundError where it has none, DataLossError for a damaged one."""
+    """Read a checkpoint's object graph. Raises NotFoundError where it has none, DataLossError where it is damaged."""
     data = checkpoint.read(OBJECT_GRAPH).item()
     try:
         return messages.TrackableObjectGraph.FromString(data)
@@ -24,7 +38,7 @@ def object_graph(checkpoint: Checkpoint) -> messages.TrackableObjectGraph:
 
 
 def names_of_objects(checkpoint: Checkpoint) -> dict[str, str]:
-    """The name that a variable had in its graph -> its key in the checkpoint."""
+    """Variable name in the program that saved -> key in the checkpoint."""
     return {
         attribute.full_name: attribute.checkpoint_key
         for node in object_graph(checkpoint).nodes
@@ -34,7 +48,7 @@ def names_of_objects(checkpoint: Checkpoint) -> dict[str, str]:
 
 
 def objects_of_names(names: Iterable[str]) -> tuple[dict[str, str], messages.TrackableObjectGraph]:
-    """Name -> key in a checkpoint of objects, and their graph: ``a/b`` is the object ``b`` of the object ``a``."""
+    """Name -> key, and the object graph, for variables by name: ``a/b`` is child ``b`` of child ``a`` of the root."""
     graph = messages.TrackableObjectGraph()
     graph.nodes.add()
     numbers, keys = {"": 0}, {}

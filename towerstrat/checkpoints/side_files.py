@@ -1,10 +1,21 @@
-"""Side files of checkpoints: what a run needs besides its variables to go on as if it had not stopped.
+"""Side files: state that a resumed run needs and that a checkpoint of variables has no place for.
 
-A side file has the checksum of its checkpoint's index in its name, ``PREFIX.resume-01234567``, and is there before the
-index is: a checkpoint has its own or none, also where one prefix is written again and again. The index has the side
-file's SHA-256 in a field of its header that the originals read past: one that is gone or another's is noticed.
-Checkpoints of the originals have no such key, nor have those that were written before there was one. A side file's
-contents are numbers, strings, arrays, lists and dictionaries; reading them runs no code.
+Random counters, positions of iterators and the like (``training/saving/resume_state.py`` collects them) lie beside a
+checkpoint, encoded by ``state_codec``. A side file must never be taken for that of another checkpoint, although one
+prefix is overwritten again and again and a process can be killed at any moment. Two links hold the pair together:
+
+    model-100.index              header: number of shards, ..., SHA-256 of the side file's contents
+    model-100.resume-1a2b3c4d    name: masked CRC-32C of the bytes of the index
+
+The side file is written before the index is renamed into place (``bundle_writer``), so that a committed checkpoint has
+its own; a side file whose name does not fit the index at the prefix belongs to an earlier checkpoint, and is deleted. A
+file that is missing or was exchanged is noticed by the SHA-256, a field that TensorFlow's protobuf skips as unknown.
+Checkpoints of TensorFlow have no such field, nor have those of towerstrat from before it had one: there a side file is
+found by its name alone.
+
+    contents = encoded(state)                            write("model-100", arrays, beside=contents)
+    read("model-100")                                    the state; None where the checkpoint never had one
+    forget("model-100")                                  a checkpoint without: index rewritten, side file deleted
 """
 
 from __future__ import annotations
@@ -22,17 +33,17 @@ from towerstrat.platform.storage import storage_of
 
 
 def side_files(prefix: str) -> list[str]:
-    """The side files of all checkpoints that were written under a prefix."""
+    """Paths of the side files of all checkpoints that were ever written at a prefix, as far as they are still there."""
     return storage_of(prefix).beginning_with(f"{prefix}.resume-")
 
 
 def side_file(prefix: str, index: bytes) -> str:
-    """The path of the side file of the checkpoint with this index."""
+    """Path of the side file of the checkpoint whose index file has these bytes."""
     return f"{prefix}.resume-{masked_crc(index):08x}"
 
 
 def _own(prefix: str) -> str | None:
-    """The side file of the checkpoint that is at a prefix; None where it has none."""
+    """Path of the side file that fits the index at a prefix; None where there is no such file, or no index."""
     index = index_path(prefix)
     storage = storage_of(prefix)
     if not storage.exists(index):
@@ -43,31 +54,38 @@ def _own(prefix: str) -> str | None:
 
 
 def key(contents: bytes) -> bytes:
-    """A ``SideFileKey``: the part of an index's header that tells its checkpoint's side file, by its contents."""
+    """Serialized ``SideFileKey`` with the SHA-256 of a side file's contents.
+
+    Appended to a serialized ``BundleHeaderProto`` it is a field of that message which TensorFlow skips as unknown.
+    """
     found: bytes = messages.SideFileKey(sha256=hashlib.sha256(contents).digest()).SerializeToString()
     return found
 
 
 def _sha256(prefix: str) -> bytes:
-    """The SHA-256 of its side file that a checkpoint has; empty where it has none."""
+    """SHA-256 that the index at a prefix has of its side file; empty where it has none."""
     with damage_in(index_path(prefix)):
         return bytes(messages.SideFileKey.FromString(header_of(prefix) or b"").sha256)
 
 
 def is_there(prefix: str) -> bool:
-    """Whether the checkpoint at a prefix has a side file, or had one when it was written."""
+    """Whether the checkpoint at a prefix has a side file, or should have: then ``read`` reports it missing."""
     return bool(_sha256(prefix)) or _own(prefix) is not None
 
 
 def of_others(prefix: str) -> list[str]:
-    """The side files of checkpoints that were at a prefix before."""
+    """Paths of the side files that earlier, overwritten checkpoints at a prefix left."""
     found = side_files(prefix)
     own = _own(prefix) if found else None
     return [path for path in found if path != own]
 
 
 def forget(prefix: str) -> None:
-    """Parts the checkpoint at a prefix from its side file, if it has one: an index without the key takes its place."""
+    """Delete the side file of the checkpoint at a prefix, if it has one, after its key was taken out of the index.
+
+    In this order a process killed in between leaves a valid checkpoint: the new index has another checksum, and what is
+    left does not fit it.
+    """
     path = _own(prefix)
     if _sha256(prefix):
         index, storage = index_path(prefix), storage_of(prefix)
@@ -83,10 +101,10 @@ def forget(prefix: str) -> None:
 
 
 def read(prefix: str) -> State | None:
-    """The contents of the side file of the checkpoint that is at a prefix; None where it has none.
+    """Read the state in the side file of the checkpoint at a prefix; None where it has none.
 
     Raises:
-      DataLossError: the file is damaged, gone, or another checkpoint's; or the index is damaged.
+      DataLossError: the file is damaged, missing, or another checkpoint's; or the index is damaged.
     """
     expected, path = _sha256(prefix), _own(prefix)
     if path is None:

@@ -1,7 +1,17 @@
-"""Parts of arrays: a variable of several pieces is one array in a checkpoint, saved piece by piece.
+"""Slices: parts of an array that a checkpoint saves one by one (partitioned variables, collective saves).
 
-The bytes of a piece are found by a key in which numbers sort as bytes. Source: ``tensorflow/core/lib/strings/
-ordered_code.h``, ``tensorflow/core/util/saved_tensor_slice_util.h``.
+A slice has a start and a length in each dimension, length -1 for the whole dimension. In the index the array's own
+entry lists its slices; the entry with the bytes of one has a key made of the array's name and the slice. The key is in
+ordered code, in which encoded tuples sort as bytes as the tuples do: strings are escaped and terminated, and a signed
+number begins with as many ones (zeros, if negative) as it has bytes, above its sign.
+
+    >>> part = Slice(starts=(4, 0), lengths=(2, -1))                # rows 4 and 5, all columns
+    >>> part.within((10, 3))
+    (slice(4, 6, None), slice(0, 3, None))
+    >>> part.key("w").hex(" ")                                      # 0, "w", 2 dimensions, (4, 2), (0, -1)
+    '00 77 00 01 01 02 84 82 80 7f'
+
+Source: ``tensorflow/core/lib/strings/ordered_code.h``, ``tensorflow/core/util/saved_tensor_slice_util.h``.
 """
 
 from __future__ import annotations
@@ -11,30 +21,30 @@ from typing import Any, NamedTuple
 _ESCAPED = {0x00: b"\x00\xff", 0xFF: b"\xff\x00"}
 _END = b"\x00\x01"
 _HEADERS = (0, 0x80, 0xC0, 0xE0, 0xF0, 0xF8, 0xFC, 0xFE, 0xFF)
-"""What the first byte of a signed number is combined with, by its length in bytes."""
+"""Mask that is XORed into the first byte of a signed number, by its length in bytes: the sign and the length."""
 
 
 class Slice(NamedTuple):
-    """A part of an array: where it starts in each dimension, and how far it goes; -1 for all of a dimension."""
+    """A part of an array: start and length in each dimension, length -1 (start 0) for all of a dimension."""
 
     starts: tuple[int, ...]
     lengths: tuple[int, ...]
 
     @classmethod
     def of(cls, message: Any) -> Slice:
-        """The slice that a ``TensorSliceProto`` says."""
+        """Convert a ``TensorSliceProto``."""
         extents = [(e.start, e.length if e.HasField("length") else -1) for e in message.extent]
         return cls(tuple(s for s, _ in extents), tuple(n for _, n in extents))
 
     def enter(self, message: Any) -> None:
-        """Writes itself into a ``TensorSliceProto``."""
+        """Fill an empty ``TensorSliceProto`` with this slice."""
         for start, length in zip(self.starts, self.lengths, strict=True):
             extent = message.extent.add()
             if length >= 0:
                 extent.start, extent.length = start, length
 
     def within(self, shape: tuple[int, ...]) -> tuple[slice, ...]:
-        """The index of this part in an array of ``shape``. Raises ValueError where it reaches outside."""
+        """The numpy index of this part in an array of ``shape``. Raises ValueError where it is out of bounds."""
         if len(self.starts) != len(shape):
             raise ValueError(f"a slice of {len(self.starts)} dimensions of an array of shape {list(shape)}")
         found = []
@@ -46,7 +56,7 @@ class Slice(NamedTuple):
         return tuple(found)
 
     def key(self, name: str) -> bytes:
-        """Under which the index of a checkpoint has this part of array ``name``."""
+        """Key of this part of array ``name`` in a checkpoint's index (V2) or table (V1)."""
         parts = [_number(0), _string(name.encode()), _number(len(self.starts))]
         for start, length in zip(self.starts, self.lengths, strict=True):
             parts += [_signed(start if length >= 0 else 0), _signed(length)]

@@ -1,6 +1,13 @@
-"""Decompression of Snappy blocks, in which the original's first format keeps its tables.
+"""Snappy decompression, for the blocks of V1 checkpoints. (Nothing here writes compressed blocks.)
 
-Source: ``format_description.txt`` of github.com/google/snappy.
+A compressed block is its decompressed size (varint) and a sequence of elements: literals, whose bytes follow, and
+copies of bytes already written, by distance and length. A copy may overlap what it writes: distance 1 repeats a byte.
+
+    >>> decompress(bytes([9, 0 << 2, ord("a"), (8 - 4) << 2 | 1, 1]))    # literal "a", copy of 8 from 1 back
+    b'aaaaaaaaa'
+
+The size is checked against what the block could hold at most, before memory grows. Source: ``format_description.txt``
+of github.com/google/snappy.
 """
 
 from __future__ import annotations
@@ -8,14 +15,14 @@ from __future__ import annotations
 from towerstrat.checkpoints.varint import read_varint
 
 _LIMIT = 64
-"""The most that a byte of a block can stand for: a copy of 64 bytes takes two."""
+"""Bound of the compression ratio: no element yields more than 64 bytes per byte of it."""
 
 
 def decompress(block: bytes) -> bytes:
-    """The bytes that a block stands for.
+    """Decompress a block.
 
     Raises:
-      ValueError: it is no such block.
+      ValueError: it is no Snappy block, or a damaged one.
     """
     size, place = read_varint(block, 0)
     if size > _LIMIT * len(block):
@@ -39,7 +46,7 @@ def decompress(block: bytes) -> bytes:
 
 
 def _literal(block: bytes, place: int, code: int) -> tuple[int, int]:
-    """The length of a run of plain bytes and where it begins."""
+    """Length of a literal, and where its bytes begin."""
     if code < 60:
         return code + 1, place
     width = code - 59
@@ -47,7 +54,7 @@ def _literal(block: bytes, place: int, code: int) -> tuple[int, int]:
 
 
 def _copy(block: bytes, place: int, tag: int) -> tuple[int, int, int]:
-    """Length and distance of a copy, and where the next element begins."""
+    """Length and distance of a copy, and where the next element begins. Lengths of 4 to 11 have a form of two bytes."""
     kind = tag & 3
     if kind == 1:
         return (tag >> 2 & 7) + 4, tag >> 5 << 8 | int.from_bytes(block[place : place + 1], "little"), place + 1
@@ -58,6 +65,7 @@ def _copy(block: bytes, place: int, tag: int) -> tuple[int, int, int]:
 def _repeat(out: bytearray, distance: int, length: int) -> None:
     if not 0 < distance <= len(out):
         raise ValueError(f"a copy from {distance} bytes back, of {len(out)}")
+    # A copy longer than its distance overlaps what it writes: the last ``distance`` bytes repeat.
     while length > 0:
         piece = out[len(out) - distance :][:length]
         out += piece

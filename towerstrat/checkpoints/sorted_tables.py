@@ -1,8 +1,29 @@
-"""Sorted tables of byte strings in a file: the index of a checkpoint, and all of one in the first format.
+"""Sorted string tables (LevelDB's SSTable format): the index of a V2 checkpoint, a whole shard of a V1 checkpoint.
 
-A table is blocks of entries, a block that says where they are, and a footer that says where that one is. Keys are
-stored without what they share with the one before. Source: ``table_format.md`` of github.com/google/leveldb; the
-original's checksums are masked, and its blocks hold 256 KiB.
+A table maps byte strings to byte strings, sorted by key. It is written once and read block by block:
+
+    data blocks    entries in the order of their keys, some 256 KiB each
+    metaindex      a block without entries here
+    index          a block: last key of each data block -> its handle (offset and size, varints)
+    footer         48 bytes: handles of metaindex and index, padding, magic number
+
+    a block        entries, the offsets of restarts (uint32 each), their number (uint32)
+    an entry       bytes shared with the key before, bytes not shared, bytes of the value (varints), rest of key, value
+    after a block  compression (one byte: 0 none, 1 Snappy) and masked CRC-32C of block and that byte
+
+Every 16th key is a restart, stored whole. ``Table`` reads the index when it is made; ``get`` finds the block of a key
+in it by bisection, and decodes this one block.
+
+    >>> import os, tempfile
+    >>> from towerstrat.platform.storage import storage_of
+    >>> path = os.path.join(tempfile.mkdtemp(), "table")
+    >>> with open(path, "wb") as file:
+    ...     size = file.write(encoded([(b"dense/bias", b"1"), (b"dense/kernel", b"2")]))
+    >>> Table(storage_of(path).ranges(path)).get(b"dense/kernel")
+    b'2'
+
+``encoded`` writes no compression, as TensorFlow does not for its index; Snappy is read, for V1 checkpoints. Source:
+``table_format.md`` of github.com/google/leveldb; TensorFlow's checksums are masked, and its blocks hold 256 KiB.
 """
 
 from __future__ import annotations
@@ -20,14 +41,14 @@ from towerstrat.platform.storage import Ranges
 _MAGIC = 0xDB4775248B80FB57
 _FOOTER = 48
 _TRAILER = 5
-"""After a block: how it is compressed (one byte), and its checksum."""
+"""Bytes after a block: its compression (1) and its checksum (4)."""
 _BLOCK_BYTES = 1 << 18
 _RESTART = 16
 _PLAIN, _SNAPPY = 0, 1
 
 
 class Damaged(ValueError):
-    """The bytes are not what such a file has: says what is wrong, and at which offset."""
+    """The file is no table, or a damaged one. The message has the offset, the caller adds the path."""
 
 
 class _Handle(NamedTuple):
@@ -36,10 +57,10 @@ class _Handle(NamedTuple):
 
 
 class Table:
-    """A table in a file, read block by block.
+    """Reader of a table: the index is read at once, data blocks when they are needed.
 
     Raises:
-      Damaged: the file is no table, or was cut short; from the methods too where a checksum is wrong.
+      Damaged: the file is no table, or was truncated; from the methods too, where a block's checksum is wrong.
     """
 
     def __init__(self, file: Ranges):
@@ -69,7 +90,7 @@ class Table:
         return next((value for found, value in self._entries(self._blocks[place]) if found == key), None)
 
     def _handle(self, data: bytes, place: int, offset: int) -> tuple[_Handle, int]:
-        """A block's place as ``data`` say it, and where that ends."""
+        """Decode the handle at ``data[place]``, and where it ends. ``offset``: of ``data`` in the file, for errors."""
         try:
             start, place = read_varint(data, place)
             size, place = read_varint(data, place)
@@ -88,7 +109,7 @@ class Table:
             raise Damaged(f"{error} (block at {handle.offset})") from None
 
     def _block(self, handle: _Handle) -> bytes:
-        """A block's entries, checked and decompressed."""
+        """Read a block without its trailer, verified and decompressed."""
         data = self._file.read(handle.offset, handle.size + _TRAILER)
         kind, stored = struct.unpack_from("<BI", data, handle.size)
         if masked_crc(data[: handle.size + 1]) != stored:
@@ -102,7 +123,7 @@ class Table:
 
 
 def is_table(file: Ranges) -> bool:
-    """Whether a file ends as a table does."""
+    """Whether a file ends with a table's magic number."""
     return len(file) >= _FOOTER and bytes(file.read(len(file) - 8, 8)) == struct.pack("<Q", _MAGIC)
 
 
@@ -130,7 +151,7 @@ def _decoded(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def encoded(items: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """A table of entries, which come in the order of their keys."""
+    """Serialize items, which must be sorted by key, to a table."""
     out = bytearray()
     index: list[tuple[bytes, bytes]] = []
     waiting: list[tuple[bytes, bytes]] = []
@@ -143,12 +164,13 @@ def encoded(items: Iterable[tuple[bytes, bytes]]) -> bytes:
             waiting, size = [], 0
     if waiting:
         index.append((waiting[-1][0], _append(out, waiting, _RESTART)))
+    # Two handles: the metaindex, a block that readers expect and nothing uses, and the index, whose keys are all whole.
     footer = _append(out, [], _RESTART) + _append(out, index, 1)
     return bytes(out + footer.ljust(_FOOTER - 8, b"\0") + struct.pack("<Q", _MAGIC))
 
 
 def _append(out: bytearray, items: list[tuple[bytes, bytes]], interval: int) -> bytes:
-    """Appends a block; its place. Every ``interval``-th key is stored whole."""
+    """Append a block to ``out`` and return its encoded handle. Every ``interval``-th key is a restart, stored whole."""
     block, restarts, last = bytearray(), [], b""
     for i, (key, value) in enumerate(items):
         shared = 0
@@ -169,7 +191,7 @@ def _append(out: bytearray, items: list[tuple[bytes, bytes]], interval: int) -> 
 
 
 def _shared(first: bytes, second: bytes) -> int:
-    """How many bytes two keys begin with alike."""
+    """Length in bytes of the common prefix of two keys."""
     return next(
         (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
     )

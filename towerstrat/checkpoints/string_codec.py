@@ -1,4 +1,14 @@
-"""Arrays of strings as bytes: the lengths, their checksum, then the strings. Source: ``tensor_bundle.cc``."""
+r"""Arrays of strings in a checkpoint: lengths as varints, a masked CRC-32C of the lengths, then the strings end to end.
+
+    >>> data, checksum = encode(np.array([b"ab", b"c"], object))
+    >>> data[:2], data[6:]
+    (b'\x02\x01', b'abc')
+    >>> decode(memoryview(data), 2, checksum)
+    array([b'ab', b'c'], dtype=object)
+
+Both checksums, the inner one and that of the index entry, sum the lengths as integers of four bytes (eight from 4 GiB
+on) and not as the varints that are stored. Source: ``tensor_bundle.cc``.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +24,7 @@ _LONG = 1 << 32
 
 
 def encode(array: np.ndarray[Any, Any]) -> tuple[bytes, int]:
-    """The bytes of an array of strings, and their checksum, which is over the lengths as integers."""
+    """Encode an array of bytes or ``str`` (as UTF-8); return its bytes and the checksum for the index entry."""
     strings = [_as_bytes(s) for s in array.reshape(-1)]
     lengths = _lengths(strings)
     checksum = struct.pack("<I", masked_crc(lengths))
@@ -23,11 +33,15 @@ def encode(array: np.ndarray[Any, Any]) -> tuple[bytes, int]:
 
 
 def decode(data: memoryview, count: int, checksum: int | None) -> np.ndarray[Any, Any]:
-    """``count`` strings, ``[count]`` of bytes.
+    """Decode ``count`` strings to an object array of bytes, ``[count]``.
+
+    Args:
+      checksum: of the index entry; None: not verified.
 
     Raises:
-      ValueError: the data end too early or too late, or have another checksum.
+      ValueError: the data are too short or too long, or have another checksum.
     """
+    # Each length takes a byte at least: a damaged count is refused before anything of its size is allocated.
     if count > len(data):
         raise ValueError(f"{count} strings in {len(data)} bytes")
     place = 0

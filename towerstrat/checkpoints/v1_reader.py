@@ -1,6 +1,21 @@
-"""Checkpoints of the original's first format, read: one sorted table per shard, with the arrays' elements in messages.
+"""Reader of TensorFlow's V1 checkpoints: one sorted table per shard, with metadata and values as protocol messages.
 
-Source: ``tensorflow/core/util/tensor_slice_reader.cc``, ``saved_tensor_slice.proto``.
+A V1 checkpoint is a file, or several that were saved sharded; each is a table (``sorted_tables``) of its own:
+
+    key                                      value (a SavedTensorSlices message)
+    (empty)                                  meta: per array in this file its name, dtype, shape and slices
+    name and slice (``Slice.key``)           data: a TensorProto with the slice's elements, in a field of their dtype
+
+Every array is saved in slices here, a whole one as a single slice of all of it; the slices of one array may lie in
+several files. The tables' metadata are read when the checkpoint is opened, the elements when an array is asked for:
+
+    checkpoint = FirstFormat(["model.ckpt-00000-of-00002", "model.ckpt-00001-of-00002"])
+    checkpoint.entries["embedding"].slices   (Slice((0, 0), (500, -1)), Slice((500, 0), (500, -1)))
+    checkpoint.read("embedding")             float32[1000, 16], assembled from both files
+
+A ``FirstFormat`` has the members of ``bundle_reader.Bundle`` that the rest of the package uses
+(``checkpoint_file.Checkpoint``). Nothing writes this format. Source: ``tensorflow/core/util/tensor_slice_reader.cc``,
+``saved_tensor_slice.proto``.
 """
 
 from __future__ import annotations
@@ -24,17 +39,20 @@ _FIELDS = {
     "bool": "bool_val", "complex64": "scomplex_val", "complex128": "dcomplex_val",
     "float16": "half_val", "bfloat16": "half_val", "uint32": "uint32_val", "uint64": "uint64_val",
 }  # fmt: skip
-"""The field of a ``TensorProto`` that holds the elements of a type; of the others it is ``int_val``."""
+"""dtype -> field of a ``TensorProto`` that holds the elements; ``int_val`` for others (small and quantized ints)."""
 
 
 class FirstFormat:
-    """An open checkpoint of the first format.
+    """An open V1 checkpoint.
 
     Args:
       paths: its files; several where it was saved sharded.
 
+    Attributes:
+      entries: array name -> entry, sorted by name. Only ``code``, ``shape`` and ``slices`` of an entry are set.
+
     Raises:
-      NotFoundError: there is no such file. DataLossError: one is damaged, or is none.
+      NotFoundError: there is no such file. DataLossError: a file is damaged, or no table.
     """
 
     def __init__(self, paths: Sequence[str]):
@@ -64,7 +82,7 @@ class FirstFormat:
         return name in self.entries
 
     def read(self, name: str) -> Array:
-        """The array ``name``; of bytes as objects where its elements are strings.
+        """Read the array ``name``, assembled from its slices. Strings come as an object array of bytes.
 
         Raises:
           NotFoundError: there is no such array. DataLossError: its bytes are damaged. UnimplementedError: its elements
@@ -83,17 +101,15 @@ class FirstFormat:
                 raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
             whole = np.empty(entry.shape, dtype)
             for part, values in parts:
-                place: tuple[Any, ...] = (
-                    *part.within(entry.shape),
-                    ...,
-                )  # with the dots numpy gives a view of a scalar too
+                # The ellipsis makes ``whole[place]`` an array for shape [] too, and no scalar.
+                place: tuple[Any, ...] = (*part.within(entry.shape), ...)
                 whole[place] = values.reshape(whole[place].shape)
         except ValueError as error:
             raise self._damaged(name, str(error)) from None
         return whole
 
     def _part(self, name: str, part: Slice, entry: Entry) -> Array:
-        """The elements of one part, flat."""
+        """Read the elements of one slice, as an array of one dimension."""
         try:
             stored = self._tables[self._places[name, part]].get(part.key(name))
             if stored is None:
@@ -107,7 +123,7 @@ class FirstFormat:
 
 
 def _flat(message: Any, code: int) -> Array:
-    """The elements in a ``TensorProto``."""
+    """The elements of a ``TensorProto``, flat, in their numpy dtype; 16-bit floats are stored as their bits in ints."""
     dtype, field = dtypes.type_of(code), _FIELDS.get(dtypes.name_of(code), "int_val")
     values = getattr(message, field)
     if dtype.hasobject:

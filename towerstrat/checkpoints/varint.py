@@ -1,4 +1,4 @@
-"""Integers in as many bytes as they need, seven bits in each."""
+"""Varints: integers as one to ten bytes of seven bits each, lowest first; the top bit says that one more follows."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ _LONGEST = 10
 
 
 def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
-    """The integer at ``place`` and where it ends.
+    """Decode the varint at ``place``; return it and the place behind it.
 
     Raises:
-      ValueError: the data end in the middle of it, or it has more than 64 bits.
+      ValueError: the data end within it, or it has more than ten bytes.
 
     >>> read_varint(bytes([0xAC, 0x02]), 0)
     (300, 2)
@@ -26,7 +26,7 @@ def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
 
 
 def write_varint(number: int) -> bytes:
-    """The bytes of an integer of at most 64 bits that is not negative.
+    """Encode a non-negative integer of at most 64 bits.
 
     >>> write_varint(300).hex()
     'ac02'

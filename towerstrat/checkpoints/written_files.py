@@ -1,4 +1,8 @@
-"""Two programs that save to one folder are told apart: each knows the files that it wrote, as it left them."""
+"""Detect another program that writes to the same folder: remember the identity of each file that this process wrote.
+
+After a save ``record`` keeps inode, size and time of the index and the state file (``Storage.identity``). Before the
+next save, or before a checkpoint is deleted, ``replaced`` compares: what somebody else has written since is not ours.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +11,19 @@ from collections.abc import Hashable
 from towerstrat.platform.storage import storage_of
 
 _left: dict[str, Hashable] = {}
-"""Path -> what identifies the file that this process wrote there."""
+"""Path -> identity of the file that this process wrote there last."""
 
 
 def record(path: str) -> None:
-    """Says that this process has just written ``path``."""
+    """Remember the file at ``path`` as written by this process. Call right after it was written."""
     _left[path] = storage_of(path).identity(path)
 
 
 def forget(path: str) -> None:
-    """Says that ``path`` is gone."""
+    """Forget ``path``, which this process deletes."""
     _left.pop(path, None)
 
 
 def replaced(path: str) -> bool:
-    """Whether another program has written ``path`` since this one did."""
+    """Whether another program has replaced ``path`` since this process wrote it; False where it is gone."""
     return path in _left and storage_of(path).identity(path) not in (None, _left[path])

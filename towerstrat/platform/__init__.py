@@ -1,1 +1,1 @@
-"""What programs ask of the machine around them: flags, the main function, logging and files. No graph is involved."""
+"""Services below the graph: files on local and remote storage, logging, flags, protocol messages, devices, timers."""

@@ -1,4 +1,19 @@
-"""Where a program's time goes: input, compilation, saving, running; told at its end, and while it runs."""
+"""Timers of a run: seconds spent on input, compilation, saving and device work, and the number of steps.
+
+Code that does such work wraps it in ``ACCOUNTS.spent(activity)``. Activities nest, and time counts for the innermost
+one only: a compilation during a device run is no device time. So the activities add up, and what is left of the total
+is the program's own Python. Only the thread that called ``begin`` is timed, since the others work at the same time.
+
+    >>> timers = ActivityTimers()
+    >>> timers.begin()
+    >>> with timers.spent(RUNNING):
+    ...     with timers.spent(COMPILATION):
+    ...         time.sleep(0.01)
+    >>> timers.seconds[COMPILATION] >= 0.01, sum(timers.seconds.values()) <= timers.elapsed()
+    (True, True)
+
+Off until ``towerstrat run`` begins it; until then ``spent`` only tests a flag. ``summary`` is the line at the end.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +27,7 @@ INPUT, COMPILATION, SAVING, RUNNING = "input", "compilation", "saving", "running
 
 
 class _Nothing:
-    """Accounts for nothing."""
+    """Context manager that does nothing, for threads and runs that are not timed."""
 
     __slots__ = ()
 
@@ -24,12 +39,13 @@ class _Nothing:
 
 
 class ActivityTimers:
-    """Seconds by activity, and steps. What is nested counts for the innermost activity alone, on the thread that began.
+    """Exclusive time by activity, on one thread, and a counter of steps.
 
     Attributes:
-      on: whether anything is counted.
-      steps: how many steps a device has run.
-      listener: called with the activity that begins, None where the last one ends.
+      on: whether ``begin`` was called; nothing is timed before.
+      steps: the number of steps that devices have run; whoever runs them adds to it.
+      seconds: activity -> seconds, without those of activities nested in it.
+      listener: called with the activity that is current from now on, None outside of all.
     """
 
     def __init__(self) -> None:
@@ -43,7 +59,7 @@ class ActivityTimers:
         self._begun = 0.0
 
     def begin(self) -> None:
-        """Counts from now on, what this thread does."""
+        """Reset, and time this thread from now on."""
         self.on = True
         self.steps = 0
         self.seconds.clear()
@@ -51,24 +67,24 @@ class ActivityTimers:
         self._begun = time.perf_counter()
 
     def spent(self, activity: str) -> _Spent | _Nothing:
-        """A context manager: the time inside is spent on an activity."""
+        """Context manager that counts its block's time for an activity; does nothing on other threads."""
         if not self.on or threading.get_ident() != self._thread:
             return _NOTHING
         return _Spent(self, activity)
 
     def elapsed(self) -> float:
-        """Seconds since it began."""
+        """Seconds since ``begin``."""
         return time.perf_counter() - self._begun
 
     def enter(self, activity: str) -> None:
-        """An activity begins."""
+        """Push an activity: time counts for it from now on."""
         self._turn()
         self._under_way.append(activity)
         if self.listener is not None:
             self.listener(activity)
 
     def leave(self) -> None:
-        """The activity that began last ends."""
+        """Pop the current activity: time counts for the one around it again."""
         self._turn()
         self._under_way.pop()
         if self.listener is not None:
@@ -99,11 +115,11 @@ class _Spent:
 
 _NOTHING = _Nothing()
 ACCOUNTS = ActivityTimers()
-"""Those of this process."""
+"""The timers of this process."""
 
 
 def summary(accounts: ActivityTimers) -> str | None:
-    """What was run, in a line; None where no step was."""
+    """One line on the run, steps and seconds by activity; None where no step was run."""
     if not accounts.steps:
         return None
     total = accounts.elapsed()

@@ -1,4 +1,8 @@
-"""Addresses of machines and names of devices that programs run on: here they mean this one's. It is said once."""
+"""Tell a user once that remote addresses and absent devices of a program mean this machine's devices.
+
+Programs name devices that exist elsewhere: ``grpc://10.0.0.2:8470`` as a session's target, ``/device:TPU:0`` in
+``tf.device``. They run unchanged on what is here, and one warning per process says so: the first such name, not each.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,12 @@ _said = False
 
 
 def is_remote(target: str | bytes | None) -> bool:
-    """Whether a target is the address of a machine, ``grpc://host:port``."""
+    """Whether a session's target is the address of a server, ``grpc://host:port``."""
     return (target.decode() if isinstance(target, bytes) else target or "").startswith("grpc://")
 
 
 def taken_for_here(what: str) -> None:
-    """Says, the first time in a process, that ``what`` means the devices of this machine."""
+    """Warn, once per process, that ``what`` means the devices of this machine."""
     global _said
     if not _said:
         _said = True
@@ -29,9 +33,9 @@ def taken_for_here(what: str) -> None:
 
 
 def take_for_here(names: Iterable[str]) -> None:
-    """Says it of the first device name, such as ``/device:GPU:0``, whose accelerator this machine does not have.
+    """Warn, once per process, of the first device name whose accelerator this machine lacks, such as ``/device:GPU:0``.
 
-    JAX starts, if it has not. Names without an accelerator are passed over.
+    Starts JAX if a name has an accelerator and nothing was said yet; other names are ignored.
     """
     named = {name: found for name in names if not _said and (found := _ACCELERATOR.search(name))}
     present = Counter(device.platform.upper() for device in jax.local_devices()) if named else Counter[str]()

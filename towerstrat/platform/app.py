@@ -1,4 +1,12 @@
-"""``tf.app.run``: parses the flags, calls ``main`` and exits with what it returns."""
+"""``tf.app.run``: parse the flags, call ``main`` with the other arguments and exit with what it returns.
+
+    def main(argv):                         # argv: program name, and arguments that are no known flags
+        print(FLAGS.steps)
+    tf.app.run()                            # python train.py --steps 10 --other: main(["train.py", "--other"])
+
+``--help`` and ``--helpshort`` print the docstring of the main module and its flags, ``--helpfull`` those of all
+modules; ``run`` defines them, unless absl or the program has flags of these names.
+"""
 
 from __future__ import annotations
 
@@ -46,9 +54,14 @@ def _define_help() -> None:
 
 
 def run(main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
-    """Parses the flags in ``argv`` (default ``sys.argv``) and exits with ``main(arguments that are no known flags)``.
+    """Parse the flags in ``argv``, call ``main`` with the rest and exit with its result.
 
-    ``main`` defaults to the function of that name in the program's main module.
+    Args:
+      main: defaults to the function of that name in the program's main module.
+      argv: program name and arguments; defaults to ``sys.argv``.
+
+    Raises:
+      SystemExit: always, with what ``main`` returns as the status.
     """
     _define_help()
     rest = flags.FLAGS(sys.argv if argv is None else argv, known_only=True)

@@ -1,4 +1,8 @@
-"""The checksum of the original's files: CRC-32C, masked so that data which contain checksums can be summed too."""
+"""Masked CRC-32C, the checksum of checkpoints, TFRecord and event files.
+
+Masking rotates the CRC by 15 bits and adds a constant, since the CRC of a string that contains its own CRC is weak:
+files embed checksums in data that is itself summed. Source: ``tensorflow/core/lib/hash/crc32c.h``.
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ _DELTA = 0xA282EAD8
 
 
 def masked_crc(data: Any, *more: bytes) -> int:
-    """The masked checksum of the bytes of a buffer, and of those that follow.
+    """Masked checksum of a buffer (bytes, memoryview, contiguous array) and the bytes that follow it.
 
     >>> hex(masked_crc(b"123456789"))
     '0xc78ab0e5'
     """
-    # Of the buffers it takes bytes and arrays only.
+    # google_crc32c takes bytes and arrays, and no memoryviews.
     crc = google_crc32c.value(data if type(data) is bytes else np.asarray(memoryview(data)))
     for part in more:
         crc = google_crc32c.extend(crc, part)
@@ -25,7 +29,7 @@ def masked_crc(data: Any, *more: bytes) -> int:
 
 
 def masked_crcs(texts: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.uint32]]:
-    """The masked checksums of several texts.
+    """Masked checksums of several byte strings, ``uint32[len(texts)]``.
 
     >>> masked_crcs([b"123456789"]).tolist() == [masked_crc(b"123456789")]
     True
@@ -35,5 +39,5 @@ def masked_crcs(texts: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.uint32]]:
 
 
 def masked(crc: int) -> int:
-    """A checksum as files store it."""
+    """Mask a CRC-32C."""
     return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF

@@ -1,8 +1,22 @@
-"""What XLA compiled, kept in the user's cache folder: programs that a process compiled once, later ones load.
+"""Persistent cache of XLA executables in the user's cache folder, so that a second start of a program compiles nothing.
 
-JAX has a persistent compilation cache; ``enable`` turns it on and gives it a store of its own. JAX's store writes
-entries in place and never replaces one, so that a process that is killed in between leaves an entry that fails in
-every later start; and it is bounded only with a lock over all processes.
+JAX has such a cache; ``enable`` turns it on with a store of its own, ``EntryFiles``. JAX's store writes entries in
+place and never replaces one, so that a process killed in between leaves an entry that fails at every later start, and
+it can bound its size only under a lock over all processes. Here a file is renamed into place and carries its digest;
+the last-used time of files decides what is evicted, and processes need no lock.
+
+    ~/.cache/towerstrat/programs-1f0c2ab34d56/KEY.program     SHA-256 of the entry, then the entry
+
+    >>> folder = Path(tempfile.mkdtemp(), "programs-0")
+    >>> folder.mkdir()
+    >>> entries = EntryFiles(folder, LIMIT)
+    >>> entries.put("key", b"executable")
+    >>> entries.get("key"), entries.get("other")
+    (b'executable', None)
+
+Entries are native code that this process will run: the folder must be one that only this user can write to
+(``exposure``). XLA compiles for exactly one CPU's instructions, so that each CPU model has a folder of its own: home
+folders are shared between machines.
 """
 
 from __future__ import annotations
@@ -25,22 +39,21 @@ import jax
 from jax._src import compilation_cache
 
 VARIABLE = "TOWERSTRAT_COMPILATION_CACHE"
-"""The environment variable that names another folder, or turns the cache off ("off" or "0")."""
+"""Environment variable: another folder for the cache, or "off" or "0" to turn it off."""
 
 LIMIT = 2**30
-"""Bytes that all entries take together, unless JAX_COMPILATION_CACHE_MAX_SIZE says otherwise."""
+"""Bytes of all entries together, unless JAX_COMPILATION_CACHE_MAX_SIZE is set."""
 
 _DIGEST = hashlib.sha256().digest_size
 _LONGEST_NAME = 200
 _ABANDONED = 3600.0
-"""Seconds after which a file that is being written belongs to a process that was killed."""
+"""Age in seconds from which an unfinished file counts as left by a killed process."""
 
 
 def enable() -> str | None:
-    """Turns JAX's persistent compilation cache on for this process. Must be called before anything is compiled.
+    """Turn JAX's persistent compilation cache on for this process. Must be called before anything is compiled.
 
-    A cache that the user configured with JAX's own variables stays as it is. Where the usual folder cannot be made
-    there is no cache. Entries are native code: a folder to which somebody else could write them is not used.
+    Does nothing where the user configured a cache with JAX's own variables, or where the usual folder cannot be made.
 
     Returns:
       A line for the user that says why the folder is not used; None where it is, or was not asked for.
@@ -65,6 +78,7 @@ def enable() -> str | None:
     if danger is not None:
         return f"compiled programs are not kept: {danger}. Name a folder of your own with {VARIABLE}"
     jax.config.update("jax_compilation_cache_dir", str(folder))
+    # By default JAX leaves out programs that compile in less than a second.
     if "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS" not in os.environ:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # Not a public name of JAX: a version without it keeps its own store, in the same folder.
@@ -76,21 +90,21 @@ def enable() -> str | None:
         if path != str(folder):  # The program configured a cache of its own since.
             return others(path)
         limit = settings.jax_compilation_cache_max_size
-        return EntryFiles(folder, LIMIT if limit == -1 else limit), path
+        return EntryFiles(folder, LIMIT if limit == -1 else limit), path  # -1: JAX's default, no limit
 
     compilation_cache.get_file_cache = get_file_cache
     return None
 
 
 def exposure(folder: Path) -> str | None:
-    """Says how a user other than this one could put files into a folder; None where nobody can, or none can tell.
+    """Describe how another user could put files into a folder; None where nobody can, or the system has no user ids.
 
     Args:
-      folder: without links. It and its parent must be this user's and closed to all others; above, a folder that all
-        may write must be sticky, as /tmp is.
+      folder: resolved, without links. It and its parent must belong to this user and be writable for nobody else;
+        folders above that all may write must be sticky, as /tmp is.
 
     Raises:
-      OSError: it cannot be looked at.
+      OSError: a folder on the path cannot be inspected.
     """
     if not hasattr(os, "getuid"):
         return None
@@ -110,7 +124,7 @@ def exposure(folder: Path) -> str | None:
 
 
 def usual_folder() -> Path:
-    """The folder for towerstrat's cached files. Raises RuntimeError where the user has no home."""
+    """The system's place for a user's cached files. Raises RuntimeError where the user has no home folder."""
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "towerstrat"
     if sys.platform == "win32":
@@ -120,7 +134,7 @@ def usual_folder() -> Path:
 
 @functools.cache
 def processor() -> str:
-    """A short digest of the processor's model and instruction set: XLA compiles for exactly these on the CPU."""
+    """Digest (12 hex digits) of the CPU's model and instruction set, for which XLA's CPU programs are compiled."""
     known = [platform.machine(), platform.processor()]
     known += processor_lines(("vendor_id", "cpu family", "model", "flags", "Features", "CPU implementer", "CPU part"))
     if sys.platform == "darwin":
@@ -130,7 +144,7 @@ def processor() -> str:
 
 
 def processor_lines(fields: tuple[str, ...]) -> list[str]:
-    """The lines on the first processor that begin with one of ``fields``, as Linux has them; [] elsewhere."""
+    """Lines of /proc/cpuinfo on the first processor that begin with one of ``fields``; [] without such a file."""
     try:
         first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
     except OSError:
@@ -139,15 +153,15 @@ def processor_lines(fields: tuple[str, ...]) -> list[str]:
 
 
 class EntryFiles:
-    """The store of a JAX compilation cache: a file per entry, used by any number of processes without locks.
+    """Least-recently-used file store for JAX's compilation cache (``get``, ``put``), shared by processes without locks.
 
-    A file is the SHA-256 digest of the entry and the entry. It is written under another name and renamed, so that
-    readers see whole entries only; one whose digest is wrong is deleted and compiled again.
+    A file is the SHA-256 digest of the entry, then the entry. It is written under another name and renamed; an entry
+    with a wrong digest is deleted, and its program compiled again. Errors of the system become warnings.
 
     Args:
-      folder: where the files of this processor are; its siblings named alike count for ``limit`` too.
-      limit: bytes of all files together. A process looks at them when it writes first, and again after each
-        sixteenth of ``limit`` it wrote; then those go that were unused for longest.
+      folder: for files of this CPU model. Siblings named ``programs-*`` count towards ``limit`` too.
+      limit: bytes of all files together. Checked at the first write of a process, and again after each sixteenth of
+        ``limit`` that it wrote, so that several processes together can exceed it for a while.
     """
 
     def __init__(self, folder: Path, limit: int):
@@ -156,7 +170,7 @@ class EntryFiles:
         self.unswept = 0
 
     def get(self, key: str) -> bytes | None:
-        """An entry, None where there is no whole one."""
+        """Read an entry and mark it as used; None where there is none, or a damaged one, which is deleted."""
         path = self._file(key)
         try:
             content = path.read_bytes()
@@ -171,7 +185,7 @@ class EntryFiles:
         return None
 
     def put(self, key: str, value: bytes) -> None:
-        """Writes an entry, in the place of one that may be there. One larger than the limit is not kept."""
+        """Write an entry atomically, replacing an older one. One larger than the limit is not kept."""
         size = len(value) + _DIGEST
         if size > self.limit:
             return
@@ -199,7 +213,7 @@ class EntryFiles:
             raise
 
     def _sweep(self, limit: int) -> None:
-        """Deletes the entries unused for longest until the others take at most ``limit`` bytes; abandoned files too."""
+        """Evict least recently used entries down to ``limit`` bytes; delete abandoned temporary files."""
         files = []
         for path in self._path.parent.glob("programs-*/*"):
             with contextlib.suppress(FileNotFoundError):  # Another process sweeps at the same time.

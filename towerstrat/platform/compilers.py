@@ -1,8 +1,15 @@
-"""The way to compile: ``jax.jit`` with what keeps known defects of XLA's compilers out of programs.
+"""``jax.jit`` with the compiler options that work around known miscompilations of XLA.
 
-``DEFECTS`` is the table; ``docs/known_compiler_defects.md`` says what each does and how it was found. An option of a
-program works whenever it is compiled; the same in ``XLA_FLAGS`` works for all programs of a process, those that JAX
-compiles for calls outside of ``jit`` among them, where it is there before XLA starts.
+``DEFECTS`` is the table: versions of jaxlib, platform, the option that makes results right again;
+``docs/known_compiler_defects.md`` says what each does and how it was found. It is applied in two ways. ``jit`` passes
+the options of this version with each program. ``set_flags`` puts them into ``XLA_FLAGS``, which also covers programs
+that JAX compiles by itself for calls outside of ``jit``, but works only before XLA starts. A value that the user set
+wins.
+
+    >>> [defect.flag for defect in known_defects((0, 10, 2))]
+    ['--xla_cpu_experimental_ynn_fusion_type=']
+    >>> known_defects((0, 9))
+    []
 """
 
 from __future__ import annotations
@@ -20,11 +27,12 @@ VARIABLE = "XLA_FLAGS"
 
 
 class Defect(NamedTuple):
-    """A defect of XLA, in versions of jaxlib from ``first`` up to and without ``repaired``.
+    """A miscompilation of XLA, and the option that avoids it.
 
     Attributes:
-      platform: for which programs are compiled wrongly. option, value: of XLA; with it they are right.
-      issues: of github.com/jax-ml/jax.
+      first, repaired: versions of jaxlib that have it, ``first <= version < repaired``.
+      platform: the platform whose programs are wrong, as JAX names it.
+      option, value: XLA option with which they are right. issues: numbers at github.com/jax-ml/jax.
     """
 
     first: tuple[int, ...]
@@ -43,34 +51,36 @@ DEFECTS = (Defect((0, 10, 2), (0, 12), "cpu", "xla_cpu_experimental_ynn_fusion_t
 
 
 def known_defects(version: tuple[int, ...]) -> list[Defect]:
-    """The defects that a version of jaxlib has."""
+    """Defects of a version of jaxlib."""
     return [defect for defect in DEFECTS if defect.first <= version < defect.repaired]
 
 
 PRESENT = known_defects(jaxlib.version.__version_info__)
-"""Those of this process."""
+"""Defects of the jaxlib of this process."""
 
 
 def jit(
     function: Callable[..., Any], platform: str, compiler_options: Mapping[str, str] | None = None, **options: Any
 ) -> Any:
-    """``jax.jit`` of a function that nothing traces: it is a program of its own.
+    """``jax.jit`` for an outermost function, which is compiled as a program of its own.
+
+    Compiler options belong to such programs; a function that is called within a trace takes ``mark``.
 
     Args:
       platform: of the devices it runs on, as JAX names it.
-      compiler_options: for XLA, besides those that keep defects out. options: of ``jax.jit``.
+      compiler_options: for XLA, besides the workarounds. options: of ``jax.jit``.
     """
     kept = {d.option: d.value for d in PRESENT if d.platform == platform and not _is_chosen(d)}
     return jax.jit(function, compiler_options={**kept, **(compiler_options or {})} or None, **options)
 
 
 def mark(function: Callable[..., Any]) -> Any:
-    """``jax.jit`` of a function that is called while a program is traced: its call has a name there."""
+    """``jax.jit`` for a function called within a trace: its call appears by name in the jaxpr."""
     return jax.jit(function)
 
 
 def default_platform() -> str:
-    """The platform of programs whose inputs are on no device yet."""
+    """Platform that JAX compiles for where inputs are committed to no device."""
     settings: Any = jax.config
     device = settings.jax_default_device
     if device is None:
@@ -79,10 +89,10 @@ def default_platform() -> str:
 
 
 def set_flags() -> None:
-    """Enters in ``XLA_FLAGS``, for this process and its children, what keeps the defects out of every program.
+    """Add the workarounds to ``XLA_FLAGS``, for this process and its children. Works only before XLA starts.
 
-    What is there stays. With an accelerator nothing is entered: its plug-in may have an XLA of another version, which
-    ends the process at a flag that it does not know.
+    Flags that are set already stay. Nothing is added where an accelerator may be found: its plug-in may bring another
+    version of XLA, which aborts the process at a flag that it does not know.
     """
     flags = os.environ.get(VARIABLE, "")
     if flags.strip() and not flags.lstrip().startswith("-"):  # the name of a file
@@ -94,6 +104,6 @@ def set_flags() -> None:
 
 
 def _is_chosen(defect: Defect) -> bool:
-    """Whether the user's ``XLA_FLAGS`` say another value."""
+    """Whether the user's ``XLA_FLAGS`` give the option another value."""
     flags = os.environ.get(VARIABLE, "")
     return defect.option in flags and defect.flag not in flags.split()

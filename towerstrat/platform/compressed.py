@@ -1,4 +1,12 @@
-"""Files that may be compressed, as ``tf.data`` and TFRecord files know it: ``""``, ``"GZIP"`` and ``"ZLIB"``."""
+"""Read plain, gzip and zlib files as one stream of decompressed bytes, from any position in it.
+
+    with opened("train.tfrecord.gz", "GZIP", position=1024) as file:      # position in the decompressed bytes
+        file.read(16)
+
+A gzip file may consist of several members one behind the other; they read as one stream. A compressed file that is cut
+off ends where its decodable bytes end, without an error: for records the framing notices it (``records.py``). Seeking
+to a position decompresses everything before it.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +21,12 @@ from towerstrat.platform.storage import storage_of
 
 KINDS = ("", "GZIP", "ZLIB")
 WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
-"""The ``wbits`` of zlib that stand for a format: its window, and 16 more for the header of gzip."""
+"""zlib's ``wbits`` per format: the window's 15 bits, plus 16 for a gzip header."""
 _BLOCK = 1 << 16
 
 
 class _Inflated(io.RawIOBase):
-    """A compressed file as the bytes in it, in order. A file that was cut off ends where its bytes do.
+    """Raw stream of a compressed file's decompressed bytes. A truncated file ends where its decodable bytes do.
 
     Raises (when it is read):
       DataLossError: the bytes are not of this format.
@@ -38,7 +46,7 @@ class _Inflated(io.RawIOBase):
             data = self._stream.unconsumed_tail or self._stream.unused_data or self._file.read(_BLOCK)
             if not data:
                 return 0
-            if self._stream.eof:  # another member of the file
+            if self._stream.eof:  # the next gzip member
                 self._stream = zlib.decompressobj(self._bits)
             try:
                 found = self._stream.decompress(data, len(buffer))
@@ -52,14 +60,14 @@ class _Inflated(io.RawIOBase):
 
 @contextmanager
 def opened(name: str, compression: str, position: int = 0) -> Iterator[IO[bytes]]:
-    """A file for reading from a position on, decompressed.
+    """Open a file for reading from a position on, decompressed.
 
     Args:
-      compression: one of ``KINDS``.
-      position: in the decompressed bytes.
+      compression: one of ``KINDS``; "" is none.
+      position: offset in the decompressed bytes.
 
     Raises:
-      NotFoundError and its like. DataLossError, while it is read: it is not compressed so.
+      OpError: the file cannot be opened, such as NotFoundError. DataLossError, while it is read: another format.
     """
     with storage_of(name).open(name, "rb") as file:
         if not compression:

@@ -1,6 +1,15 @@
-"""``tf.config``: which devices there are, and settings of the original's runtime.
+"""``tf.config``: lists of devices, virtual CPU devices, and settings of TensorFlow's runtime.
 
-What has no meaning over JAX is kept and given back, and changes nothing; each function says so.
+Physical devices are what the machine has: one CPU, and JAX's accelerators. Logical devices are what programs run on;
+the CPU can be several of them (JAX's virtual CPU devices), an accelerator is always one. JAX fixes the number when it
+starts, and listing accelerators starts it, so the order of calls matters:
+
+    cpu, = list_physical_devices("CPU")                                     does not start JAX
+    set_logical_device_configuration(cpu, [LogicalDeviceConfiguration()] * 4)
+    list_logical_devices("CPU")                                             starts JAX: /device:CPU:0 to /device:CPU:3
+
+Settings that have no meaning over JAX are stored and returned and change nothing; their setters say so, and what to set
+instead. Devices, device policies and the value of ``set_jit`` are checked as in the original.
 """
 
 from __future__ import annotations
@@ -19,7 +28,7 @@ _POLICIES = ("explicit", "warn", "silent", "silent_for_int32", None)
 
 @dataclass(frozen=True)
 class PhysicalDevice:
-    """A device of this machine: ``/physical_device:GPU:0``, and its type, ``"GPU"``."""
+    """A device of this machine: name such as ``/physical_device:GPU:0``, type ``"CPU"``, ``"GPU"`` or ``"TPU"``."""
 
     name: str
     device_type: str
@@ -30,7 +39,7 @@ class PhysicalDevice:
 
 @dataclass(frozen=True)
 class LogicalDevice:
-    """A device that programs run on: ``/device:GPU:0``, and its type, ``"GPU"``."""
+    """A device that programs run on: name such as ``/device:GPU:0``, type ``"CPU"``, ``"GPU"`` or ``"TPU"``."""
 
     name: str
     device_type: str
@@ -41,10 +50,10 @@ class LogicalDevice:
 
 @dataclass(frozen=True)
 class LogicalDeviceConfiguration:
-    """One of the devices that a physical one is made to be.
+    """Configuration of one logical device of a physical one.
 
     Args:
-      memory_limit, experimental_priority, experimental_device_ordinal: of accelerators, which cannot be divided here.
+      memory_limit, experimental_priority, experimental_device_ordinal: for accelerators, which cannot be divided here.
     """
 
     memory_limit: Any = None
@@ -53,7 +62,7 @@ class LogicalDeviceConfiguration:
 
 
 class _Settings:
-    """What was set in this process."""
+    """Settings of this process, with the original's defaults."""
 
     def __init__(self) -> None:
         self.visible: dict[str, list[PhysicalDevice]] = {}
@@ -71,7 +80,7 @@ _SETTINGS = _Settings()
 
 
 def _accelerators() -> tuple[Any, ...]:
-    """JAX's devices that are no CPUs. Starts JAX, unless it is known to be for the CPU only."""
+    """JAX's devices other than CPUs. Starts JAX, unless ``jax_platforms`` is "cpu"."""
     settings: Any = jax.config
     if settings.jax_platforms == "cpu":
         return ()
@@ -101,23 +110,23 @@ def _check_known(device: Any) -> None:
 
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices that were not hidden."""
+    """Physical devices that ``set_visible_devices`` has not hidden."""
     found = list_physical_devices(device_type)
     shown = _SETTINGS.visible
     return [d for d in found if d.device_type not in shown or d in shown[d.device_type]]
 
 
 def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
-    """Hides devices from ``get_visible_devices`` and ``list_logical_devices``.
+    """Hide devices from ``get_visible_devices`` and ``list_logical_devices``.
 
     Where operations run is JAX's choice: set the environment variable JAX_PLATFORMS=cpu to stay off accelerators.
 
     Args:
       devices: a device or a list of them, that stay visible.
-      device_type: which type is meant; all by default.
+      device_type: the type whose other devices are hidden; all types by default.
 
     Raises:
-      ValueError: a device that is not there, or not of the type.
+      ValueError: a device that does not exist, or is not of the type.
     """
     chosen = list(devices) if isinstance(devices, Iterable) else [devices]
     for device in chosen:
@@ -129,7 +138,7 @@ def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
 
 
 def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDeviceConfiguration] | None:
-    """What ``set_logical_device_configuration`` was given for a device, None where nothing was."""
+    """Configurations that ``set_logical_device_configuration`` stored for a device; None by default."""
     _check_known(device)
     return _SETTINGS.logical.get(device)
 
@@ -137,11 +146,11 @@ def get_logical_device_configuration(device: PhysicalDevice) -> list[LogicalDevi
 def set_logical_device_configuration(
     device: PhysicalDevice, logical_devices: Iterable[LogicalDeviceConfiguration] | None
 ) -> None:
-    """Makes the CPU as many devices as there are configurations.
+    """Split the CPU into as many logical devices as there are configurations. Must be called before JAX starts.
 
     Raises:
-      ValueError: an unknown device, an accelerator, or a memory limit of a CPU.
-      RuntimeError: JAX has started with fewer.
+      ValueError: an unknown device, an accelerator, or a memory limit for a CPU.
+      RuntimeError: JAX has started with fewer CPU devices.
     """
     _check_known(device)
     configurations = list(logical_devices or ())
@@ -162,8 +171,8 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """The devices that programs run on. Starts JAX.
 
     Args:
-      device_type: only those of this type. Replicas of a ``TPUStrategy`` run on whatever devices there are: of "TPU"
-        there are as many.
+      device_type: only those of this type. A ``TPUStrategy`` runs on whatever devices there are, so that "TPU" lists
+        one per device of any kind.
     """
     if device_type == "TPU":
         return [LogicalDevice(f"/device:TPU:{i}", "TPU") for i in range(len(devices.devices()))]
@@ -179,7 +188,7 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
 
 
 def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
-    """What is known of an accelerator: ``{"device_name": ...}``; nothing of a CPU."""
+    """Details of a device: ``{"device_name": ...}`` of an accelerator, ``{}`` of a CPU."""
     _check_known(device)
     return {} if device.device_type == "CPU" else {"device_name": _jax_device(device.name).device_kind}
 
@@ -196,7 +205,7 @@ def get_memory_info(device: str) -> dict[str, int]:
     """``{"current": bytes, "peak": bytes}`` in use on an accelerator, such as "GPU:0".
 
     Raises:
-      ValueError: a CPU, or a device that is not there.
+      ValueError: a CPU, or a device that does not exist.
     """
     stats = _jax_device(device).memory_stats()
     return {"current": stats["bytes_in_use"], "peak": stats["peak_bytes_in_use"]}
@@ -208,7 +217,7 @@ def get_memory_usage(device: str) -> int:
 
 
 def get_memory_growth(device: PhysicalDevice) -> bool:
-    """What ``set_memory_growth`` was given."""
+    """The stored setting; False by default."""
     _check_known(device)
     return _SETTINGS.growth.get(device, False)
 
@@ -254,7 +263,7 @@ def set_soft_device_placement(enabled: bool) -> None:
 
 
 def get_jit() -> str:
-    """What ``set_jit`` was given: "autoclustering" or ""."""
+    """The stored setting: "autoclustering" or ""."""
     return _SETTINGS.values["jit"]
 
 
@@ -284,7 +293,7 @@ def get_synchronous_execution() -> bool:
 
 
 def set_synchronous_execution(enable: bool | None) -> None:
-    """Changes nothing: JAX runs ahead, and a value is waited for when it is looked at."""
+    """Changes nothing: JAX dispatches asynchronously, and reading a value waits for it."""
     _SETTINGS.values["sync"] = True if enable is None else bool(enable)
 
 
@@ -322,7 +331,7 @@ def set_log_device_placement(enabled: bool) -> None:
 
 
 def enable_op_determinism() -> None:
-    """Changes nothing: effects have a fixed order and random numbers depend on seeds only.
+    """Changes nothing: effects have a fixed order, and random numbers depend on seeds only.
 
-    On GPUs XLA_FLAGS=--xla_gpu_deterministic_ops=true makes sums of scattered values repeat too.
+    On GPUs XLA_FLAGS=--xla_gpu_deterministic_ops=true makes scatter-add sums deterministic too.
     """

@@ -1,6 +1,19 @@
-"""``tf.train.Coordinator``: stops threads together, and hands their first exception to whoever waits for them.
+"""``tf.train.Coordinator``: stop a group of threads together, and raise their first exception where they are joined.
 
-Source: ``tensorflow/python/training/coordinator.py``.
+    >>> coordinator = Coordinator()
+    >>> def work():
+    ...     with coordinator.stop_on_exception():
+    ...         raise RuntimeError("disk full")
+    >>> threads = [threading.Thread(target=work), threading.Thread(target=coordinator.wait_for_stop)]
+    >>> for thread in threads:
+    ...     thread.start()
+    >>> coordinator.join(threads)
+    Traceback (most recent call last):
+    RuntimeError: disk full
+
+Stopping is cooperative: threads look at ``should_stop`` between two pieces of work. The first exception wins; the end
+of the input (OutOfRangeError) stops the threads and is no error. A ``LooperThread`` calls a function at an interval
+until the stop. Source: ``tensorflow/python/training/coordinator.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +30,7 @@ from towerstrat.platform import logs
 
 
 class Coordinator:
-    """Lets threads ask each other to stop.
+    """Stop request and first exception, shared by a group of threads.
 
     A thread runs ``while not coordinator.should_stop()``, and reports an exception by ``request_stop(error)`` or
     ``stop_on_exception()``; ``join`` waits for all threads and raises the first exception that was reported.
@@ -46,17 +59,17 @@ class Coordinator:
         return self._stop.is_set()
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits for a request to stop, so many seconds at most; returns whether there was one."""
+        """Wait for a stop request, at most ``timeout`` seconds; return whether there was one."""
         return self._stop.wait(timeout)
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks the threads to stop.
+        """Ask the threads to stop, because of an exception if there is one.
 
         Args:
-          ex: an exception, or what ``sys.exc_info()`` returned. ``join`` raises the first one.
+          ex: an exception, or the tuple of ``sys.exc_info()``. ``join`` raises the first one.
 
         Raises:
-          BaseException: ``ex``, where ``join`` has returned already.
+          BaseException: ``ex``, where ``join`` has returned already and cannot raise it.
         """
         error = ex[1] if isinstance(ex, tuple) else ex
         if isinstance(error, self._clean):
@@ -76,7 +89,7 @@ class Coordinator:
                 self._stop.set()
 
     def clear_stop(self) -> None:
-        """Forgets that a stop was requested, and the exception."""
+        """Clear the stop request and the exception, so that the coordinator can be used again."""
         with self._lock:
             self._joined = False
             self._error = None
@@ -84,14 +97,14 @@ class Coordinator:
 
     @contextmanager
     def stop_on_exception(self) -> Iterator[None]:
-        """Passes an exception that leaves it to ``request_stop``, instead of raising it."""
+        """Catch an exception of the block and pass it to ``request_stop``, for ``join`` to raise."""
         try:
             yield
         except BaseException:
             self.request_stop(sys.exc_info())
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Adds a thread to those that ``join`` waits for."""
+        """Add a thread to those that ``join`` waits for."""
         with self._lock:
             self._threads.add(thread)
 
@@ -101,15 +114,15 @@ class Coordinator:
         stop_grace_period_secs: float = 120,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Waits until threads have ended: those registered, and those given.
+        """Wait until the registered threads and ``threads`` have ended.
 
         Args:
-          stop_grace_period_secs: how long they have after a stop was requested.
-          ignore_live_threads: whether those that have not ended by then are let go.
+          stop_grace_period_secs: seconds that they have, together, after a stop was requested.
+          ignore_live_threads: whether threads alive after that are only logged.
 
         Raises:
-          BaseException: what was passed to ``request_stop``.
-          RuntimeError: a thread had not ended.
+          BaseException: the first exception passed to ``request_stop``.
+          RuntimeError: threads are still alive.
         """
         with self._lock:
             waited = list(self._threads | set(threads or ()))
@@ -131,19 +144,19 @@ class Coordinator:
             logs.info("%s", said)
 
     def raise_requested_exception(self) -> None:
-        """Raises what was passed to ``request_stop``, if anything was."""
+        """Raise the first exception passed to ``request_stop``, if there was one."""
         with self._lock:
             if self._error is not None:
                 raise self._error
 
 
 class LooperThread(threading.Thread):
-    """A thread that calls something again and again until a coordinator stops, and stops it by an exception.
+    """Daemon thread that calls a function in a loop until its coordinator stops; an exception stops the coordinator.
 
     Args:
       coord: the coordinator; the thread is registered with it.
-      timer_interval_secs: seconds between the beginnings of calls; None: none.
-      target, args, kwargs: what is called, if not ``run_loop`` of a subclass.
+      timer_interval_secs: seconds from the start of one call to the next; None: without a pause.
+      target, args, kwargs: the call; a subclass may override ``run_loop`` instead.
 
     Raises:
       ValueError: no coordinator; arguments without a target.
@@ -168,7 +181,7 @@ class LooperThread(threading.Thread):
         coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., Any],
         args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:  # fmt: skip
-        """Starts such a thread."""
+        """Make a thread and start it."""
         looper = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         looper.start()
         return looper
@@ -183,7 +196,7 @@ class LooperThread(threading.Thread):
                 due = time.monotonic()
                 while not self._coord.wait_for_stop(max(0.0, due - time.monotonic())):
                     self.run_loop()
-                    # What was missed meanwhile, as on a slow disk, is not made up for.
+                    # A call longer than the interval delays the next one; missed calls are not made up for.
                     due = max(due + self._interval, time.monotonic())
             self.stop_loop()
 
@@ -194,7 +207,7 @@ class LooperThread(threading.Thread):
         """Called when the thread stops."""
 
     def run_loop(self) -> None:
-        """Called again and again."""
+        """One iteration: calls ``target``; subclasses may override it."""
         target, args, kwargs = self._called
         if target is not None:
             target(*args, **kwargs)

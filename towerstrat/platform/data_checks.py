@@ -1,4 +1,8 @@
-"""The switch of the checks that operations make of their inputs' values."""
+"""Switch of the run-time checks of operations' input values: zero divisors, indices and labels out of range.
+
+With checks a bad value raises an error of ``tf.errors`` that names the operation; without them XLA clips, drops or
+divides as it likes. An operation reads the switch when it is made, and not when it runs.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ VARIABLE = "TOWERSTRAT_DATA_CHECKS"
 
 
 class _Switch:
-    """Whether operations made from now on check the values of their inputs."""
+    """Holder of the switch. ``on``: whether operations made from now on check the values of their inputs."""
 
     def __init__(self) -> None:
         self.on = os.environ.get(VARIABLE, "on").lower() not in ("off", "0", "false")
@@ -19,12 +23,12 @@ DATA_CHECKS = _Switch()
 
 
 def set_data_checks(enabled: bool) -> None:
-    """Turns the checks of operations' inputs on or off: divisors of zero, indices and labels out of range, and so on.
+    """Turn run-time checks of input values on or off: division by zero, indices and labels out of range, and so on.
 
-    They are on by default; ``TOWERSTRAT_DATA_CHECKS=off`` in the environment has them off from the start. Without them
-    such inputs give what the device makes of them: indices are clipped, rows out of range dropped, quotients by zero
-    any number. Operations keep what was set when they were made. ``tf.Assert`` and ``tf.check_numerics``, which a
-    program asks for itself, are not concerned.
+    They are on by default; ``TOWERSTRAT_DATA_CHECKS=off`` in the environment turns them off from the start. Without
+    them results are as XLA defines them: indices are clipped, rows out of range dropped, quotients by zero arbitrary.
+    An operation keeps the setting at the time when it was made. ``tf.Assert`` and ``tf.check_numerics``, which a
+    program asks for itself, are always evaluated.
 
     Example:
 

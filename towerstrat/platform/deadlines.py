@@ -1,4 +1,15 @@
-"""Until when the thread that runs a session may wait: ``operation_timeout_in_ms``, ``timeout_in_ms``."""
+"""Timeouts of session runs: ``timeout_in_ms`` of ``RunOptions``, ``operation_timeout_in_ms`` of ``ConfigProto``.
+
+The session sets a deadline for its thread; whatever may block in that thread, such as taking from an empty queue, waits
+through ``DEADLINE.wait_for``, which raises DeadlineExceededError when the time is up. Time spent computing is never
+interrupted: XLA programs cannot be.
+
+    >>> changed = threading.Condition()
+    >>> with DEADLINE.within(1), changed:
+    ...     DEADLINE.wait_for(changed, lambda: False, "an element of a data set")
+    Traceback (most recent call last):
+    towerstrat.errors.DeadlineExceededError: The run waited for an element of a data set, and did not end ...
+"""
 
 from __future__ import annotations
 
@@ -13,11 +24,10 @@ from towerstrat.platform.threads import ThreadState
 
 
 class Deadline(ThreadState):
-    """The end of this thread's waiting, if there is one.
+    """The deadline of this thread's current run, if it has one.
 
     Attributes:
-      milliseconds: how long the run may take; 0: as long as it wants.
-      end: when it has taken that long, as ``time.monotonic`` says it.
+      milliseconds: the timeout; 0: none. end: the deadline on the clock of ``time.monotonic``, in seconds.
     """
 
     milliseconds = 0
@@ -25,7 +35,7 @@ class Deadline(ThreadState):
 
     @contextmanager
     def within(self, milliseconds: int) -> Iterator[None]:
-        """Runs inside may wait so long; 0: no other limit than that around it."""
+        """Set the deadline for the block; 0 or less: keep that of the block around it."""
         if milliseconds <= 0:
             yield
             return
@@ -39,13 +49,13 @@ class Deadline(ThreadState):
     def wait_for(
         self, condition: threading.Condition, predicate: Callable[[], bool], what: str, op: Any = None
     ) -> None:
-        """Waits, holding a condition, until something is true.
+        """Wait on a condition, whose lock the caller holds, until ``predicate()`` is true.
 
         Args:
-          what: what is waited for, in the message. op: the operation that waits.
+          what: noun for the message, "an element of a data set". op: the operation that waits, for the message.
 
         Raises:
-          DeadlineExceededError: the time is up.
+          DeadlineExceededError: the deadline has passed.
         """
         left = max(0.0, self.end - time.monotonic()) if self.milliseconds else None
         if not condition.wait_for(predicate, left):

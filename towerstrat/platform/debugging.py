@@ -8,10 +8,10 @@ _FILTERING = [True]
 
 
 def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
-    """Not supported: results of all operations are not checked.
+    """Not supported: there is no mode that checks the results of all operations.
 
     Raises:
-      UnsupportedError: always; it names what checks.
+      UnsupportedError: always; the message names the alternatives.
     """
     raise UnsupportedError(
         "tf.debugging.enable_check_numerics is not supported. tf.debugging.check_numerics(tensor, message) checks one "
@@ -24,7 +24,7 @@ def disable_check_numerics() -> None:
 
 
 def enable_traceback_filtering() -> None:
-    """Changes nothing: errors name the line of the program, and tracebacks are whole."""
+    """Changes nothing: errors name the program's line, and tracebacks have all frames."""
     _FILTERING[0] = True
 
 
@@ -34,5 +34,5 @@ def disable_traceback_filtering() -> None:
 
 
 def is_traceback_filtering_enabled() -> bool:
-    """What was set last; True at first."""
+    """The stored setting; True by default."""
     return _FILTERING[0]

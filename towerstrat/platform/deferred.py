@@ -1,4 +1,10 @@
-"""Importing at less cost: modules that few programs need, and no garbage collection meanwhile."""
+"""Cheaper imports: lazy modules that few programs need, and no garbage collection while modules are imported.
+
+    jax_linalg = Deferred("jax.scipy.linalg")      nothing is imported
+    jax_linalg.expm(x)                             imported here
+
+Under ``TYPE_CHECKING`` the modules are imported as usual, so that type checkers see their names.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 
 class Deferred:
-    """Stands for a module, and imports it when one of its names is asked for.
+    """Proxy of a module that imports it at the first attribute access.
 
     Args:
-      name: of the module. Modules import it under ``TYPE_CHECKING`` too: for types, and for the order of imports.
+      name: full name of the module. Users of our own modules also import them under ``TYPE_CHECKING``, for types and so
+        that the order of imports can be checked.
     """
 
     def __init__(self, name: str):
@@ -35,7 +42,7 @@ else:
 
 @contextmanager
 def without_collections() -> Iterator[None]:
-    """No cyclic garbage collection inside: what modules hold is no garbage, and looking for some takes long."""
+    """Turn cyclic garbage collection off for the block: importing allocates much, and nothing of it is garbage."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,12 @@
-"""The devices that towers run on, and how many of them a run was given."""
+"""The JAX devices that towers run on: one tower per device, on several processes the same number on each.
+
+    towerstrat run --towers 4 (CPU)      ask(4) makes JAX start with 4 virtual CPU devices     devices(): 4 devices
+    without --towers, 8 TPU cores        nothing is asked                                      devices(): 8 devices
+    2 processes with --towers 4          ask(2) in each                                        devices(): 2 + 2 of all
+
+JAX fixes its devices when it starts, with the first operation or listing: ``ask`` and ``split_cpu`` must come before.
+On accelerators ``ask`` takes the first ones; more than there are is an error and never a silent fall-back to the CPU.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +21,7 @@ _asked: int | None = None
 
 
 def ask(count: int) -> None:
-    """Gives this process ``count`` towers: the first devices there are, virtual CPU devices without an accelerator.
+    """Set the number of towers of this process; without an accelerator they are virtual CPU devices.
 
     Raises:
       ValueError: count is not positive.
@@ -31,7 +39,7 @@ def ask(count: int) -> None:
 
 
 def split_cpu(count: int) -> bool:
-    """Makes JAX see the CPU as ``count`` devices. Returns False, with nothing changed, where JAX has started."""
+    """Split the CPU into ``count`` JAX devices. Returns False, with nothing changed, where JAX has started."""
     try:
         jax.config.update("jax_num_cpu_devices", count)
     except RuntimeError:
@@ -40,7 +48,7 @@ def split_cpu(count: int) -> bool:
 
 
 def may_be_accelerated() -> bool:
-    """Whether JAX may find an accelerator when it starts: it has a plug-in for one, and is not told to leave it."""
+    """Whether JAX may find an accelerator when it starts: a plug-in is installed and ``jax_platforms`` allows it."""
     config: Any = jax.config
     chosen = config.jax_platforms
     if chosen:
@@ -49,7 +57,7 @@ def may_be_accelerated() -> bool:
 
 
 def devices() -> tuple[Any, ...]:
-    """The JAX devices for towers, in order; where several processes have joined, those of all, as many of each.
+    """The towers' JAX devices, in tower order: of all processes, the same number of each. Starts JAX.
 
     Raises:
       ValueError: more towers were asked for than there are devices.

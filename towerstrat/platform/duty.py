@@ -1,13 +1,16 @@
-"""Whether this process writes what all processes of a run would write alike: checkpoints, event files, log lines."""
+"""The process that writes for a run of several: all compute the same, and only the first writes checkpoints and events.
+
+``hosts/process_index.py`` sets ``DUTY.writes`` when processes join; writers of files and ``info`` lines ask it.
+"""
 
 from __future__ import annotations
 
 
 class WriterRole:
-    """What this process does for all.
+    """Role of this process in a run.
 
     Attributes:
-      writes: False in the processes of a run that do the same as the first one, which writes.
+      writes: whether it writes what all processes would write alike; False in all but the first one.
     """
 
     def __init__(self) -> None:

@@ -1,10 +1,10 @@
-"""Errors as text, in processes that have neither JAX nor NumPy too."""
+"""Errors as text, importable in processes that have neither JAX nor NumPy."""
 
 from __future__ import annotations
 
 
 def error_text(error: BaseException) -> str:
-    """The class and the text of an error, as UTF-8 can say it: also of one that cannot be printed."""
+    """``"Class: message"`` of an error, never raising: lone surrogates are escaped, and ``__str__`` may fail."""
     try:
         text = f"{type(error).__name__}: {error}"
     except Exception as other:

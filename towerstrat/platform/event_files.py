@@ -1,7 +1,14 @@
-"""Event files: records of ``Event`` messages, one file per writer, as TensorBoard reads them.
+"""Event files: ``Event`` messages in TFRecord framing, one file per writer, as TensorBoard reads them.
 
-A record is written with one call of the system and is the system's from then on, so that a killed process leaves every
-event that it added, and at most one torn record, the last of its file. A writer always begins a file of its own.
+    >>> import tempfile
+    >>> file = EventFile(tempfile.mkdtemp())
+    >>> file.add(messages.Event(step=7))
+    >>> [(event.file_version, event.step) for event in events(file.path)]
+    [('brain.Event:2', 0), ('', 7)]
+
+A local event is one write to an unbuffered file: it survives a kill of the process, which leaves at most one torn
+record, the last of its file. A writer never appends to an existing file, since another process may be writing it; it
+takes the next free second as its file's name. Processes other than the first of a run write nothing (``duty.DUTY``).
 """
 
 from __future__ import annotations
@@ -25,15 +32,15 @@ _NAME = "events.out.tfevents."
 
 
 class EventFile:
-    """Files ``FOLDER/events.out.tfevents.SECONDS.HOST``, the first event of which is the version of their format.
+    """Writer of ``FOLDER/events.out.tfevents.SECONDS.HOST``, whose first event states the version of the format.
 
-    A file begins with ``open`` or the first event, another one after ``close``. Threads may share it.
+    ``open`` or the first event creates the file; after ``close`` the next event creates another. Thread-safe.
 
     Args:
-      folder: local, or what fsspec reaches; made where it is missing.
-      flush_secs: remote files are written anew when an event comes and the last time was so many seconds ago. Local
-        ones have each event at once.
-      suffix: the end of the names.
+      folder: local or remote; made where it is missing.
+      flush_secs: an event flushes the file if the last flush was longer ago, in seconds. It matters for remote files,
+        which are uploaded whole; local ones have each event at once.
+      suffix: appended to file names.
 
     Attributes:
       path: of the current file, None where there is none.
@@ -50,7 +57,7 @@ class EventFile:
         self.path: str | None = None
 
     def open(self) -> None:
-        """Begins a file; does nothing where one has begun."""
+        """Create a file; does nothing where one is open."""
         with self._lock:
             if self._file is None and DUTY.writes:
                 storage_of(self._folder).make_folder(self._folder, parents=True)
@@ -59,10 +66,10 @@ class EventFile:
                 self._write(messages.Event(wall_time=int(time.time()), file_version=_VERSION))
 
     def add(self, event: messages.Event) -> None:
-        """Adds an event. Where somebody has removed the file, which is logged, another one begins with it.
+        """Append an event. Where somebody has deleted the file, a warning is logged and a new file begins with it.
 
         Raises:
-          OpError: the disk is full, or gone. The file ends with the event before this one, and later ones may follow.
+          OpError: the disk is full or gone. The file has no part of this event, and later events may follow.
         """
         with self._lock:
             if self._file is not None and not self._file.is_there():
@@ -79,14 +86,14 @@ class EventFile:
             self.flush()
 
     def flush(self) -> None:
-        """Afterwards readers find every event that was added."""
+        """Make every event added so far visible to readers."""
         with self._lock:
             if self._file is not None:
                 self._file.flush()
                 self._flushed = time.monotonic()
 
     def close(self) -> None:
-        """Flushes and ends the file; does nothing where none has begun."""
+        """Flush and close the file; does nothing where none is open."""
         with self._lock:
             if self._finish is not None:
                 self._finish()
@@ -94,9 +101,9 @@ class EventFile:
 
 
 def _created(folder: str, suffix: str) -> tuple[str, Growing]:
-    """A file that is named after this second, or after the next one that no other writer has.
+    """Create a file named after this second, or the next one that is free; return its path and the file.
 
-    Readers go by names: after a clock was set back the second is that of the last file that is there.
+    Readers order files by name: the second is never before that of an existing file, even if the clock was set back.
     """
     start = os.path.join(folder, _NAME)
     last = [path[len(start) :].partition(".")[0] for path in storage_of(folder).beginning_with(start)]
@@ -110,7 +117,7 @@ def _created(folder: str, suffix: str) -> tuple[str, Growing]:
 
 
 def events(path: str) -> Iterator[messages.Event]:
-    """The events of a file, up to a record that is not whole yet, or never will be.
+    """Yield the events of a file, up to its end or an incomplete last record.
 
     Raises:
       NotFoundError: there is no such file.

@@ -1,4 +1,16 @@
-"""``tf.gfile``: files under the original's names, local ones and those that ``fsspec`` reaches."""
+r"""``tf.gfile`` and ``file_io``: file functions under TensorFlow's names, on local and remote storage (``storage.py``).
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "a", "b.txt")
+    >>> MakeDirs(os.path.dirname(path))
+    >>> with GFile(path, "w") as file:
+    ...     file.write("one\ntwo\n")
+    >>> GFile(path).readlines(), ListDirectory(os.path.dirname(path)), Stat(path).length
+    (['one\n', 'two\n'], ['b.txt'], 8)
+
+A ``GFile`` opens its file at the first use, as the original does: its constructor never fails for a missing file. Text
+is UTF-8, and positions and sizes are in bytes in both modes.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +32,17 @@ def _name(path: Any) -> str:
 
 
 class GFile:
-    """A file, opened at the first read or write.
+    """A file that is opened at the first read, write or seek.
 
-    Text mode gives ``str`` (UTF-8), "b" in the mode gives ``bytes``.
+    Reads return ``str`` (decoded UTF-8), or ``bytes`` with "b" in the mode.
 
     Args:
-      name: its path.
+      name: path, of a type that ``os.fsdecode`` takes.
       mode: one of r, w, a, r+, w+, a+, with or without b.
 
     Raises:
-      InvalidArgumentError: another mode.
+      InvalidArgumentError: another mode. PermissionDeniedError, from the methods: reading a file opened for writing, or
+        the reverse; and what the storage raises.
     """
 
     def __init__(self, name: Any, mode: str = "r"):
@@ -55,15 +68,15 @@ class GFile:
         return self._mode
 
     def readable(self) -> bool:
-        """Whether it was opened for reading."""
+        """Whether the mode allows reading."""
         return self._plain not in ("w", "a")
 
     def writable(self) -> bool:
-        """Whether it was opened for writing."""
+        """Whether the mode allows writing."""
         return self._plain != "r"
 
     def seekable(self) -> bool:
-        """Whether ``seek`` works."""
+        """Whether ``seek`` works. Opens the file."""
         return self._opened().seekable()
 
     def _opened(self) -> IO[bytes]:
@@ -87,7 +100,7 @@ class GFile:
         return data if self._binary else data.decode("utf-8")
 
     def size(self) -> int:
-        """Bytes of the file."""
+        """Size in bytes, after a flush."""
         self.flush()
         return Stat(self._path).length
 
@@ -96,11 +109,11 @@ class GFile:
         self._for_writing().write(data)
 
     def read(self, n: int = -1) -> Any:
-        """The next ``n`` bytes, or all that is left."""
+        """Read the next ``n`` bytes, or all that is left; in text mode these bytes decoded."""
         return self._given(self._for_reading().read(n))
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Moves to ``offset`` from the start (0), the current place (1) or the end (2)."""
+        """Move to ``offset`` bytes from the start (0), the current position (1) or the end (2)."""
         places = [place for place in (offset, position) if place is not None]
         if len(places) != 1:
             raise TypeError("seek() takes an offset, or the older name position for it, and not both.")
@@ -112,7 +125,7 @@ class GFile:
         return self._opened().tell()
 
     def readline(self) -> Any:
-        """The next line with its end, or an empty string."""
+        """Read the next line with its line end; empty at the end of the file."""
         return self._given(self._for_reading().readline())
 
     def readlines(self) -> list[Any]:
@@ -163,37 +176,37 @@ def IsDirectory(dirname: Any) -> bool:
 
 
 def Stat(filename: Any) -> FileStatistics:
-    """Raises NotFoundError when there is no such path."""
+    """Length, mtime and kind of a path. Raises NotFoundError where it does not exist."""
     return storage_of(_name(filename)).statistics(_name(filename))
 
 
 def MkDir(dirname: Any) -> None:
-    """Makes a folder; its parent must be there."""
+    """Make a folder; its parent must exist."""
     storage_of(_name(dirname)).make_folder(_name(dirname), parents=False)
 
 
 def MakeDirs(dirname: Any) -> None:
-    """Makes a folder and those above it that are missing; "" is the one that is there."""
+    """Make a folder and missing ones above it; nothing for "", the current folder."""
     if not _name(dirname):
         return
     storage_of(_name(dirname)).make_folder(_name(dirname), parents=True)
 
 
 def ListDirectory(dirname: Any) -> list[str]:
-    """Names of what is in a folder. Raises NotFoundError when it is none."""
+    """Sorted names of the files and folders in a folder. Raises NotFoundError where it is no folder."""
     if not IsDirectory(dirname):
         raise errors.NotFoundError(None, None, f"Could not find directory {_name(dirname)}")
     return storage_of(_name(dirname)).names(_name(dirname))
 
 
 def Glob(filename: Any) -> list[str]:
-    """Paths that match a pattern, or any pattern of a list; in sorted order for each."""
+    """Paths that match a glob pattern, or one of a list of patterns; sorted for each pattern."""
     patterns = filename if isinstance(filename, list | tuple) else [filename]
     return [path for pattern in map(_name, patterns) for path in storage_of(pattern).glob(pattern)]
 
 
 def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
-    """``(folder, folders in it, files in it)`` for a folder and all below, parents first if ``in_order``."""
+    """Yield ``(folder, folders in it, files in it)`` for a folder and all below it, parents first if ``in_order``."""
     top = _name(top)
     if not IsDirectory(top):
         return
@@ -208,13 +221,13 @@ def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list
 
 
 def Remove(filename: Any) -> None:
-    """Removes a file."""
+    """Delete a file. Raises NotFoundError where it does not exist."""
     Stat(filename)
     storage_of(_name(filename)).remove(_name(filename))
 
 
 def DeleteRecursively(dirname: Any) -> None:
-    """Removes a folder with all in it, or a file. Raises NotFoundError when there is neither."""
+    """Delete a folder with everything in it, or a file. Raises NotFoundError where there is neither."""
     if IsDirectory(dirname):
         storage_of(_name(dirname)).remove_folder(_name(dirname))
     else:
@@ -227,7 +240,11 @@ def _check_target(name: str, overwrite: bool) -> None:
 
 
 def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
-    """Copies a file's contents, also to another file system."""
+    """Copy a file's contents, also to another storage; nothing where both paths are the same file.
+
+    Raises:
+      AlreadyExistsError: ``newpath`` exists, and ``overwrite`` is False.
+    """
     source, target = _name(oldpath), _name(newpath)
     with storage_of(source).open(source, "rb") as file:
         _check_target(target, overwrite)
@@ -238,10 +255,10 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
 
 
 def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
-    """Moves a file or folder.
+    """Move a file or folder within one storage.
 
     Raises:
-      UnimplementedError: to another file system.
+      AlreadyExistsError: ``newname`` exists, and ``overwrite`` is False. UnimplementedError: to another storage.
     """
     source, target = _name(oldname), _name(newname)
     Stat(source)
@@ -257,22 +274,22 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 
 
 def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
-    """All that is in a file: text, or bytes in ``binary_mode``."""
+    """Read a whole file as ``str``, or as bytes in ``binary_mode``."""
     with GFile(filename, "rb" if binary_mode else "r") as file:
         return file.read()
 
 
 def write_string_to_file(filename: Any, file_content: Any) -> None:
-    """Makes a file of some text or bytes; one that is there is replaced."""
+    """Write text or bytes to a file, replacing its contents."""
     with GFile(filename, "w") as file:
         file.write(file_content)
 
 
 def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
-    """``write_string_to_file`` beside the place, and then a renaming: nobody sees a part of it.
+    """Write a temporary file beside ``filename`` and rename it, so that readers see the old contents or the new ones.
 
     Raises:
-      AlreadyExistsError: the file is there, and ``overwrite`` is False.
+      AlreadyExistsError: the file exists, and ``overwrite`` is False.
     """
     beside = f"{_name(filename)}.tmp{uuid.uuid4().hex}"
     write_string_to_file(beside, contents)

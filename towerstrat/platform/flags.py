@@ -1,4 +1,12 @@
-"""``tf.flags``: absl's flags, which parse themselves when a program reads the first one."""
+"""``tf.flags``: absl's flags under TensorFlow's names, parsed when a program reads the first one.
+
+    DEFINE_integer("steps", 100, "training steps")
+    FLAGS.steps                                  # parses sys.argv here if nothing has; 100 without --steps
+    DEFINE_integer(flag_name="a", default_value=1, docstring="...")      # old argument names; logs a warning
+
+TensorFlow programs read flags without ``absl.app``; absl alone would raise UnparsedFlagAccessError. Everything else of
+``absl.flags`` is re-exported, so that a flag defined by either module is one flag.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +21,19 @@ from absl.flags import *  # noqa: F403
 
 _RENAMED = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
-# absl files a flag under the module that defined it: not under this one.
+# absl attributes a flag to the calling module: this one must not count as the caller.
 disclaim_key_flags()  # noqa: F405
 
 
 class FlagValuesWrapper:
-    """The flags of the process by name. Reading one before they are parsed parses ``sys.argv``."""
+    """Wrapper of absl's ``FLAGS`` that parses ``sys.argv`` when a flag is read as an attribute for the first time."""
 
     def __init__(self, values: Any):
         object.__setattr__(self, "_values", values)
 
     def __getattr__(self, name: str) -> Any:
         values = object.__getattribute__(self, "_values")
-        # Names of FlagValues' own methods do not read a flag.
+        # Methods of FlagValues are no flags: asking for one must not parse.
         if hasattr(type(values), name):
             return getattr(values, name)
         if not name.startswith("__") and not values.is_parsed():

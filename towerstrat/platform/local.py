@@ -1,4 +1,13 @@
-"""What programs ask about this machine's devices before they build anything."""
+"""This machine's devices as TensorFlow lists them: ``device_lib.list_local_devices``, ``tf.test.is_gpu_available``.
+
+All functions start JAX and answer from ``jax.local_devices()``: an accelerator counts if JAX has a plug-in for it.
+Names are TensorFlow's short ones here, and full ones where a session lists its devices:
+
+    [device.name for device in list_local_devices()]        ["/device:CPU:0", "/device:CPU:1"]
+    session.list_devices()[0].name                          "/job:localhost/replica:0/task:0/device:CPU:0"
+
+The number in a name is JAX's device id. ``tf.config`` (``config.py``) counts devices of each kind from 0 instead.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +17,7 @@ import jax
 
 
 class LocalDevice:
-    """One device: ``name``, ``device_type``, ``memory_limit`` in bytes (0 if unknown), ``physical_device_desc``."""
+    """A device: ``name``, ``device_type``, ``memory_limit`` in bytes (0 if unknown), ``physical_device_desc``."""
 
     def __init__(self, device: Any):
         self.device_type = device.platform.upper()
@@ -34,12 +43,12 @@ class SessionDevice:
 
 
 def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
-    """The devices of this machine. ``session_config`` changes nothing."""
+    """JAX's devices of this process. ``session_config`` changes nothing."""
     return [LocalDevice(device) for device in jax.local_devices()]
 
 
 def num_gpus() -> int:
-    """How many GPUs there are."""
+    """Number of GPUs of this process."""
     return sum(device.platform == "gpu" for device in jax.local_devices())
 
 
@@ -49,7 +58,10 @@ def gpu_device_name() -> str:
 
 
 def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
-    """Whether there is a GPU (with at least that ``(major, minor)`` compute capability)."""
+    """Whether there is a GPU, with at least the compute capability ``(major, minor)`` if one is given.
+
+    ``cuda_only``: GPUs without a numeric compute capability, such as those of ROCm, do not count.
+    """
     for device in jax.local_devices():
         if device.platform != "gpu":
             continue

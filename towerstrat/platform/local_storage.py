@@ -1,4 +1,15 @@
-"""The disks of this machine; what must last is flushed to them before it is renamed into place."""
+"""Storage on the disks of this machine; see ``storage.Storage`` for the methods.
+
+    writing(path)    temporary file beside it, locked -> block -> fsync -> rename over path -> fsync of the folder
+    ranges(path)     a memory map: reading copies nothing, and pages of a large checkpoint are loaded when touched
+    growing(path)    created exclusively; unbuffered writes, so that a killed process loses nothing it has written
+    alone(path)      ``flock`` of the folder (``writers.py``, as are the temporary files)
+
+The fsync before the rename makes the contents durable, the one of the folder the rename itself: after a loss of power
+there is the old file or the new one. Files are opened unbuffered with Python's buffers on top (``File``), so that an
+error that the system reports late, when a buffer is flushed or the file closed, still names the file and is of
+``tf.errors``.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +31,7 @@ _BUFFER = 1 << 18
 
 
 class _Mapped:
-    """A local file in memory as it is needed; the pages are the system's."""
+    """Memory map of a file; ``Ranges``. An empty file cannot be mapped and is an empty view."""
 
     def __init__(self, path: str):
         with open(path, "rb") as file:
@@ -35,7 +46,7 @@ class _Mapped:
 
 
 class File(io.FileIO):
-    """A file without a buffer: what the system refuses, now or when a buffer is written, names it."""
+    """Unbuffered file whose errors are those of ``tf.errors`` and name it, also when a buffer above it is flushed."""
 
     def write(self, data: Any) -> int:
         with translated(str(self.name)):
@@ -55,7 +66,7 @@ class File(io.FileIO):
 
 
 class _Growing:
-    """See ``Growing``: nothing is buffered in this process, so that what was written outlives it."""
+    """``Growing``: unbuffered, so that what was written survives this process."""
 
     def __init__(self, path: str):
         self._file = File(path, "x")
@@ -64,10 +75,10 @@ class _Growing:
     def write(self, data: bytes) -> None:
         rest = memoryview(data)
         try:
-            while rest:  # the system takes less where the disk is full, and then raises
+            while rest:  # a nearly full disk takes a part of it first, and raises then
                 rest = rest[self._file.write(rest) :]
         except OpError:
-            self._file.truncate(self._size)  # what comes when there is room again follows what is whole
+            self._file.truncate(self._size)  # no torn record between whole ones, if there is room again later
             self._file.seek(self._size)
             raise
         self._size += len(data)
@@ -76,14 +87,14 @@ class _Growing:
         return os.fstat(self._file.fileno()).st_nlink > 0
 
     def flush(self) -> None:
-        """Does nothing: what was written is the system's already."""
+        """Does nothing: writes are unbuffered."""
 
     def close(self) -> None:
         self._file.close()
 
 
 class Local:
-    """See ``Storage``."""
+    """``Storage`` on local disks."""
 
     scheme = "file"
 
@@ -130,7 +141,7 @@ class Local:
             return _Growing(self._path(path))
 
     def refresh(self) -> None:
-        """Does nothing: folders are the system's."""
+        """Does nothing: folder listings are not cached."""
 
     def open(self, path: str, mode: str) -> IO[bytes]:
         with translated(path):
@@ -192,7 +203,7 @@ LOCAL = Local()
 
 
 def _sync_folder(folder: str) -> None:
-    """Makes a rename in the folder last over a loss of power, where the system can."""
+    """Flush a folder to disk, so that a rename in it survives a loss of power; not all file systems can."""
     with suppress(OSError):
         opened = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,13 @@
-"""``tf.logging``: the logger named ``tensorflow``, in its form ``INFO:tensorflow:message`` on standard error."""
+"""``tf.logging``: the standard library's logger named ``tensorflow``, written as ``INFO:tensorflow:message`` to stderr.
+
+    set_verbosity(INFO)
+    for step in range(5):
+        log_every_n(INFO, "step %d", 2, step)               # INFO:tensorflow:step 0, then step 2 and step 4
+
+Programs that configured the root logger keep their own handlers and format. In a run of several processes ``debug`` and
+``info`` are silent except in the first one, since all would say the same; warnings and errors come from each. The
+module's public names are the members of ``tf.logging``, which is why imports have an underscore.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +26,18 @@ _counts: _Counter[tuple[str, int]] = _Counter()
 
 
 def _encodable(record: _logging.LogRecord) -> bool:
-    """Lets every record pass, with what no encoding has (in names of files that are not UTF-8) as escapes."""
+    """Logging filter that passes every record and escapes lone surrogates, as in file names that are not UTF-8."""
     try:
         record.getMessage().encode()
     except UnicodeEncodeError:
         record.msg, record.args = record.getMessage().encode(errors="backslashreplace").decode(), ()
-    except Exception:  # a message that does not fit its arguments: handlers say so, and the program goes on
+    except Exception:  # the message does not fit its arguments: logging reports that itself, and the program goes on
         pass
     return True
 
 
 def get_logger() -> _logging.Logger:
-    """The logger that messages go to."""
+    """The logger ``tensorflow``, set up at the first call."""
     global _logger
     with _lock:
         if _logger is None:
@@ -47,7 +56,7 @@ def get_logger() -> _logging.Logger:
 
 
 def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Logs ``msg % args`` at ``level``."""
+    """Log ``msg % args`` at ``level``."""
     get_logger().log(level, msg, *args, **kwargs)
 
 
@@ -79,7 +88,7 @@ def error(msg: Any, *args: Any, **kwargs: Any) -> None:
 
 
 def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
-    """Logs at level FATAL; the program goes on."""
+    """Log at level FATAL; the program goes on."""
     get_logger().fatal(msg, *args, **kwargs)
 
 
@@ -88,13 +97,13 @@ def TaskLevelStatusMessage(msg: Any) -> None:
 
 
 def flush() -> None:
-    """Writes out what the handlers hold back."""
+    """Flush the logger's handlers."""
     for handler in get_logger().handlers:
         handler.flush()
 
 
 def _calls_here() -> int:
-    """How often the line of the program that called has done so before."""
+    """Number of earlier calls from the source line two frames up: the caller of ``log_every_n`` or ``log_first_n``."""
     frame = _sys._getframe(2)
     place = (frame.f_code.co_filename, frame.f_lineno)
     _counts[place] += 1
@@ -102,18 +111,18 @@ def _calls_here() -> int:
 
 
 def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
-    """Logs when ``condition`` is true."""
+    """Log ``msg % args`` at ``level`` if ``condition`` is true."""
     if condition:
         vlog(level, msg, *args)
 
 
 def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Logs the first call of a line, and each n-th after it."""
+    """Log the first call from a source line, and every n-th after it."""
     log_if(level, msg, _calls_here() % n == 0, *args)
 
 
 def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
-    """Logs the first n calls of a line."""
+    """Log the first n calls from a source line."""
     log_if(level, msg, _calls_here() < n, *args)
 
 
@@ -123,5 +132,5 @@ def get_verbosity() -> int:
 
 
 def set_verbosity(v: int) -> None:
-    """Logs only what is at level ``v`` or above."""
+    """Log only messages of level ``v`` or above."""
     get_logger().setLevel(v)

@@ -1,4 +1,4 @@
-"""Memory of the process."""
+"""Allocator behavior of the process: reuse large freed blocks instead of getting zeroed pages from the system."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ import functools
 import numpy as np
 
 _LARGEST = 31 << 20
-"""Bytes; from 32 MiB on the C library returns each block by itself, whatever was freed before."""
+"""Bytes, below the 32 MiB from which glibc maps every block separately, whatever was freed before."""
 
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Lets the process keep some memory that large arrays leave, for the next ones, for as long as it lives.
+    """Make glibc's allocator keep freed blocks of up to 31 MiB for reuse, for the rest of the process.
 
-    The system hands memory out page by page, each filled with zeros, which takes longer than the arithmetic on an
-    image. glibc returns blocks to it that are larger than any it has freed before (``M_MMAP_THRESHOLD`` in mallopt(3)),
-    and what lies unused at the end beyond twice that size: so one large block is freed here. Other C libraries have
-    bounds of their own.
+    Fresh memory comes from the kernel page by page, zeroed at the first touch, which takes longer than the arithmetic
+    on an image. glibc maps blocks above a threshold separately and unmaps them when freed; the threshold is dynamic and
+    grows to the largest mapped block freed so far (``M_MMAP_THRESHOLD`` in mallopt(3)), and the trim threshold to twice
+    that. Freeing one large block therefore raises both. Other C libraries have rules of their own.
     """
     np.empty(_LARGEST, np.uint8)

@@ -1,6 +1,11 @@
-"""Protocol messages of the original: ``messages.ConfigProto``, ``messages.NodeDef``, ``messages.Event``, ...
+"""TensorFlow's protocol messages by name: ``messages.ConfigProto``, ``messages.NodeDef``, ``messages.Event``, ...
 
-``protos/`` defines them, as ordinary ``.proto`` files; they are made when the first one is asked for.
+    >>> from towerstrat.platform import messages
+    >>> messages.Event.FromString(messages.Event(step=7).SerializeToString()).step
+    7
+
+The classes are made from the ``.proto`` files in ``protos/`` when the first one is asked for (module ``__getattr__``),
+since protobuf and the parsing cost a start that many programs do not need.
 """
 
 from __future__ import annotations
@@ -22,7 +27,7 @@ def _message(name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    """A message class, or an enumeration, by its name in the package ``tensorflow``."""
+    """A message class or enumeration by its name in the proto package ``tensorflow``. Raises AttributeError."""
     found = None if name.startswith("__") else _message(name)
     if found is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,4 +1,12 @@
-"""What a person sees while a program runs: a bar on a terminal, a line now and then elsewhere."""
+"""Progress of training on the terminal: a bar that is redrawn, or a line every 30 seconds where stderr is no terminal.
+
+    step 340 of 1000  [======              ]  loss 0.2341  52.1 steps/s  1.67k examples/s  0:13 left
+
+Sessions report steps (``Display.steps``), the timers report other activities, such as "compiling ..." (``activity``).
+The rate is an exponential average over redraws, 0.7 old + 0.3 new. Logs and prints would break the bar in two, so that
+on a terminal ``sys.stderr`` and ``sys.stdout`` are wrapped (``Above``): text first clears the bar, and the next step
+redraws it below. ``clock`` is an argument for tests.
+"""
 
 from __future__ import annotations
 
@@ -10,19 +18,19 @@ from typing import IO, Any
 from towerstrat.platform.accounts import ACCOUNTS, COMPILATION, SAVING
 
 _REDRAWN = 0.1
-"""Seconds between two states of the bar."""
+"""Seconds between redraws of the bar."""
 _FIRST_LINE, _LINES = 10.0, 30.0
-"""Seconds to the first line, and between two lines, where there is no terminal."""
+"""Seconds to the first line, and between lines, where there is no terminal."""
 _SAID = {COMPILATION: "compiling", SAVING: "saving"}
 _CLEARED = "\r\x1b[K"
 
 
 class Display:
-    """Shows how far sessions are.
+    """Progress bar or progress lines of one session after another.
 
     Args:
-      stream: where. On a terminal one line is drawn again and again; elsewhere lines are added.
-      clock: seconds, for rates.
+      stream: to draw on. On a terminal one line is redrawn; elsewhere lines are added.
+      clock: returns seconds.
     """
 
     def __init__(self, stream: IO[str], clock: Any = time.perf_counter):
@@ -36,22 +44,23 @@ class Display:
         self._rate = 0.0
         self._latest: tuple[float, int] = (0.0, 0)
         self._state: tuple[int, int | None, float | None, int | None] | None = None
-        """The last number that ``steps`` was told."""
+        """Arguments of the last ``steps``."""
 
     def begin(self, what: str) -> None:
-        """A session begins: "step" where it trains."""
+        """Begin a session. ``what``: the noun before the number, "step" where it trains."""
         self._what, self._first, self._rate, self._state = what, None, 0.0, None
 
     def steps(self, step: int, last: int | None, loss: float | None, batch: int | None) -> None:
-        """A session is at a step.
+        """Report a step; draws if the last drawing is old enough, or the step is the last one.
 
         Args:
-          last: the one at which it stops. loss: at this step. batch: examples of a step. None: nobody knows.
+          last: step at which the session stops. loss: at this step. batch: examples per step. Each None if unknown.
         """
         now = self._clock()
         self._state = (step, last, loss, batch)
         if self._first is None:
             self._first = self._latest = (now, step)
+            # As if drawn before: a bar appears at once, a line after _FIRST_LINE seconds.
             self._drawn = now - (_REDRAWN if self.terminal else _LINES - _FIRST_LINE)
         if now - self._drawn < (_REDRAWN if self.terminal else _LINES) and step != last:
             return
@@ -64,18 +73,18 @@ class Display:
             self._draw(self._line(step, last, loss, batch), now)
 
     def activity(self, activity: str | None) -> None:
-        """Something else than steps takes the time: compiling, saving."""
+        """Show an activity that interrupts the steps, compiling or saving, behind the bar; others show nothing."""
         if self.terminal and activity in _SAID and self._text:
             self._draw(f"{self._text}  {_SAID[activity]} ...", self._drawn, keep=True)
 
     def clear(self) -> None:
-        """Takes the bar away, for other text."""
+        """Clear the bar, before other text is written."""
         if self.terminal and self._text:
             self.stream.write(_CLEARED)
             self._text = ""
 
     def end(self) -> None:
-        """A session has ended: on a terminal its last state stays, the step at which it was stopped too."""
+        """End a session: on a terminal the bar stays with its last step, marked if that was before the end."""
         if self.terminal and self._text:
             if self._state is not None:
                 step, last, loss, batch = self._state
@@ -112,7 +121,7 @@ class Display:
 
 
 class Above:
-    """A stream whose text appears above a bar on the same terminal."""
+    """Wrapper of a stream on the bar's terminal, which clears the bar before text."""
 
     def __init__(self, stream: IO[str], display: Display):
         self._stream = stream
@@ -127,17 +136,17 @@ class Above:
 
 
 class Screen:
-    """The display of this process, if it has one.
+    """Holder of this process's display.
 
     Attributes:
-      display: None: nothing is shown.
+      display: None: no progress is shown.
     """
 
     def __init__(self) -> None:
         self.display: Display | None = None
 
     def show(self) -> None:
-        """Shows from now on, on standard error, how far sessions are."""
+        """Show progress on standard error from now on; on a terminal ``sys.stderr`` and ``sys.stdout`` are wrapped."""
         self.display = display = Display(sys.stderr)
         ACCOUNTS.listener = display.activity
         if display.terminal:

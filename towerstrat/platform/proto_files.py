@@ -1,6 +1,15 @@
-"""Message classes made from the files in ``protos/``.
+"""Make message classes from ``.proto`` files at run time: a parser for the subset that ``protos/`` uses.
 
-They have a pool of their own, so that another library may bring its own messages of these names.
+No ``protoc`` and no generated code: a file is read into a ``FileDescriptorProto``, and protobuf makes classes of it.
+
+    message A {                  message_type { name: "A"
+      string name = 1;             field { name: "name" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING } }
+    }
+
+The subset: ``syntax``, ``package``, ``import``, ``enum`` (with ``allow_alias``), ``message``, nested ones, ``oneof``,
+``map``, ``repeated``. A ``map`` becomes a repeated entry message, as protoc does it. The descriptors have a pool of
+their own, not protobuf's default one, where TensorFlow itself or TensorBoard register messages of the same names: two
+different definitions of one name in a pool are an error.
 """
 
 from __future__ import annotations
@@ -17,7 +26,7 @@ from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message_factory import GetMessageClass
 
 _FILES = ("error_codes", "graph", "config", "events", "saved", "hparam", "test_log", "projector", "example")
-"""In the order in which they import each other."""
+"""Files of ``protos/``, each after those that it imports."""
 _TOKEN = re.compile(r'[-\w.]+|"[^"]*"|[{}<>=;,]')
 _Field = descriptor_pb2.FieldDescriptorProto
 _SCALARS = {name.removeprefix("TYPE_").lower(): number for name, number in _Field.Type.items()}
@@ -25,7 +34,7 @@ _SCALARS = {name.removeprefix("TYPE_").lower(): number for name, number in _Fiel
 
 @cache
 def made(module: str) -> dict[str, Any]:
-    """The messages and enumerations by name, as classes of a module."""
+    """Message classes and enumerations by name. ``module``: their ``__module__``, by which pickle finds them."""
     pool = DescriptorPool()
     for known in (any_pb2, wrappers_pb2):
         pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
@@ -41,7 +50,7 @@ def made(module: str) -> dict[str, Any]:
 
 
 def _class(descriptor: Any) -> Any:
-    """The class of a message, with those of its nested messages: protobuf's Python implementation leaves them out."""
+    """Class of a message, with attributes for nested messages, which protobuf's pure Python classes lack."""
     made = GetMessageClass(descriptor)
     for nested in descriptor.nested_types:
         inner = _class(nested)
@@ -72,7 +81,7 @@ def _file(name: str) -> descriptor_pb2.FileDescriptorProto:
 
 
 def _statement(tokens: Iterator[str]) -> list[str]:
-    """The tokens up to the next semicolon."""
+    """Take the tokens up to the next semicolon."""
     return list(iter(tokens.__next__, ";"))
 
 
@@ -110,7 +119,7 @@ def _read_message(message: descriptor_pb2.DescriptorProto, tokens: Iterator[str]
 def _add_field(
     message: descriptor_pb2.DescriptorProto, kind: str, rest: list[str], label: Any = _Field.LABEL_OPTIONAL
 ) -> descriptor_pb2.FieldDescriptorProto:
-    """Adds ``kind name = number;``, of which ``rest`` is what follows the kind."""
+    """Add a field ``kind name = number;`` and return it. ``rest``: the tokens after the kind."""
     name, _, number = rest
     field = message.field.add(name=name, number=int(number), label=label)
     if kind in _SCALARS:
@@ -121,7 +130,7 @@ def _add_field(
 
 
 def _add_map(message: descriptor_pb2.DescriptorProto, rest: list[str]) -> None:
-    """Adds ``map<key, value> name = number;``."""
+    """Add a field ``map<key, value> name = number;``. ``rest``: the tokens after ``map``."""
     _, key, _, value, _, name, _, number = rest
     entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
     entry.options.map_entry = True

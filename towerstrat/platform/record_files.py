@@ -1,4 +1,13 @@
-"""``tf.python_io``: TFRecord files, written and read by Python. Source: ``tensorflow/python/lib/io/tf_record.py``."""
+"""``tf.python_io``: TFRecord files written and read in Python, plain or compressed as a whole (zlib, gzip).
+
+    writer = TFRecordWriter(path, "GZIP")
+    writer.write(b"one")           framed (``records.py``), then compressed
+    writer.close()                 without it the file ends when the writer is collected or the process exits
+    list(tf_record_iterator(path, "GZIP"))               [b"one"]
+
+The stream and not each record is compressed, so that a reader must begin at the start; ``flush`` ends a block of the
+compressed stream, after which readers can decode everything written. Source: ``tensorflow/python/lib/io/tf_record.py``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +26,7 @@ from towerstrat.platform.text import as_bytes
 
 
 class TFRecordCompressionType:
-    """How a file is compressed."""
+    """Compression of a TFRecord file: NONE, ZLIB or GZIP."""
 
     NONE = 0
     ZLIB = 1
@@ -25,12 +34,12 @@ class TFRecordCompressionType:
 
 
 class TFRecordOptions:
-    """How a TFRecord file is written.
+    """Options for writing a TFRecord file: the compression, and zlib's parameters.
 
     Args:
       compression_type: a ``TFRecordCompressionType``, or its name: "", "ZLIB", "GZIP".
       flush_mode: of zlib, for each record that is written; default ``zlib.Z_NO_FLUSH``.
-      input_buffer_size, output_buffer_size: of no consequence for what is in the file.
+      input_buffer_size, output_buffer_size: kept and not used; they do not change the file's contents.
       window_bits, compression_level, compression_method, mem_level, compression_strategy: those of zlib; None: its
         defaults.
 
@@ -62,7 +71,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """The name of the type of compression that options, a type or a name stand for.
+        """Name of a compression, given as options, a ``TFRecordCompressionType`` or a name. Raises ValueError.
 
         >>> TFRecordOptions.get_compression_type_string(TFRecordCompressionType.GZIP)
         'GZIP'
@@ -103,7 +112,7 @@ def _or(given: int | None, default: int) -> int:
 
 
 class TFRecordWriter:
-    """Writes a TFRecord file, which it begins anew.
+    """Write a TFRecord file, replacing one that is there.
 
     Args:
       path: the file.
@@ -144,7 +153,7 @@ class TFRecordWriter:
         return self._file
 
     def write(self, record: bytes | str) -> None:
-        """Adds a record: bytes, or a text as UTF-8. Raises FailedPreconditionError after ``close``."""
+        """Append a record: bytes, or ``str`` as UTF-8. Raises FailedPreconditionError after ``close``."""
         file, data = self._opened(), framed(as_bytes(record))
         if self._compressor is not None:
             data = self._compressor.compress(data)
@@ -153,14 +162,14 @@ class TFRecordWriter:
         file.write(data)
 
     def flush(self) -> None:
-        """Afterwards readers find every record that was written. Raises FailedPreconditionError after ``close``."""
+        """Make every record written so far readable. Raises FailedPreconditionError after ``close``."""
         file = self._opened()
         if self._compressor is not None:
             file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
         file.flush()
 
     def close(self) -> None:
-        """Ends the file; does nothing where it has ended."""
+        """Finish the compressed stream and close the file; does nothing the second time."""
         self._file = None
         self._finish()
 
@@ -172,13 +181,13 @@ def _finish(file: IO[bytes], compressor: _Compressor | None) -> None:
 
 
 def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
-    """The records of a TFRecord file.
+    """Yield the records of a TFRecord file.
 
     Args:
       options: ``TFRecordOptions``, or the type of compression.
 
     Raises:
-      NotFoundError and its like. DataLossError: the file is damaged.
+      OpError: the file cannot be read, such as NotFoundError. DataLossError: it is damaged or ends within a record.
     """
     path = os.fsdecode(path)
     with opened(path, TFRecordOptions.get_compression_type_string(options)) as file:

@@ -1,4 +1,17 @@
-"""Files of records, each between its length and checksums (TFRecord): what ``tf.data`` reads, and event files are."""
+r"""TFRecord framing: files of records, each between its length and two checksums. ``tf.data`` and event files use it.
+
+    a record    length (uint64), masked CRC-32C of the length, data, masked CRC-32C of the data
+
+    >>> framed(b"abc")[:8], len(framed(b"abc"))                    # 12 bytes before the data, 4 after
+    (b'\x03\x00\x00\x00\x00\x00\x00\x00', 19)
+    >>> import io
+    >>> list(records(io.BytesIO(framed(b"abc") + framed(b"")), "name", 0))
+    [(b'abc', 19), (b'', 35)]
+
+``blocks`` is the fast path: it reads 256 KiB at a time, cuts them into records, and compares their checksums in one
+numpy expression. Records before a damaged one are always delivered first, and a file that merely ends within a record
+is told apart from a damaged one: its writer may still be at work (``TruncatedRecordError``).
+"""
 
 from __future__ import annotations
 
@@ -18,11 +31,11 @@ _BLOCK = 1 << 18
 
 
 class TruncatedRecordError(DataLossError):
-    """The file ends inside of a record: its writer is at work, or was killed."""
+    """The file ends within a record: its writer is still at work, or was killed."""
 
 
 def framed(data: bytes) -> bytes:
-    """A record as it stands in a file.
+    """Frame a record's data as it is stored in a file.
 
     >>> len(framed(b"abc"))
     19
@@ -33,26 +46,27 @@ def framed(data: bytes) -> bytes:
 
 @lru_cache(maxsize=4096)
 def _length(head: bytes) -> int:
-    """The length of a record by what stands before it; -1 where the checksum differs."""
+    """Decode the head of a record: the length of its data, -1 where the checksum of the length differs."""
     length, check = _HEAD.unpack(head)
     return int(length) if masked_crc(head[:8]) == check else -1
 
 
 Block: TypeAlias = "tuple[list[bytes], list[int]]"
-"""Records that follow each other, and the positions after them."""
+"""Consecutive records, and the position in the file behind each."""
 
 
 def records(file: IO[bytes], name: str, position: int) -> Iterator[tuple[bytes, int]]:
-    """The records of a file, each with the position after it. See ``blocks``."""
+    """Yield each record of a file with the position behind it. See ``blocks``."""
     for found, positions in blocks(file, name, position):
         yield from zip(found, positions, strict=True)
 
 
 def blocks(file: IO[bytes], name: str, position: int) -> Iterator[Block]:
-    """The records of a file, as many at a time as are read together.
+    """Yield the records of a file in lists, one list per read.
 
     Args:
-      position: where the file is.
+      file: open for reading at the beginning of a record. name: its path, for errors.
+      position: of the file at this moment; positions that are yielded count from it.
 
     Raises (after the records before):
       TruncatedRecordError: the file ends inside of a record.
@@ -77,7 +91,7 @@ def blocks(file: IO[bytes], name: str, position: int) -> Iterator[Block]:
 
 
 def _ends(data: bytes) -> tuple[list[int], int]:
-    """Where the records end that are there as a whole, and how many bytes to read next (-1: a length is damaged)."""
+    """End offsets of the complete records in ``data``, and how many bytes to read next (-1: a length is damaged)."""
     ends: list[int] = []
     before, around, size = _HEAD.size, _HEAD.size + _FOOT.size, len(data)
     start = 0
@@ -93,7 +107,7 @@ def _ends(data: bytes) -> tuple[list[int], int]:
 
 
 def _checked(data: bytes, ends: Sequence[int]) -> tuple[list[bytes], int]:
-    """The records that end at some places, and how many come before the first that is damaged."""
+    """The records that end at ``ends``, and the number of intact ones before the first damaged one."""
     found = [data[start + _HEAD.size : end - _FOOT.size] for start, end in zip([0, *ends], ends, strict=False)]
     feet = np.frombuffer(data, np.uint8)[np.array(ends, np.int64)[:, None] + np.arange(-_FOOT.size, 0)]
     damaged = np.flatnonzero(masked_crcs(found) != feet.view("<u4")[:, 0])

@@ -1,4 +1,13 @@
-"""What ``fsspec`` reaches: ``gs://``, ``s3://``, ``memory://`` and others. A file appears there when it is closed."""
+"""Storage that ``fsspec`` reaches: ``gs://``, ``s3://``, ``memory://`` and others; see ``storage.Storage``.
+
+    writing(path)    a transaction of fsspec: the object appears complete when the block ends, or not at all
+    ranges(path)     a request per range; the size is asked for once
+    growing(path)    bytes are kept in memory, and ``flush`` writes the whole object anew: objects cannot be appended to
+    alone, writers   no locks: one process at a time may write a path
+
+fsspec caches folder listings per process: ``refresh`` drops them, as does each ``writing``. It returns paths without
+their scheme; they get it back here. It is an extra of the package, imported when the first such path is used.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +22,7 @@ from towerstrat.platform.system_errors import translated
 
 
 class _Fetched:
-    """A remote file, of which ranges are fetched."""
+    """``Ranges`` of a remote file: each read is a request."""
 
     def __init__(self, system: Any, path: str):
         self._system, self._path = system, path
@@ -27,7 +36,7 @@ class _Fetched:
 
 
 class _Growing:
-    """See ``Growing``. Remote files do not grow: each ``flush`` writes the whole file."""
+    """``Growing`` over objects that cannot be appended to: each ``flush`` with new bytes writes the whole file."""
 
     def __init__(self, storage: Remote, path: str):
         self._storage, self._path = storage, path
@@ -38,7 +47,7 @@ class _Growing:
         self._data += data
 
     def is_there(self) -> bool:
-        """True: what was written is kept here, and each ``flush`` writes all of it."""
+        """True: all bytes are in memory, and the next ``flush`` writes a deleted file again."""
         return True
 
     def flush(self) -> None:
@@ -52,13 +61,13 @@ class _Growing:
 
 
 class Remote:
-    """See ``Storage``. One process writes a path at a time: nothing there locks.
+    """``Storage`` over an fsspec file system. Nothing locks: one process at a time may write a path.
 
     Args:
       scheme: such as ``gs``.
 
     Raises:
-      UnsupportedError: fsspec, or what it needs for this scheme, is not installed.
+      UnsupportedError: fsspec, or its driver for this scheme, is not installed.
     """
 
     def __init__(self, scheme: str):
@@ -72,7 +81,7 @@ class Remote:
             ) from None
 
     def _paths(self, found: Any) -> list[str]:
-        """Paths as fsspec has them, with the scheme."""
+        """Sorted paths with the scheme that fsspec leaves out."""
         return sorted(f"{self.scheme}://{path.lstrip('/')}" for path in found)
 
     def ranges(self, path: str) -> _Fetched:
@@ -81,7 +90,7 @@ class Remote:
 
     @contextmanager
     def writing(self, path: str) -> Iterator[IO[bytes]]:
-        # Transactions belong to an instance of fsspec, and do not nest: each file has its own.
+        # A transaction belongs to an instance of the file system and does not nest: each file gets an instance.
         own = importlib.import_module("fsspec").filesystem(self.scheme, skip_instance_cache=True)
         with translated(path), own.transaction, own.open(path, "wb") as file:
             yield file

@@ -1,4 +1,4 @@
-"""What is known of a file or a folder without reading it."""
+"""Size, time and kind of a path: the ``Stat`` of ``tf.gfile``, in a module of its own since all storages return it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,28 @@
-"""Where files are kept: on local disks, and on what ``fsspec`` reaches (``gs://``, ``s3://``, ``memory://``).
+"""File storage behind one protocol: local disks, and what ``fsspec`` reaches (``gs://``, ``s3://``, ``memory://``).
 
-Paths are as the program gave them, and errors are those of ``tf.errors``.
+``storage_of(path)`` picks the storage by the path's scheme; paths are passed to it as the program wrote them, with the
+scheme. Errors of the system come as those of ``tf.errors``.
+
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "new", "file")
+    >>> storage = storage_of(path)
+    >>> with storage.writing(path) as file:
+    ...     size = file.write(b"abcdef")
+    ...     print(storage.exists(path))
+    False
+    >>> bytes(storage.ranges(path).read(2, 3)), storage.statistics(path).length
+    (b'cde', 6)
+
+There are four ways to a file, for four kinds of use:
+
+* ``writing`` replaces it atomically and durably: checkpoints, state files. The file appears when the block ends.
+* ``ranges`` reads parts of a complete file: tables and shards of checkpoints.
+* ``growing`` appends, and readers see each append: event files.
+* ``open`` is Python's: ``tf.gfile``, record files.
+
+The two storages differ in what they can promise. Local: ``writing`` locks its file, so that other writers are seen
+(``writers``), and a folder can be locked (``alone``). Remote: nothing locks, folder listings may be cached until
+``refresh``, and a growing file is uploaded whole at each ``flush``. Paths with ``file://`` are local.
 """
 
 from __future__ import annotations
@@ -15,34 +37,34 @@ from towerstrat.platform.statistics import FileStatistics
 
 
 class Ranges(Protocol):
-    """The bytes of a file, read where they are asked for."""
+    """Random access to the bytes of a file. ``len`` is its size."""
 
     def __len__(self) -> int: ...
 
     def read(self, start: int, size: int) -> memoryview:
-        """``size`` bytes from ``start``, which lie in the file. No copy where the file is local."""
+        """Read ``size`` bytes from ``start``; the caller sees to it that the file has them. Local: a view, no copy."""
 
 
 class Growing(Protocol):
-    """A file that grows, and that others read meanwhile."""
+    """A file that is appended to while others read it."""
 
     def write(self, data: bytes) -> None:
-        """Adds bytes at the end, all with one call of the system where the file is local.
+        """Append bytes; of a local file they belong to the system afterwards and survive the process.
 
-        Where that raises, as on a full disk, nothing of them is there.
+        Where that raises, as on a full disk, the file ends as before.
         """
 
     def is_there(self) -> bool:
-        """Whether the file is in a folder still: False where somebody has removed it."""
+        """Whether the file still has a name in a folder: False where somebody has deleted it."""
 
     def flush(self) -> None:
-        """Afterwards readers see what was written. Of local files they always do, also when this process is killed."""
+        """Make everything written visible to readers. Of a local file it is without that."""
 
     def close(self) -> None: ...
 
 
 class Storage(Protocol):
-    """Files and folders of one kind of path, that which begins with ``scheme``."""
+    """Files and folders of the paths with one ``scheme``. Raises errors of ``tf.errors`` throughout."""
 
     scheme: str
 
@@ -51,39 +73,39 @@ class Storage(Protocol):
     def ranges(self, path: str) -> Ranges: ...
 
     def writing(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """A context manager that gives a binary file: at its end the file is at ``path``, whole, and stays there.
+        """Write a file atomically: a context manager over a binary file that replaces ``path`` when the block ends.
 
-        Where the block raises, what was at ``path`` before is there still. Folders that are missing are made.
+        Where the block raises, ``path`` is unchanged. Missing folders are made. Local files are flushed to the disk.
         """
 
     def writers(self, path: str) -> list[str]:
-        """Who else is writing ``path`` at this moment, in words, as far as that can be known."""
+        """Other processes that are in ``writing(path)``, as "process 12 on host"; empty where nothing locks."""
 
     def alone(self, path: str) -> AbstractContextManager[None]:
-        """Inside, no other process is in such a block for the folder of ``path``, as far as that can be had."""
+        """Hold an exclusive lock on the folder of ``path`` during the block; no lock where the storage has none."""
 
     def identity(self, path: str) -> Hashable:
-        """What no other file has, nor this one after somebody has replaced it; None where there is none."""
+        """Value that changes when the file is replaced or written (inode, size, time); None where there is none."""
 
     def modified(self, path: str) -> float:
-        """When a file was last written, in seconds since 1970."""
+        """Time of the last write, in seconds since 1970."""
 
     def growing(self, path: str) -> Growing:
-        """A new file, which several programs never share. Raises AlreadyExistsError where there is one."""
+        """Create a file to append to, exclusively. Raises AlreadyExistsError where there is one."""
 
     def refresh(self) -> None:
-        """From now on what other processes have done is seen, where folders were remembered."""
+        """Drop cached folder listings, so that files of other processes are seen."""
 
     # ---- files as they are
 
     def open(self, path: str, mode: str) -> IO[bytes]:
-        """A file in one of the modes rb, wb, ab, r+b, w+b, a+b."""
+        """Open a buffered binary file in mode rb, wb, ab, r+b, w+b or a+b; remote ones may raise UnimplementedError."""
 
     def remove(self, path: str) -> None:
-        """Removes a file; fine where there is none."""
+        """Delete a file; no error where there is none."""
 
     def rename(self, path: str, target: str) -> None:
-        """Moves a file or a folder, which replaces what is there."""
+        """Move a file or a folder, replacing a file that is at ``target``."""
 
     # ---- what there is
 
@@ -91,32 +113,32 @@ class Storage(Protocol):
         """Whether there is a file or a folder."""
 
     def statistics(self, path: str) -> FileStatistics:
-        """Of a file or a folder. Raises NotFoundError where there is neither."""
+        """Size and time of a file or a folder. Raises NotFoundError where there is neither."""
 
     def beginning_with(self, prefix: str) -> list[str]:
-        """The paths of all files whose path starts with ``prefix``, sorted."""
+        """Paths of the files in the folder of ``prefix`` that start with it, sorted. No character is a wildcard."""
 
     def matching(self, pattern: str) -> list[str]:
-        """The paths of the files that fit a pattern with ``*`` and ``?``, sorted."""
+        """Paths of the files that match a glob pattern, sorted."""
 
     def glob(self, pattern: str) -> list[str]:
-        """The paths of the files and folders that fit a pattern, sorted."""
+        """Paths of the files and folders that match a glob pattern, sorted."""
 
     # ---- folders
 
     def is_folder(self, path: str) -> bool: ...
 
     def names(self, path: str) -> list[str]:
-        """The names of what is in a folder, sorted. Raises NotFoundError where there is none."""
+        """Names of the files and folders in a folder, sorted. Raises NotFoundError where there is no folder."""
 
     def make_folder(self, path: str, parents: bool) -> None:
-        """Makes a folder, and with ``parents`` those above it; fine where it is there."""
+        """Make a folder, and with ``parents`` those above it; no error where it exists."""
 
     def remove_folder(self, path: str) -> None:
-        """Removes a folder with all that is in it."""
+        """Delete a folder with everything in it."""
 
 
 def storage_of(path: str) -> Storage:
-    """Where ``path`` is kept. Raises UnsupportedError for an address where fsspec is not installed."""
+    """The storage of a path, by its scheme. Raises UnsupportedError where fsspec, or its driver, is not installed."""
     scheme, found, _ = path.partition("://")
     return Remote(scheme) if found and scheme != "file" else LOCAL

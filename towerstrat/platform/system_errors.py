@@ -1,4 +1,13 @@
-"""Errors of the operating system as those of ``tf.errors``. Source: ``tensorflow/core/platform/posix/error.cc``."""
+"""Translate ``OSError`` to ``tf.errors``, by errno: programs catch NotFoundError where Python has FileNotFoundError.
+
+    >>> with translated("data"):
+    ...     open("/nowhere/data")
+    Traceback (most recent call last):
+    towerstrat.errors.NotFoundError: /nowhere/data; No such file or directory
+
+Source: ``tensorflow/core/platform/posix/error.cc``. Values of errno that are not in the table
+become UnknownError.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +43,7 @@ _BY_ERRNO: dict[int, Any] = {
 
 @contextmanager
 def translated(name: str) -> Iterator[None]:
-    """Errors of the operating system as those of ``tf.errors``; ``name`` is that of the file where they have none."""
+    """Raise an ``OSError`` of the block as its ``tf.errors`` class. ``name``: of the file, where the error has none."""
     try:
         yield
     except OSError as error:

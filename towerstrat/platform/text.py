@@ -1,4 +1,10 @@
-"""``tf.compat``: strings and bytes, and the Python types of numbers."""
+r"""``tf.compat``: conversion between strings and bytes, and tuples of Python and numpy types for ``isinstance``.
+
+    >>> as_bytes("é"), as_text(b"abc"), as_str_any(3)
+    (b'\xc3\xa9', 'abc', '3')
+
+The encoding is UTF-8 unless another one is named.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +24,7 @@ _BUILT = datetime.date(2018, 10, 1)
 
 
 def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
-    """Raises TypeError unless given bytes or a string."""
+    """Encode a string; bytes stay as they are. Raises TypeError for anything else."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
     if isinstance(bytes_or_text, bytes):
@@ -27,7 +33,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
 
 
 def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
-    """Raises TypeError unless given bytes or a string."""
+    """Decode bytes; a string stays as it is. Raises TypeError for anything else."""
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text.decode(encoding)
     if isinstance(bytes_or_text, str):
@@ -39,15 +45,15 @@ as_str = as_text
 
 
 def as_str_any(value: Any) -> str:
-    """``str(value)``, bytes decoded."""
+    """``str(value)``, or bytes decoded as UTF-8."""
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: Any) -> Any:
-    """A path object as a string; anything else as it is."""
+    """Convert a path object with ``os.fspath``; anything else stays as it is."""
     return os.fspath(path) if hasattr(path, "__fspath__") else path
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether programs written before that day need no longer be served: never for days after release 1.12."""
+    """Whether the day is before the release of 1.12: code that it guards may be used then."""
     return datetime.date(year, month, day) < _BUILT

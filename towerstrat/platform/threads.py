@@ -1,4 +1,22 @@
-"""State of threads that other threads can begin with."""
+"""Thread-local state that a new thread can inherit.
+
+Stacks of what is current (graph, scopes, strategy) are thread-local, as in TensorFlow. But a tower's thread continues
+what its parent does and must begin with its stacks: with copies, since both change them from then on.
+
+    >>> class Stack(ThreadState):
+    ...     def __init__(self):
+    ...         self.items = []
+    >>> stack = Stack()
+    >>> stack.items.append("outer")
+    >>> take = handed_on()                                     # in the parent: a snapshot
+    >>> def work():
+    ...     take()                                             # in the child: a copy of it
+    ...     print(stack.items)
+    >>> thread = threading.Thread(target=work)
+    >>> thread.start(), thread.join()
+    ['outer']
+    (None, None)
+"""
 
 from __future__ import annotations
 
@@ -9,10 +27,7 @@ from typing import Any, ClassVar, Self
 
 
 class ThreadState(threading.local):
-    """A base for what each thread has for itself, such as a stack of what is current.
-
-    A thread that takes part in what another one does can begin with a copy of the other's: see ``handed_on``.
-    """
+    """Base class of thread-local state; all instances of the process take part in ``handed_on``."""
 
     _of_process: ClassVar[weakref.WeakSet[ThreadState]] = weakref.WeakSet()
 
@@ -23,7 +38,7 @@ class ThreadState(threading.local):
 
 
 def handed_on() -> Callable[[], None]:
-    """What this thread has, for another one: a function that gives the thread that calls it a copy."""
+    """Snapshot this thread's state; return a function that copies it to the thread that calls it."""
     found = [(state, {k: _copied(v) for k, v in vars(state).items()}) for state in ThreadState._of_process]
 
     def take() -> None:
@@ -34,5 +49,5 @@ def handed_on() -> Callable[[], None]:
 
 
 def _copied(value: Any) -> Any:
-    """A list or dictionary of its own, which the thread may change; other values are shared."""
+    """A shallow copy of a list or dictionary, which the thread may change; other values are shared."""
     return value.copy() if type(value) in (list, dict) else value

@@ -1,7 +1,20 @@
-"""Who writes a local file: temporary files have the name of their writer, and are locked for as long as it lives.
+"""Atomic writes on local disks: temporary files that tell who writes them, and that are deleted after a kill.
 
-The locks are the system's (``flock``): it releases them when a process ends in any way. Where there are none, what
-another process left is never removed.
+A file is written beside its target as ``TARGET.HOST-PID-RANDOM.tmp`` and locked (``flock``) until it was renamed. The
+system drops the lock when the process ends in any way, so that the lock and not the name tells a live writer from an
+abandoned file:
+
+    model.index.node1-4711-8c61f0aa.tmp, locked        another writer: ``remove_abandoned("model.index")`` reports it
+    model.index.node1-4711-8c61f0aa.tmp, not locked    left by a killed process: deleted
+
+Files of other hosts are judged only where they are of the same target, since some network file systems do not show one
+host's locks to another. Where the system has no ``flock``, nothing that another process left is ever deleted.
+
+    >>> import tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.index")
+    >>> with temporary(path) as file:
+    ...     print(remove_abandoned(path) == [f"process {os.getpid()} on {socket.gethostname()}"])
+    True
 """
 
 from __future__ import annotations
@@ -25,16 +38,16 @@ _NAME = re.compile(r"-(?P<process>\d+)-[0-9a-f]{8}\.tmp$")
 
 @contextmanager
 def temporary(path: str) -> Iterator[IO[bytes]]:
-    """A new file beside ``path``, locked until the block ends, open for writing; afterwards it is gone, or was renamed.
+    """Create a locked temporary file beside ``path`` for binary writing; deleted at the end unless renamed.
 
-    What killed processes of this machine left in the folder is removed first, and those of others of the same path.
+    Abandoned temporary files are deleted first (``remove_abandoned``).
     """
     remove_abandoned(path)
     file = _created(path)
     try:
         with file:
             yield file
-            _unlock(file.fileno())  # a forked child has the lock too
+            _unlock(file.fileno())  # explicitly, since a forked child has the lock too: closing here leaves it held
     finally:
         with suppress(OSError):
             os.remove(file.name)
@@ -46,13 +59,13 @@ def _created(path: str) -> IO[bytes]:
         _lock(file.fileno())
         if os.path.exists(file.name):
             return file
-        file.close()  # somebody took it for abandoned before it was locked
+        file.close()  # another process deleted it as abandoned before it was locked
 
 
 def remove_abandoned(path: str) -> list[str]:
-    """Removes the temporary files of a folder whose writers are gone; says who the others are that write ``path``.
+    """Delete abandoned temporary files in the folder of ``path``; return the live writers of ``path`` itself.
 
-    Of other paths those of this machine alone: not all network file systems tell machines of one another's locks.
+    Files of other targets are deleted only if this host wrote them: not all network file systems share locks.
     """
     living = []
     for found in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "*.tmp")):
@@ -71,7 +84,7 @@ def remove_abandoned(path: str) -> list[str]:
 
 @contextmanager
 def alone(folder: str) -> Iterator[None]:
-    """Inside, no other process or thread is in such a block for the same folder, on file systems that have locks."""
+    """Hold an exclusive lock of a folder, against processes and threads; no lock where the file system has none."""
     if fcntl is None:
         yield
         return
@@ -87,7 +100,7 @@ def alone(folder: str) -> Iterator[None]:
 
 
 def _lock(opened: int) -> None:
-    """Waits for the lock of an open file."""
+    """Wait for the exclusive lock of an open file; go on without it where the file system has no locks."""
     if fcntl is not None:
         with suppress(OSError):
             fcntl.flock(opened, fcntl.LOCK_EX)
@@ -100,7 +113,7 @@ def _unlock(opened: int) -> None:
 
 
 def _is_free(opened: int) -> bool:
-    """Whether nobody has the lock of an open file; False where that cannot be known."""
+    """Whether the lock of an open file could be taken; False also where there are no locks."""
     if fcntl is None:
         return False
     try:

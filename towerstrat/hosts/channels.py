@@ -1,7 +1,7 @@
 """Channels between process 0 and the others, for one task that all processes do together, such as a checkpoint.
 
 A channel, once begun, may be used on any thread, unlike ``consensus``, whose exchanges belong to the main thread: so
-checkpoints can be saved beside training. Two kinds of messages go through it, each counted by itself, so that each is read once and in order:
+checkpoints can be saved beside training. Two kinds of messages go through it, each read once and in order:
 
     process 0                                       process i > 0
     tell(plan)                 broadcast   ->       hear(Plan)

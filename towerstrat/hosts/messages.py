@@ -13,8 +13,8 @@ Traceback (most recent call last):
 towerstrat.hosts.messages.MalformedMessage: Expected int, got "3".
 
 An exception travels as the name of its class, of a closed table (Python's own and those of ``towerstrat.errors``), with
-its arguments, or message, operation and code. Of a class that is not in the table, its nearest base that is
-stands for it; ``UnknownError`` where that is only ``Exception``.
+its arguments, or message, operation and code. For a class that is not in the table stands its nearest base that is, or
+``UnknownError`` where that is only ``Exception``.
 
 >>> decode(encode(FileNotFoundError(2, "No such file", "part-0017")), BaseException)
 FileNotFoundError(2, 'No such file')

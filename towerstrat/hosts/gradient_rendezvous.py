@@ -275,6 +275,7 @@ class GradientRounds:
         raise self._end(AbortedError, f"Process {who} of {PROCESSES.count} failed: {why}")
 
     def _end(self, kind: type[_Over], message: str) -> _Over:
+        """Sets and returns the error of this and all further rounds."""
         self.over = error = kind(None, None, message)
         return error
 
@@ -327,12 +328,14 @@ class GradientRounds:
         ]
 
     def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compiles a function of each process's parts whose result is replicated."""
         mesh, split = self._split.mesh, self._split.spec
         mapped = jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=PartitionSpec(), check_vma=False)
         return compilers.jit(mapped, mesh.devices.flat[0].platform)
 
     @cached_property
     def _means(self) -> Callable[..., Any]:
+        """The program of a round: (statuses and row counts, *dense gradients) -> (all processes' rows, *means)."""
         summed = _sums_in_one if jax.devices()[0].platform == "cpu" else _sums
 
         def means(words: jax.Array, *gradients: jax.Array) -> Any:
@@ -342,10 +345,13 @@ class GradientRounds:
 
     @cached_property
     def _gathers(self) -> Callable[..., Any]:
+        """The program that gathers padded rows of all processes along dimension 0."""
         return self._program(lambda *parts: tuple(_gather(part) for part in parts))
 
     @cached_property
     def _firsts(self) -> Callable[..., Any]:
+        """The program that broadcasts the first process's parts, as a sum to which all others add zeros."""
+
         def firsts(values: Sequence[jax.Array]) -> Any:
             mine = lax.axis_index(_AXIS) == 0
             return [lax.psum(jnp.where(mine, v, jnp.zeros_like(v)), _AXIS) for v in values]

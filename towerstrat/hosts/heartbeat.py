@@ -67,11 +67,10 @@ class Progress:
     none, SIGTERM ends the program at once."""
 
     def reached_stop(self) -> bool:
-        """Whether the program is to stop after the step that it has done. In all processes it is the same shared step,
-        or, where they share none, the next one of each.
+        """Whether the program is to stop now, between two steps.
 
-        A program that comes to the step at which all may stop waits until it is known whether one of them was past it
-        before it heard.
+        All processes stop after the same shared step, or, where they share none, each after its next one. A program
+        that comes to the proposed step waits here until the supervisor confirms it or proposes a later one.
         """
         return False
 
@@ -261,7 +260,7 @@ def _number(name: str) -> int:
 
 
 def _own() -> Progress:
-    # For this process alone: what it starts would write into the same file.
+    # Removed from the environment: programs that this one starts would write into the same file.
     path = os.environ.pop(environment_variables.PROGRESS, None)
     return MappedProgress(path) if path else Progress()
 

@@ -74,6 +74,7 @@ class Launch:
         return status
 
     def _environment(self, index: int) -> dict[str, str]:
+        """The environment of process ``index``, with its share of the devices."""
         # Standard output is a pipe, which Python would buffer; lines are to appear when they are written.
         found = {"PYTHONUNBUFFERED": "1"} | dict(os.environ)
         if self._devices is not None:

@@ -118,6 +118,7 @@ def decode(data: bytes, schema: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """A message as what ``json`` can write."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes):
@@ -134,6 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(value: Any, schema: Any) -> Any:
+    """Checks what ``json`` has read against a schema, and constructs the message of it."""
     origin, arguments = get_origin(schema), get_args(schema)
     if origin in (Union, types.UnionType):
         return _read_first(value, schema, arguments)
@@ -198,6 +200,7 @@ def _refuse(value: Any, schema: Any) -> NoReturn:
 
 
 def _described(error: BaseException) -> _RunError | _PythonError:
+    """The encoding of an exception by the nearest class in the table."""
     kind = next(each for each in type(error).__mro__ if each in _NAMES)
     if isinstance(error, OpError):
         op = error.op
@@ -222,6 +225,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def _made(told: _RunError | _PythonError) -> BaseException:
+    """Constructs the exception of an encoding. Raises MalformedMessage where class or arguments do not fit."""
     kind: Any = _ERRORS.get(told.name)
     try:
         if isinstance(told, _PythonError):

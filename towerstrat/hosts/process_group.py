@@ -145,6 +145,7 @@ def run_joined(program: Callable[[], int]) -> int:
 
 
 def _failed(status: int, what: str) -> None:
+    """Notes a failure for ``_leave``, and tells the supervisor of it at once."""
     # Where all stop together after SIGTERM, all come to JAX's barrier.
     if status and PROCESSES.count > 1 and not PROGRESS.reached_stop():
         PROGRESS.enter(FAILING, what)

@@ -242,6 +242,7 @@ class RendezvousServer:
         self._strangers.pop(connection, None)
 
     def _serve(self, connection: Connection) -> None:
+        """Handles the messages of a connection that can be read; its first one must be ``Register``."""
         messages = connection.receive()
         member = self._by_connection.get(connection)
         for message in messages:
@@ -331,6 +332,7 @@ class RendezvousServer:
             everybody(text)
 
     def _start(self) -> None:
+        """Compares the facts of all, and sends each ``Start`` with what its program needs; or refuses the run."""
         members = [self._members[i] for i in range(self._place.count)]
         apart = run_compatibility.differences([run_compatibility.Side(m.supervisor, m.facts, m.names) for m in members])
         if apart:
@@ -353,6 +355,7 @@ class RendezvousServer:
             member.connection.send(Start(coordinator, address, local, run))
 
     def _hear(self, member: Member, message: ToZero) -> None:
+        """Handles a message of a registered supervisor; any message is a sign of life."""
         member.heard = now = time.monotonic()
         if isinstance(message, Beat):
             seen = message.seen
@@ -368,7 +371,7 @@ class RendezvousServer:
             lines = "".join(f"\n  | {line}" for line in message.tail)
             text = f"{member.program} {message.text}. It was {member.seen.described()}."
             text += f" Its last lines:{lines}" if lines else ""
-            if not message.follows:
+            if not message.follows:  # otherwise its cause may still come
                 self.end(text)
             elif self._pending is None:
                 self._pending = (now, text)
@@ -412,6 +415,7 @@ class RendezvousServer:
         self._tell(Later(self._stop_after))
 
     def _end_of(self, member: Member) -> None:
+        """Notes the end of a program, which may have been the last answer awaited or the end of all."""
         member.ended = True
         self._agree()
         if all(each.ended for each in self._members.values()):
@@ -506,6 +510,7 @@ class RendezvousServer:
         self._finish(Refused(text))
 
     def _finish(self, message: End | Refused | Done) -> None:
+        """Broadcasts how the run ends; the first verdict stands."""
         if self._over is None:
             self._over = time.monotonic()
             self._why = "" if isinstance(message, Done) else message.text

@@ -87,6 +87,7 @@ def differences(sides: Sequence[Side]) -> list[str]:
 
 
 def _same(name: str, one: Side, other: Side) -> bool:
+    """Whether two processes agree on a fact; command lines may differ in what names the process."""
     a, b = one.facts.get(name), other.facts.get(name)
     if a == b or name != _COMMAND:
         return a == b

@@ -192,6 +192,7 @@ class Supervisor:
         )
 
     def _connected(self, seconds: float) -> Connection:
+        """Tries to connect for so many seconds; raises as ``_meet``."""
         until = self._began + seconds
         while True:
             for call in self._loop.wait(_TICK):
@@ -210,6 +211,7 @@ class Supervisor:
                 raise CannotJoin(f"{name} came to {self._me}, which waited for process 0.", 128 + self._came[0])
 
     def _turn(self) -> None:
+        """One turn of the event loop, at most ``_TICK`` seconds: sockets, rendezvous, program, heartbeat."""
         ready = self._loop.wait(_TICK)
         now = time.monotonic()
         paused, self._turned = now - self._turned, now
@@ -308,6 +310,7 @@ class Supervisor:
             self._connection.send(Fault(text, tuple(line[:_LINE] for line in lines), follows))
 
     def _read(self) -> None:
+        """Obeys the messages of process 0; a connection that is closed before ``Welcome`` is tried again."""
         connection = self._connection
         if connection is None:  # it was closed after it was found that it can be read
             return
@@ -335,6 +338,7 @@ class Supervisor:
             self._lost("belongs to another run, or does not have the same secret: it closes connections unanswered.")
 
     def _obey(self, message: FromZero) -> None:
+        """Carries out a message of process 0."""
         match message:
             case Welcome(host, pid):
                 self._zero = self._zero_program = Process(0, host, pid)
@@ -357,6 +361,7 @@ class Supervisor:
                 self._conclude(None, self._own or 0)
 
     def _start(self, coordinator: str, address: str, local: int | None, run: bytes) -> None:
+        """Starts the program with the run's environment variables; arguments as of ``Start``."""
         environment = os.environ | {
             environment_variables.HOSTS: str(self._place.count),
             environment_variables.HOST: str(self._place.index),

@@ -206,6 +206,7 @@ def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) 
 
 
 def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
+    """Reduces values padded to the largest shape; shapes may differ for "first" only."""
     (tensor,) = op.inputs
     axis = lowering.axis
     if axis is None:
@@ -269,6 +270,7 @@ def _gathered(value: Array, axis: Axis) -> jax.Array:
 
 
 def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
+    """Gathers values padded to the largest shape, and concatenates their exact parts."""
     value = lowering.value(op.inputs[0])
     if lowering.axis is None:
         return [value]
@@ -351,6 +353,7 @@ def _select_backward(
 
 
 def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
+    """Stacks the values and indexes the stack by the axis index."""
     values = [jnp.asarray(lowering.value(t)) for t in op.inputs]
     if lowering.axis is None:
         return [values[0]]
@@ -382,6 +385,7 @@ def _lower_own(lowering: Lowering, op: Operation) -> list[Array]:
 
 
 def _lower_constants(lowering: Lowering, op: Operation) -> list[Array]:
+    """Indexes the stacked constants by the axis index."""
     values = op.attrs["values"]
     if lowering.axis is None:
         return [values[0]]

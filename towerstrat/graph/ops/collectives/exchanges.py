@@ -115,6 +115,8 @@ def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _define(type: str, rule: Any, exchange: Callable[..., jax.Array]) -> None:
+    """Registers an operation type whose value and gradient are the same exchange, with other attributes."""
+
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         (tensor,) = op.inputs
         value = jnp.asarray(lowering.even(lowering.value(tensor), tensor))

@@ -117,6 +117,7 @@ def _layout(op: Operation) -> Layout:
 
 
 def _miss(run: Run, stage: CollectiveStage, op: Operation, error: BaseException) -> None:
+    """Takes part in the gather of a decision with this run's error, where that round is still owed."""
     if (absence := absence_from(run, stage, error)) is not None:
         MEETING.miss(_layout(op), absence)
 

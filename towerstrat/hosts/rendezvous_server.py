@@ -13,7 +13,7 @@ A run of three processes, of which process 1 is told to end (messages are those 
     process 1                      server                    process 2
     Register                 ->             <-               Register
                 Welcome, Start <-        -> Welcome, Start             all are there and fit together
-    Beat                     <->           <->               Beat      at least once a second
+    Beat                     <->           <->               Beat      about once a second
     Interrupted(15)          ->
                   Stop(step=12) <-       -> Stop(step=12)              the programs get SIGTERM
     Begun(9, stop=12)        ->             <-               Begun(11, stop=12)

@@ -8,7 +8,7 @@ sends a heartbeat, and looks at the child. Nothing that the program does can hol
     2 register   ``Register`` with versions, program and arguments, which the server compares; ``Welcome``
     3 start      ``Start`` brings the address of JAX's coordinator; the child gets it in its environment
     4 watch      exit status, SIGSTOP, a program that has raised and does not end, silence of process 0
-    5 end        by a message of the server (``_obey``) or by the loss of it (``_lost``); ``_conclude`` has the verdict
+    5 end        by a message of the server (``_obey``) or the loss of it (``_lost``): ``_conclude`` sets the verdict
 
 The verdict is this process's exit status: the program's own where that failed; else ``ENDED`` (70) where another one
 did, ``REFUSED`` (78) where the processes do not fit together. Two processes, of which the program of the second raises:

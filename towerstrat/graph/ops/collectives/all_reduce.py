@@ -17,8 +17,8 @@ Each builds an operation; the ``_lower_...`` functions evaluate it on JAX values
 Shapes may differ by position, as those of a last batch do. Such a value comes as a ``ByClass``; collectives (``joint``)
 pad it to the largest shape, communicate, and cut the result to the exact shapes.
 
-Gradients are given as ``backward``. In tower context the evaluator has summed the cotangents over the positions before
-it calls one, unless the operation is ``own``: what is left is to pass each position its share.
+The first three give their gradients as ``backward``. In tower context the evaluator has summed the cotangents over the
+positions before it calls one, unless the operation is ``own``: what is left is to pass each position its share.
 
 Gloo sends each buffer by itself, at some 0.3 ms each: there the first sum takes those that follow along (``_total``).
 """
@@ -106,6 +106,7 @@ def divide(value: Tensor, axis: Axis, dim: int, name: str | None = None) -> Tens
 
     Raises:
       ValueError: the value has no such dimension, or it does not divide by the number of positions.
+      InvalidArgumentError: at run time: it does not, and the size was not known before.
     """
     attrs = {"axis": axis, "dim": dim}
     return get_default_graph().add("Divide", (value,), attrs, name or "divide", axis=axis).outputs[0]

@@ -69,6 +69,7 @@ def _exchanged(type: str, value: Tensor, axis: Axis, attrs: Attrs, name: str | N
 def _group_sum(value: jax.Array, axis: Axis, groups: Groups) -> jax.Array:
     """All-reduce within groups as reduce-scatter and all-gather: under ``shard_map`` ``lax.psum`` takes no groups."""
     listed = [list(group) for group in groups]
+    # A reduce-scatter gives each member an equal part of the sum.
     flat = jnp.pad(value.ravel(), (0, -value.size % len(listed[0])))
     part = lax.psum_scatter(flat, axis.name, axis_index_groups=listed, tiled=True)
     whole = lax.all_gather(part, axis.name, axis_index_groups=listed, tiled=True)

@@ -1,5 +1,8 @@
-"""``python -m towerstrat.hosts``: what ``towerstrat run`` and ``towerstrat launch`` become where a program has several
-processes. It needs neither JAX nor the rest of towerstrat, so that supervisors are small and start at once."""
+"""``python -m towerstrat.hosts``: the program that ``towerstrat run`` and ``launch`` become for several processes.
+
+``supervise`` is one process of a run (``supervisor``), ``launch`` all of them on this machine (``local_launcher``). It
+imports neither JAX nor most of towerstrat, so that supervisors are small and start at once.
+"""
 
 import os
 import sys
@@ -12,7 +15,7 @@ from towerstrat.hosts.supervisor import Supervisor
 
 
 def main() -> int:
-    """Runs the command line; the exit status."""
+    """Runs the command line; returns the exit status."""
     given = command_line.parser().parse_args()
     bounds, work = command_line.bounds_of(given), ProgramSpec(tuple(given.argv), given.program, given.is_module)
     if given.command == "launch":

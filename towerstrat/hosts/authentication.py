@@ -1,7 +1,20 @@
-"""Proof that a message is of this run: a code (HMAC-SHA256) by a secret that its processes share.
+"""Message authentication: HMAC-SHA256 codes by which the processes of a run know each other's messages.
 
-A code is over the place of the message, its sender, its length and its bytes, by a key that is made of the secret, the
-run and its attempt, or of the secret and what both ends of a connection have drawn. It is checked before all else.
+A code covers the place of a message, its sender and its bytes, each with its length. The place says where it is read: a
+key of the store, or direction and number on a connection. So a message cannot be moved, repeated or taken for that of
+another process. Keys are derived from the run's secret: one for the store (by run and attempt), one for each connection
+(by random bytes of both ends). Codes are checked before anything else is read of a message.
+
+>>> key = MessageKey(b"secret").derive(b"store", b"this run")
+>>> sealed = key.seal("agreement/7", 1, b"hello")
+>>> key.open("agreement/7", 1, sealed)
+b'hello'
+>>> key.open("agreement/8", 1, sealed)  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+towerstrat.hosts.authentication.ForeignMessage: 37 bytes at agreement/8 are not what process 1 of this run ...
+
+Without a secret the same code runs with an empty one, which protects against mistakes, not against attackers. Nothing
+is encrypted.
 """
 
 from __future__ import annotations
@@ -17,22 +30,22 @@ SECRET = "TOWERSTRAT_SECRET"
 """The environment variable with the secret of a run whose processes are started apart."""
 CODE_BYTES = 32
 _SHORTEST = 16
-"""Characters of a secret that cannot be guessed."""
+"""Characters that a secret must have at least, so that it cannot be guessed."""
 _DIGEST = "sha256"
 
 
 class ForeignMessage(ValueError):
-    """Bytes that are no message of this run, at this place, by this sender; or not whole."""
+    """Bytes whose code is wrong: of another run, place or sender, or changed, or cut."""
 
 
 class MessageKey:
-    """A key of codes. Without a secret it only tells runs, places and senders apart.
+    """Key for message codes. Made of no secret it only tells runs, places and senders apart.
 
     Args:
-      secret: what the processes share; empty: nothing.
+      secret: bytes that the processes share; empty: they share none. is_secret: see below; None: unless it is empty.
 
     Attributes:
-      is_secret: whether others do not know it.
+      is_secret: whether others cannot know the key.
     """
 
     def __init__(self, secret: bytes, is_secret: bool | None = None):
@@ -40,26 +53,27 @@ class MessageKey:
         self.is_secret = bool(secret) if is_secret is None else is_secret
 
     def derive(self, *parts: bytes) -> MessageKey:
-        """A key for one run, or one connection."""
+        """A key that depends on this one and on ``parts``, such as for one run or one connection."""
         return MessageKey(hmac.digest(self._secret, _joined(*parts), _DIGEST), self.is_secret)
 
     def hex(self) -> str:
-        """The key as text, for another process of this run."""
+        """The key as hexadecimal digits, which a supervisor passes to its program."""
         return self._secret.hex()
 
     def seal(self, place: str, sender: int, message: bytes) -> bytes:
-        """A message with its code in front.
+        """Authenticates a message: the code, ``CODE_BYTES`` long, and the message.
 
         Args:
-          place: where it is read: its key, or its number on a connection. sender: the process that sends it.
+          place: where it is read: its path in the store, or its direction and number on a connection.
+          sender: the number of the process that sends it.
         """
         return self._code(place, sender, message) + message
 
     def open(self, place: str, sender: int, sealed: bytes) -> bytes:
-        """The message of what ``seal`` gave.
+        """Checks the code and returns the message.
 
         Raises:
-          ForeignMessage: it is of something else.
+          ForeignMessage: the code is not that of this place, sender and message.
         """
         code, message = sealed[:CODE_BYTES], sealed[CODE_BYTES:]
         if not hmac.compare_digest(code, self._code(place, sender, message)):
@@ -74,18 +88,18 @@ class MessageKey:
 
 
 def _joined(*parts: bytes) -> bytes:
-    """Parts in one, each with its length."""
+    """Parts in one, each behind its length, so that other parts never give the same bytes."""
     return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
 
 
 def take_secret(path: str | None, environment: MutableMapping[str, str]) -> MessageKey:
-    """The secret of this run, from a file or from the environment, which has it no more then.
+    """Reads the run's secret from a file or from the environment, and removes it from the environment.
 
     Args:
       path: the file; None: the environment has it, or there is none.
 
     Raises:
-      ValueError: both are there, others may read the file, or it is too short.
+      ValueError: there are both; the file cannot be read, or others may read it; or the secret is too short.
     """
     text = environment.pop(SECRET, None)
     if path is not None:

@@ -1,4 +1,16 @@
-"""What the first process and the others tell each other about one thing that all of them do, from any thread."""
+"""Channels between process 0 and the others, for one task that all processes do together, such as a checkpoint.
+
+A channel, once begun, may be used on any thread, unlike ``consensus``, whose exchanges belong to the main thread: so
+checkpoints can be saved beside training. Two kinds of messages go through it, each read once and in order:
+
+    process 0                                       process i > 0
+    tell(plan)                 broadcast   ->       hear(Plan)
+    reports(Written)           gather      <-       report(written)
+    tell(finished)             broadcast   ->       hear(Finished)
+
+``TALKS.begin()`` makes the channels, numbered in the order in which each process's main thread asks for them: the n-th
+channel of one process is the n-th of all. Messages go through the store (``talk/3/told/1`` of process 0, ...).
+"""
 
 from __future__ import annotations
 
@@ -10,10 +22,10 @@ from towerstrat.hosts.store import STORE
 
 
 class Channel:
-    """Messages about one thing, which are heard in the order in which they were told.
+    """One channel: ordered broadcasts of process 0, and ordered reports of the others to it.
 
     Args:
-      number: of the thing, the same in all processes.
+      number: of the channel, the same in all processes.
     """
 
     def __init__(self, number: int):
@@ -21,12 +33,12 @@ class Channel:
         self._told = self._reported = 0
 
     def tell(self, message: Any) -> None:
-        """The first process tells all others: a value that ``messages`` has a schema for."""
+        """Broadcasts a message of process 0: a value that ``messages`` has a schema for."""
         self._told += 1
         STORE.put(f"{self._key}/told/{self._told}", encode(message))
 
     def hear(self, schema: Any) -> Any:
-        """The next message of the first process.
+        """Waits for the next broadcast of process 0 and returns it.
 
         Args:
           schema: the type of the message, as of ``messages.decode``.
@@ -38,12 +50,12 @@ class Channel:
         return decode(STORE.get(f"{self._key}/told/{self._told}", 0), schema)
 
     def report(self, message: Any) -> None:
-        """A process that is not the first one tells that one."""
+        """Sends a message to process 0; not called there."""
         self._reported += 1
         STORE.put(f"{self._key}/reported/{self._reported}", encode(message))
 
     def reports(self, schema: Any) -> list[Any]:
-        """The next report of each of the processes 1, 2, ..., for the first one; the store has it no more then.
+        """Gathers the next report of each of the processes 1, 2, ..., in order, and deletes them; called in process 0.
 
         Arguments and errors as of ``hear``.
         """
@@ -56,13 +68,13 @@ class Channel:
 
 
 class Talks:
-    """Gives each thing that the processes do together a talk of its own, in the order in which each comes to it."""
+    """Numbers the channels of this process; all processes must begin them in the same order."""
 
     def __init__(self) -> None:
         self._count = 0
 
     def begin(self) -> Channel:
-        """The next one. All processes come to it together, on the thread of their program."""
+        """The next channel. Called in all processes, on the main thread."""
         self._count += 1
         return Channel(self._count)
 

@@ -1,4 +1,17 @@
-"""The program of a supervisor: a process in a group of its own, which ends when its supervisor does."""
+"""The program of a supervisor, as a child process in a process group of its own.
+
+The group lets signals reach all that the program has started, and keeps Ctrl-C in a terminal from the program: that
+comes to the supervisor, which decides for the run. On Linux the kernel kills the program when the supervisor dies,
+however that is (``PR_SET_PDEATHSIG``), and a pidfd tells the supervisor's event loop of the program's end.
+
+A child is given a file of progress (``heartbeat``), made in the temporary folder and unlinked as soon as the program
+has mapped it, and a pipe for its standard error, of which ``stderr_relay`` keeps the last lines.
+
+    child = Child(["python", "train.py"], os.environ)
+    child.seen()          Seen(pid=4071, step=39, shared=39, age=0.1, phase="stepping", what="")
+    child.status()        None while it runs, then 0, 1, ..., or -9 for SIGKILL
+    child.kill(); child.close()
+"""
 
 from __future__ import annotations
 
@@ -19,25 +32,25 @@ from towerstrat.hosts.heartbeat import Reader, Seen
 from towerstrat.hosts.stderr_relay import Output
 
 _KILLED = 1.0
-"""Seconds until a process that was killed is gone."""
+"""Seconds to wait for a killed process; one in an uninterruptible system call stays longer."""
 _PARENT_DEATH_SIGNAL = 1
 """PR_SET_PDEATHSIG of prctl."""
 
 
 class Child:
-    """A program that runs.
+    """A running program.
 
     Args:
       argv: its command.
-      environment: its environment, to which the place of its progress is added.
+      environment: its environment, to which the path of its file of progress is added.
 
     Raises:
-      OSError: there is no such command.
+      OSError: the command cannot be run.
 
     Attributes:
-      pid: its process.
-      output: its standard error.
-      descriptor: what can be read once it has ended, where the system has that.
+      pid: its process id.
+      output: the relay of its standard error.
+      descriptor: its pidfd, readable once it has ended; None where the system has none.
     """
 
     def __init__(self, argv: Sequence[str], environment: Mapping[str, str]):
@@ -45,7 +58,7 @@ class Child:
         self._reader = Reader(Path(tempfile.gettempdir(), name))
         self._mapped = False
         try:
-            # A group of its own that read from the terminal would be stopped.
+            # A process group in the background that reads from the terminal is stopped (SIGTTIN).
             self._process = subprocess.Popen(
                 argv,
                 env={**environment, environment_variables.PROGRESS: str(self._reader.path)},
@@ -65,18 +78,18 @@ class Child:
         self.output = Output(self._process.stderr)  # type: ignore[arg-type]
 
     def seen(self) -> Seen:
-        """What it does."""
+        """Its progress, with the time since its start as ``age`` while it has reported none."""
         seen = self._reader.read()
         if seen.pid and not self._mapped:
-            self._unlink()  # what has mapped it keeps it
+            self._unlink()  # the mapping keeps the file alive
         return seen if seen.age is not None else seen._replace(age=time.monotonic() - self._began)
 
     def status(self) -> int | None:
-        """Its exit status once it has ended; that of signal 9 is -9."""
+        """Its exit status, -9 where signal 9 has ended it; None while it runs."""
         return self._process.poll()
 
     def is_stopped(self) -> bool:
-        """Whether it is stopped by a signal, where the system tells."""
+        """Whether a signal such as SIGSTOP has stopped it; False where there is no ``/proc``."""
         try:
             stat = Path(f"/proc/{self.pid}/stat").read_text()
         except OSError:
@@ -84,26 +97,26 @@ class Child:
         return stat.rpartition(")")[2].split()[0] == "T"
 
     def stop_after(self, step: int) -> int:
-        """Lets it stop at a shared step, if it looks and all agree; says how many it has begun by then."""
+        """Proposes the shared step to stop after; returns how many it has begun. See ``Reader.stop_after``."""
         return self._reader.stop_after(step)
 
     def agree(self, apart: bool) -> None:
-        """Tells it that all stop at the step it was told last; ``apart``: each for itself."""
+        """Confirms the step proposed last. See ``Reader.agree``."""
         self._reader.agree(apart)
 
     def signal(self, number: int) -> None:
-        """Sends a signal to it and what it has started."""
+        """Sends a signal to its process group."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.pid, number)
 
     def kill(self) -> None:
-        """Ends it, and what is left of what it has started, hard. What waits in the system's inside ends later."""
+        """Kills its process group, also after its own end, and waits up to ``_KILLED`` seconds."""
         self.signal(signal.SIGKILL)
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_KILLED)
 
     def close(self) -> None:
-        """After its end: waits a moment until all that it wrote has been passed on."""
+        """Frees what belongs to it, after its end; waits up to a second until its standard error has been passed on."""
         self.output.end(1.0)
         if self.descriptor is not None:
             os.close(self.descriptor)
@@ -115,7 +128,10 @@ class Child:
 
 
 class ends_with_parent:
-    """Called in a child before its program: when its parent ends, however that is, it is killed (on Linux)."""
+    """``preexec_fn`` of a child that is to be killed when its parent dies (on Linux).
+
+    A parent that died before the request is found by the parent's process id.
+    """
 
     def __init__(self) -> None:
         self._library = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -129,7 +145,11 @@ class ends_with_parent:
 
 
 def said(status: int) -> str:
-    """What an exit status means: "was killed by signal 9 (SIGKILL)", "ended with exit status 3"."""
+    """The clause of a message for an exit status of ``Child.status``.
+
+    >>> said(3), said(-9)
+    ('ended with exit status 3', 'was killed by signal 9 (SIGKILL)')
+    """
     if status >= 0:
         return f"ended with exit status {status}"
     try:

@@ -1,5 +1,8 @@
 """Command lines of ``python -m towerstrat.hosts``: made, and read."""
 
+# ``--help`` shows the line above. ``towerstrat run`` and ``launch`` make a command here (``supervise``, ``launch``) and
+# become it; ``__main__`` reads it with ``parser``. Options that people give too have one definition (``add_...``).
+
 from __future__ import annotations
 
 import argparse
@@ -18,7 +21,7 @@ _BOUNDS = {
 
 
 def add_bounds(parser: Any) -> None:
-    """Adds the options that say how long things may take."""
+    """Adds the options of ``Timeouts``, in seconds."""
     for name, (option, what) in _BOUNDS.items():
         default = getattr(Timeouts(), name)
         parser.add_argument(
@@ -32,12 +35,12 @@ def add_bounds(parser: Any) -> None:
 
 
 def bounds_of(arguments: argparse.Namespace) -> Timeouts:
-    """What those options say."""
+    """The timeouts that parsed arguments give."""
     return Timeouts(**{name: getattr(arguments, name) for name in _BOUNDS})
 
 
 def add_place(parser: Any) -> None:
-    """Adds the options that say which process of how many this is."""
+    """Adds the options that say which process of how many this is, where they meet, and the secret."""
     parser.add_argument("--hosts", type=count, metavar="N", help="how many processes run the program, one per host")
     parser.add_argument(
         "--secret-file", metavar="FILE",
@@ -56,7 +59,20 @@ def add_place(parser: Any) -> None:
 def supervise(
     place: Place, bounds: Timeouts, work: ProgramSpec, attempt: int = 1, secret_file: str | None = None
 ) -> list[str]:
-    """The command of a supervisor."""
+    """The command line of a supervisor.
+
+    Args:
+      place: which process it is. bounds: the timeouts. work: its program. attempt: how often the run was started.
+      secret_file: path of the secret; None: the environment has it, or there is none.
+
+    >>> work = ProgramSpec(("python", "train.py", "--lr=1"), "train.py")
+    >>> command = supervise(Place(4, 1, "10.0.0.1:8476"), Timeouts(stuck=60.0), work)
+    >>> command[1:5]
+    ['-m', 'towerstrat.hosts', 'supervise', '--join-timeout=300.0']
+    >>> read = parser().parse_args(command[3:])
+    >>> read.host, read.hosts, read.stuck, read.argv
+    (1, 4, 60.0, ['python', 'train.py', '--lr=1'])
+    """
     secret = [] if secret_file is None else [f"--secret-file={secret_file}"]
     names = [f"--name={name}" for name in place.names]
     slices = ["--on-slice"] if place.on_slice else []
@@ -68,7 +84,7 @@ def supervise(
 
 
 def launch(number: int, restarts: int, devices: int | None, bounds: Timeouts, work: ProgramSpec) -> list[str]:
-    """The command that starts several supervisors on this machine."""
+    """The command line that starts several supervisors on this machine; arguments as of ``local_launcher.Launch``."""
     split = [] if devices is None else [f"--devices={devices}"]
     return [*_module("launch", bounds, work), f"-n={number}", f"--restarts={restarts}", *split, "--", *work.argv]
 
@@ -80,7 +96,7 @@ def _module(command: str, bounds: Timeouts, work: ProgramSpec) -> list[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """Reads both commands."""
+    """The parser of both commands, ``supervise`` and ``launch``."""
     found = argparse.ArgumentParser(prog="python -m towerstrat.hosts", description=__doc__)
     commands = found.add_subparsers(dest="command", required=True)
     one = commands.add_parser("supervise", help="one process of several")
@@ -113,16 +129,16 @@ def add_launch(parser: Any) -> None:
 
 
 def count(text: str) -> int:
-    """A number from 1.
+    """Parses an integer from 1.
 
     Raises:
-      ArgumentTypeError: something else; as of all that follow.
+      ArgumentTypeError: the text is something else; so do all argument types below.
     """
     return _number(text, 1)
 
 
 def index(text: str) -> int:
-    """A number from 0."""
+    """Parses an integer from 0."""
     return _number(text, 0)
 
 
@@ -133,7 +149,7 @@ def _number(text: str, least: int) -> int:
 
 
 def address(text: str) -> str:
-    """An address ``HOST:PORT`` or ``unix:PATH``."""
+    """Checks an address ``HOST:PORT`` or ``unix:PATH``, and returns it."""
     try:
         if path_of(text) is None:
             parted(text)

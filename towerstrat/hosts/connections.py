@@ -1,8 +1,26 @@
-"""Connections between supervisors: messages with a code each, over sockets that nothing here waits for.
+"""Authenticated messages over non-blocking sockets, and the event loop of a supervisor.
 
-Both ends begin with a greeting: a line that says what they speak, 16 random bytes, the number of their process. What
-both have drawn makes the connection's key, so that nothing that was sent over another one passes. A message is its
-length, its code and its bytes.
+A connection begins with a greeting of both ends, in the clear: ``_SPOKEN`` (the protocol and its version), 16 random
+bytes, the sender's process number. The random bytes of both make the connection's key, together with the run's secret,
+so that nothing recorded on another connection passes. From then on a frame is
+
+    length (uint32)   code (32 bytes, HMAC-SHA256)   message (JSON)      code and message: at most 1 MiB
+
+The code covers the direction and the number of the message on the connection too: one that is repeated, left out or
+sent back is refused. The reader checks it before it parses anything.
+
+>>> ours, theirs = socket.socketpair()
+>>> zero = Connection(ours, MessageKey(b"secret"), 0, accepted=True, schema=str)
+>>> one = Connection(theirs, MessageKey(b"secret"), 1, accepted=False, schema=str)
+>>> one.send("hello")                       # kept until the greeting of the other end is there
+>>> one.receive()
+[]
+>>> zero.receive(), zero.sender
+(['hello'], 1)
+>>> zero.close(), one.close()
+(None, None)
+
+Nothing blocks: ``send`` keeps what the socket does not take, ``receive`` returns the messages that are whole.
 """
 
 from __future__ import annotations
@@ -22,17 +40,17 @@ _NONCE = 16
 _GREETING = struct.Struct(f"<{len(_SPOKEN)}s{_NONCE}sI")
 _LENGTH = struct.Struct("<I")
 _LONGEST = 1 << 20
-"""Bytes of a message with its code."""
+"""Bytes of a message with its code, at most."""
 
 
 class HasFileno(Protocol):
-    """Something that can be waited for."""
+    """An object with a file descriptor that ``select`` can wait for."""
 
     def fileno(self) -> int: ...
 
 
 class Connection:
-    """One end of a connection. Nothing here blocks.
+    """One end of an authenticated connection. No method blocks.
 
     Args:
       end: a connected socket, which it owns.
@@ -42,10 +60,10 @@ class Connection:
       schema: the type of the messages that come.
 
     Attributes:
-      closed: whether the other side has closed it, or speaks something else.
-      refused: why what came was refused, since somebody looked.
-      sender: the process that the other end says it is; None: it has not said it.
-      here: the address of this side, "" where it has none. there: that of the other side, for people.
+      closed: whether the other end has closed it, or broke the protocol.
+      refused: reasons of refusals; the owner prints and clears them.
+      sender: the process number in the other end's greeting; None before it has come.
+      here: the IP address of this end, "" of a Unix socket. there: that of the other end, or words for messages.
     """
 
     def __init__(self, end: socket.socket, key: MessageKey, index: int, accepted: bool, schema: Any):
@@ -57,14 +75,14 @@ class Connection:
             self.there = _peer(end)
         self._end = end
         self._secret = key
-        self._key: MessageKey | None = None  # once the other end has greeted
+        self._key: MessageKey | None = None  # made of both greetings
         self._index = index
         self._accepted = accepted
         self._schema = schema
         self._nonce = secrets.token_bytes(_NONCE)
-        self._numbers = [0, 0]  # of messages sent, and taken
+        self._numbers = [0, 0]  # messages sent, messages accepted
         self._came = bytearray()
-        self._waiting: list[bytes] = []  # for the key
+        self._waiting: list[bytes] = []  # encoded, until there is a key
         self._leaving = bytearray(_GREETING.pack(_SPOKEN, self._nonce, index))
         self.closed = False
         self.refused: list[str] = []
@@ -75,12 +93,16 @@ class Connection:
         return self._end.fileno()
 
     def send(self, message: Any) -> None:
-        """Sends a message: at once, or with ``flush`` as far as the other side does not read."""
+        """Queues a message, and sends as much of the queue as the socket takes; ``flush`` sends the rest.
+
+        Raises:
+          TypeError: see ``messages.encode``.
+        """
         self._waiting.append(encode(message))
         self.flush()
 
     def flush(self) -> None:
-        """Sends what could not be sent before."""
+        """Sends as much of the queue as the socket takes."""
         if self._key is not None:
             for message in self._waiting:
                 sealed = self._key.seal(self._place(sent=True), self._index, message)
@@ -93,11 +115,11 @@ class Connection:
         except BlockingIOError:
             return
         except OSError:
-            # What came before the other side closed can still be read; that it did is found there.
+            # Messages that came before the other end closed can still be read; ``receive`` finds the end behind them.
             self._leaving.clear()
 
     def receive(self) -> list[Any]:
-        """The messages that have come since. What is refused is left out."""
+        """The whole messages that have come since the last call, decoded; refused ones are left out."""
         ended = self._read()
         found = []
         if self._key is None:
@@ -114,7 +136,7 @@ class Connection:
         return found
 
     def refuse(self, why: str) -> None:
-        """Ends it: what came is no message, or not one that may come now."""
+        """Closes the connection for this reason: the other end broke the protocol."""
         self.refused.append(why)
         self.closed = True
 
@@ -123,7 +145,7 @@ class Connection:
         self.closed = True
 
     def _read(self) -> bool:
-        """Reads what is there, up to the bound; whether the other side has closed."""
+        """Reads what the socket has, at most somewhat more than one message; whether the other end has closed."""
         try:
             while len(self._came) <= _LONGEST + _LENGTH.size:
                 part = self._end.recv(1 << 16)
@@ -137,6 +159,7 @@ class Connection:
         return False
 
     def _hear_greeting(self) -> None:
+        """Takes the other end's greeting, once it is whole, and derives the key; a wrong start is refused at once."""
         begun = bytes(self._came[: len(_SPOKEN)])
         if not _SPOKEN.startswith(begun):
             self.refuse(f"it begins with {begun!r}, which no supervisor says")
@@ -148,7 +171,7 @@ class Connection:
             self.flush()
 
     def _next(self) -> bytes | None:
-        """The next message with its code, where it has come whole."""
+        """The next frame without its length: code and message; None where it has not come whole."""
         if len(self._came) < _LENGTH.size:
             return None
         (length,) = _LENGTH.unpack_from(self._came)
@@ -163,27 +186,27 @@ class Connection:
         return sealed
 
     def _place(self, sent: bool) -> str:
-        """The number of the next message that is sent, or comes, and its direction."""
+        """The number and direction of the next message, which its code covers."""
         to_zero = sent != self._accepted
         return f"message {self._numbers[0 if sent else 1]} {'to' if to_zero else 'from'} process 0"
 
 
 class Loop:
-    """Calls what belongs to each thing that can be read."""
+    """Event loop: a callback for each file descriptor, called when that can be read."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
 
     def add(self, what: HasFileno | int, call: Callable[[], None]) -> None:
-        """From now on ``call`` is called whenever ``what`` can be read."""
+        """Registers ``call`` for ``what``."""
         self._selector.register(what, selectors.EVENT_READ, call)
 
     def remove(self, what: HasFileno | int) -> None:
-        """Before ``what`` is closed."""
+        """Unregisters ``what``; to be called before that is closed."""
         self._selector.unregister(what)
 
     def wait(self, seconds: float) -> list[Callable[[], None]]:
-        """The calls that are due now; after so many seconds none."""
+        """The callbacks that are due, for the caller to call; empty after so many seconds without any."""
         return [key.data for key, _ in self._selector.select(seconds)]
 
     def close(self) -> None:

@@ -1,4 +1,26 @@
-"""What the processes of a run must have in common: each shows it to the next one before anything depends on it."""
+"""Consensus of the processes of a run: values that they compare, broadcast and gather before anything depends on them.
+
+Processes of one run make the same collective calls on the devices; if they did not, they would wait for one another
+forever, or add up what does not belong together. So what could differ is exchanged first, as messages in the key-value
+store of JAX's coordinator (``store``), in one of these ways:
+
+    require       all compare a claim, in a ring: each reads that of the next process, the last that of the first
+    first         broadcast of a number or text of process 0
+    by_first      process 0 acts for all, such as writing a file; the others wait, and raise what it raised
+    all_of        all-gather of a message; ``bytes_of_all`` of bytes of any size, 1 MiB per process and round
+
+Exchanges are counted, and the count is the key (``agreement/7``): all processes have to come to them in the same order,
+on the main thread. A comparison costs two calls of the store, whatever the number of processes.
+
+    process 0     require("step", {"program": "8f3a", "feeds": "19c2"})     reads the claim of 1
+    process 1     require("step", {"program": "8f3a", "feeds": "5d70"})     reads the claim of 2
+    process 2     require("step", {"program": "8f3a", "feeds": "19c2"})     reads the claim of 0
+
+    FailedPreconditionError: Process 1 differs from process 0, of 3: in step it has another value of feeds. ...
+
+Here 0 and 1 find the difference; they then read all claims, and name the minority. Process 2 finds none and goes on;
+when its next collective fails for want of the others, it finds their message in the store (``refusal``).
+"""
 
 from __future__ import annotations
 
@@ -16,50 +38,46 @@ from towerstrat.hosts.store import STORE
 
 _REFUSED = "refused"
 _ROUND = 1 << 20
-"""Bytes of each process that the store has at a time, where all send bytes of any size."""
+"""Bytes per process and round of ``bytes_of_all``, which bounds what the store holds at a time."""
 _PATIENCE = 5.0
-"""Seconds to wait for what a process says of a difference that it may not have found."""
+"""Seconds to wait for the pieces of another process, which has put none where it found no difference itself."""
 
 T = TypeVar("T", float, str)
 U = TypeVar("U")
 
 Parts = Mapping[str, str]
-"""Names of what is compared -> short texts that are equal where these are."""
+"""Name -> digest or short text of a value that is compared: texts are equal where the values are."""
 
 
 Pieces = Sequence[tuple[str, str]]
-"""(text, words): texts are equal where pieces are, words are for people."""
+"""(text, words) per piece of a value, such as an operation: text is compared, words describe it in an error."""
 
 
 class _Claim(NamedTuple):
-    """What a process is about to do, in words, and the parts of it that must be equal."""
+    """The message of ``require``: a process's next action, in words, and the values in it that must be equal."""
 
     what: str
     parts: dict[str, str]
 
 
 class Consensus:
-    """Compares values of all processes, in the order in which each of them comes to do so.
-
-    A process looks at the next one, the last at the first: where none finds a difference, all are equal. It takes two
-    calls of the service that JAX's runtime has, whatever the number of processes.
-    """
+    """The exchanges of this run, in the order in which every process makes them."""
 
     def __init__(self) -> None:
         self._count = 0
         self._said: str | None = None
-        """The key under which this process has said something to all last."""
+        """The key of this process's last message of an all-gather; deleted once all have read it."""
 
     def require(self, what: str, parts: Parts, details: Callable[[], Pieces]) -> None:
-        """Returns where all processes are about to do the same.
+        """Compares a claim with the next process's; if that holds for all, all are equal.
 
         Args:
-          what: what this process is about to do, in words that are the same in all.
-          parts: what must be equal.
-          details: the pieces that the first part was made of, to name the first one that differs.
+          what: the action, in words that are the same in all processes.
+          parts: values that must be equal.
+          details: makes the pieces of the first part, among which the error names the first that differs.
 
         Raises:
-          FailedPreconditionError: a process differs; the message names it, and what is different.
+          FailedPreconditionError: this process differs from the next; the message names the process and the value.
         """
         self._count += 1
         mine = encode(_Claim(what, dict(parts)))
@@ -69,7 +87,7 @@ class Consensus:
                 self._refuse(mine, details())
 
     def first(self, value: T) -> T:
-        """The first process' value, in all that run together: a number or text."""
+        """Broadcasts the first process's number or text; where each goes its own way, the process's own."""
         if not PROCESSES.together:
             return value
         self._count += 1
@@ -80,9 +98,10 @@ class Consensus:
         return found
 
     def by_first(self, do: Callable[[], None]) -> None:
-        """The first process does it, for all; the others wait for it, and get the exception that it raises.
+        """Calls ``do`` in the first process, for all; the others wait until it is done, and raise what it raises.
 
-        Where each process goes its own way, each does it. In a thread beside the program the others do not wait.
+        Where each process goes its own way, each calls it. Off the main thread the others do not wait: threads come to
+        it in no common order.
         """
         if not PROCESSES.together:
             return do()
@@ -100,29 +119,30 @@ class Consensus:
         return self._tell(waits, None)
 
     def _tell(self, waits: bool, error: BaseException | None) -> None:
-        """Says to those that wait that it is done, or what was raised."""
+        """Sends the others the outcome of ``by_first``; None: it succeeded."""
         if waits:
             STORE.put(self._key, encode(error))
 
     def all_of(self, value: U, schema: Any) -> list[U]:
-        """What each process says, in all of them. All come to it together.
+        """All-gather: the values of all processes, in order of process.
 
         Args:
-          value: what this process says. schema: its type, as of ``messages.decode``.
+          value: of this process. schema: its type, as of ``messages.decode``.
         """
         return [decode(message, schema) for message in self._exchange(encode(value))]
 
     def bytes_of_all(self, data: bytes) -> list[bytes]:
-        """The bytes of each process, of any size, in all of them. All come to it together."""
+        """All-gather of bytes, of any size, which may differ by process; in order of process."""
         most = max(self.all_of(len(data), int))
         rounds = [self._exchange(data[i : i + _ROUND]) for i in range(0, most, _ROUND)]
         return [b"".join(each[process] for each in rounds) for process in range(PROCESSES.count)]
 
     def _exchange(self, mine: bytes) -> list[bytes]:
+        """All-gather of encoded messages."""
         self._count += 1
         STORE.put(self._key, mine)
         found = [mine if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
-        # Whoever says something here has read what was said here before.
+        # All have put a message here, so all have read those of the exchange before: this process's can go.
         if self._said is not None:
             STORE.delete(self._said, PROCESSES.index)
         self._said = self._key
@@ -136,7 +156,7 @@ class Consensus:
         return STORE.get(self._key, process)
 
     def _refuse(self, mine: bytes, details: Pieces) -> None:
-        """Raises the error of a difference. Processes that are fewer are those that differ; of two, the later one."""
+        """Raises the error of a difference. It names the minority, or, without one, who differs from process 0."""
         STORE.put(self._pieces_key, encode(tuple(details)))
         all_of_them = [mine if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
         usual, times = Counter(all_of_them).most_common(1)[0]
@@ -161,7 +181,7 @@ class Consensus:
         raise FailedPreconditionError(None, None, message)
 
     def refusal(self) -> str | None:
-        """What a process that refused to go on has said of it; None where none has."""
+        """The error message of a process that raised in ``require``; None where none has."""
         senders = STORE.senders(_REFUSED) if PROCESSES.count > 1 else []
         return decode(STORE.get(_REFUSED, senders[0]), str) if senders else None
 
@@ -170,7 +190,7 @@ class Consensus:
         return f"pieces/{self._count}"
 
     def _pieces(self, process: int) -> Pieces | None:
-        """What a process, or one that is like it, says of its pieces; None where none does."""
+        """The pieces of a process, or of one with the same claim; None where none has put any in time."""
         until = time.monotonic() + _PATIENCE
         while time.monotonic() < until:
             for sender in STORE.senders(self._pieces_key):
@@ -182,7 +202,12 @@ class Consensus:
 
 
 def _difference(usual: _Claim, other: _Claim) -> str | None:
-    """What differs between two claims, in words; None where that is the first part, which has pieces."""
+    """The difference of two claims as a clause; None where it is in the first part, whose pieces say more.
+
+    >>> usual, other = (_Claim("step", {"program": "8f3a", "feeds": feeds}) for feeds in ("19c2", "5d70"))
+    >>> _difference(usual, other)
+    'in step it has another value of feeds'
+    """
     names = [*usual.parts, *(name for name in other.parts if name not in usual.parts)]
     found = [name for name in names if usual.parts.get(name) != other.parts.get(name)]
     if usual.what != other.what or found[0] == names[0]:
@@ -191,6 +216,11 @@ def _difference(usual: _Claim, other: _Claim) -> str | None:
 
 
 def _first_difference(usual: Pieces | None, other: Pieces | None) -> str:
+    """The first difference of two lists of pieces as a clause.
+
+    >>> _first_difference([("Relu", "Relu (train.py:16)")], [("Sum", "Sum (train.py:17)")])
+    'it has Sum (train.py:17) where the other one has Relu (train.py:16)'
+    """
     if usual is None or other is None:
         return "it runs another program"
     for (text, words), (their_text, their_words) in zip(usual, other, strict=False):

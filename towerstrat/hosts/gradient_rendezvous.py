@@ -1,7 +1,24 @@
-"""Where processes that train on data of their own meet: once a step, to average their gradients.
+"""Synchronous data parallelism of processes that are otherwise on their own: once a step they average their gradients.
 
-Everything else each of them does for itself. A round is one program over one device of each process. It carries a word
-of each, so that one whose data has ended, or that has failed, tells the others in the round that they wait for it in.
+This is the original's between-graph replication: each process has a graph, a session and data of its own. All that
+they do together is a round per step, in which each has the same ``Layout`` (names, shapes and dtypes of gradients):
+
+1. At the first use of a layout all compare it (``AGREEMENT.require``).
+2. One program over one device of each process averages the dense gradients, and gathers an int32 row of each process:
+   its ``RoundMessage``, and how many rows it has of each sparse gradient.
+3. Where there are sparse gradients, a second program gathers their rows, padded to a power of two (``_room``).
+
+    process 0     w: [1., 3.]     table: rows [0], values [[2.]]
+    process 1     w: [3., 5.]     table: rows [0, 5], values [[4.], [6.]]
+    mean, both    w: [2., 4.]     table: rows [0, 0, 5], values [[1.], [2.], [3.]]
+
+A collective waits until all processes are in it, so every process takes part in every round, also where it has nothing
+to give: it brings zeros, and its ``RoundMessage`` says why. The means are then discarded, and the others raise the same
+error. After ``ENDED`` (its input is exhausted: ``OutOfRangeError``) training may begin again; after ``LEFT`` or
+``FAILED`` there are no more rounds (``over``). A process that has trained takes part in a last round when it exits, so
+that nobody waits for it forever.
+
+``share`` broadcasts the first process's variables, from which all begin.
 """
 
 from __future__ import annotations
@@ -31,11 +48,11 @@ from towerstrat.platform import compilers, logs
 _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
 _AXIS = "process"
 _PATIENCE = 2.0
-"""Seconds that a process that has failed waits for the others to hear of it."""
+"""Seconds that a process that has failed waits, at its exit, for the others to come to its last round."""
 
 
 class RoundMessage(IntEnum):
-    """What a process says in a round."""
+    """Status of a process in a round; the largest of all processes decides for all of them."""
 
     GOES_ON = 0
     ENDED = 1  # its data has ended; it may begin again
@@ -44,10 +61,10 @@ class RoundMessage(IntEnum):
 
 
 class SkippedRound(NamedTuple):
-    """Why a process has no gradients for a round.
+    """Status of a process that has no gradients for a round.
 
     Attributes:
-      word: what it says. why: the same for people.
+      word: its status. why: the reason as text, for the errors that the others raise.
     """
 
     word: RoundMessage
@@ -55,14 +72,14 @@ class SkippedRound(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """A gradient of some rows of a variable: ``[rows, ...]`` and ``[rows]``."""
+    """Sparse gradient: values ``[rows, ...]`` and the indices ``[rows]`` of the variable's rows."""
 
     values: Any
     indices: Any
 
 
 class _Form(NamedTuple):
-    """Name, element type and shape of a value that the first process shares."""
+    """Name, dtype and shape of an array that the first process broadcasts."""
 
     name: str
     dtype: str
@@ -70,12 +87,17 @@ class _Form(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """What the gradients of a round are, the same in all processes.
+    """Signature of a round's gradients, equal in all processes.
 
     Attributes:
-      names: of the variables, those with a gradient of all rows first.
-      dense: shapes and types of the gradients of all rows.
-      rows: shapes of one row and types, and the types of the indices, of the others.
+      names: of the variables, those with dense gradients first.
+      dense: (shape, dtype name) of each dense gradient.
+      rows: (shape of one row, dtype name, dtype name of the indices) of each sparse gradient.
+
+    >>> layout = Layout(("w", "table"), (((2,), "float32"),), (((3,), "float32", "int32"),))
+    >>> dense, rows = layout.zeros()
+    >>> dense[0].shape, rows[0].values.shape, rows[0].indices.shape
+    ((2,), (0, 3), (0,))
     """
 
     names: tuple[str, ...]
@@ -83,7 +105,7 @@ class Layout(NamedTuple):
     rows: tuple[tuple[tuple[int, ...], str, str], ...]
 
     def zeros(self) -> tuple[list[Any], list[Rows]]:
-        """The gradients of a process that has none."""
+        """Gradients of a process that has none, as numpy arrays: dense zeros, and sparse ones of no rows."""
         dense = [np.zeros(shape, jnp.dtype(kind)) for shape, kind in self.dense]
         rows = [
             Rows(np.zeros((0, *shape), jnp.dtype(kind)), np.zeros((0,), jnp.dtype(of_indices)))
@@ -93,10 +115,10 @@ class Layout(NamedTuple):
 
 
 class GradientRounds:
-    """The rounds of this run, of which every process takes part in each.
+    """The rounds of this run. Every process takes part in every round, in the same order.
 
     Attributes:
-      over: the error of every further round, once a process has failed or left; else None.
+      over: the error that every further round raises, once a process has failed or left; else None.
     """
 
     def __init__(self) -> None:
@@ -109,12 +131,19 @@ class GradientRounds:
         self._registered = False
 
     def mean(self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows]) -> tuple[list[Any], list[Rows]]:
-        """The means of the processes' gradients, on this process's device; of rows, those of all processes.
+        """Averages gradients over the processes: one round.
+
+        Args:
+          layout: of the gradients. dense: one array each. rows: one sparse gradient each.
+
+        Returns:
+          Arrays on this process's first device: the means of dense gradients, in their shapes and dtypes; of sparse
+          gradients the rows of all processes, in order of process, their values divided by the number of processes.
 
         Raises:
           OutOfRangeError: the data of a process has ended, or its program.
           AbortedError: a process has failed.
-          FailedPreconditionError: processes differ in what they train.
+          FailedPreconditionError: the layouts of processes differ.
         """
         later, self._later = self._later, None
         if later is None:
@@ -122,7 +151,7 @@ class GradientRounds:
         return self._round(layout, *layout.zeros(), later)
 
     def miss(self, layout: Layout, absence: SkippedRound) -> None:
-        """Takes part in a round without gradients. Returns also where the meeting is over."""
+        """Takes part in a round without gradients, and raises none of its errors; no round where ``over`` is set."""
         if self.over is not None:
             return
         try:
@@ -131,17 +160,17 @@ class GradientRounds:
             logs.debug("A round without gradients: %s", error)
 
     def fail_next(self, absence: SkippedRound) -> None:
-        """Says it in the next round: this process had its gradients in the last one, and has failed since."""
+        """Makes the next ``mean`` bring this status and zeros: the process has failed after its round."""
         self._later = absence
 
     def share(self, values: Mapping[str, Any] | None) -> dict[str, Any]:
-        """The first process's values by name, in all processes.
+        """Broadcasts the first process's values to all: name -> array on this process's first device.
 
         Args:
-          values: of the first process; None in the others.
+          values: the values in the first process; None in the others.
 
         Raises:
-          OpError: the meeting is over.
+          OutOfRangeError, AbortedError: ``over`` is set, or the first process has ended without sharing them.
         """
         self._begin()
         jax.devices()  # JAX starts in all processes together: who waits below must have started it.
@@ -176,11 +205,12 @@ class GradientRounds:
             raise type(self.over)(None, None, self.over.message)
         if not self._registered:
             self._registered = True
-            atexit.register(self._leave)  # after JAX's, so that it comes before
+            atexit.register(self._leave)  # after JAX's handler, so that it runs before
 
     def _round(
         self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows], said: SkippedRound
     ) -> tuple[list[Any], list[Rows]]:
+        """One round. Arguments, result and errors as of ``mean``; ``said`` is this process's status."""
         self._begin()
         if layout not in self._agreed:
             pieces = [(repr(each), f"{name}, {each}") for name, each in _each(layout)]
@@ -207,7 +237,11 @@ class GradientRounds:
         return found, self._gathered(rows, told[:, 1:])
 
     def _gathered(self, rows: Sequence[Rows], counts: np.ndarray) -> list[Rows]:
-        """The rows of all processes, with values divided by the number of processes."""
+        """Gathers sparse gradients: rows of all processes, values divided by the number of processes.
+
+        Args:
+          counts: ``[processes, sparse gradients]``, the numbers of rows.
+        """
         if not rows:
             return []
         parts: list[Any] = []
@@ -223,7 +257,7 @@ class GradientRounds:
         return found
 
     def _look_at(self, words: np.ndarray) -> None:
-        """Raises the error of a round in which a process has said another word than that it goes on."""
+        """Raises the error of a round in which a process does not go on; ``words``: statuses, ``[processes]``."""
         worst = RoundMessage(int(words.max()))
         if worst is RoundMessage.GOES_ON:
             return
@@ -241,6 +275,7 @@ class GradientRounds:
         raise self._end(AbortedError, f"Process {who} of {PROCESSES.count} failed: {why}")
 
     def _end(self, kind: type[_Over], message: str) -> _Over:
+        """Sets and returns the error of this and all further rounds."""
         self.over = error = kind(None, None, message)
         return error
 
@@ -251,7 +286,7 @@ class GradientRounds:
     # ---- the end of the program ------------------------------------------------------------------------------
 
     def _leave(self) -> None:
-        """Tells the others, at its end, that this process takes no further part."""
+        """Takes part in a last round at exit, with ``LEFT`` or ``FAILED``: the others would wait for it forever."""
         if self.over is not None:
             return
         failure = process_group.failure()
@@ -275,7 +310,7 @@ class GradientRounds:
 
     @cached_property
     def _split(self) -> NamedSharding:
-        """One row for each process, on its first device."""
+        """Sharding along dimension 0 over the processes, on the first device of each."""
         first: dict[int, jax.Device] = {}
         for device in jax.devices():
             first.setdefault(device.process_index, device)
@@ -283,7 +318,7 @@ class GradientRounds:
         return NamedSharding(mesh, PartitionSpec(_AXIS))
 
     def _together(self, parts: Sequence[Any]) -> list[jax.Array]:
-        """Arrays of all processes' parts, one after the other along the first dimension. Parts stay where they are."""
+        """Global arrays, sharded by ``_split``, of which each process holds its part; nothing is sent."""
         device = jax.local_devices()[0]
         return [
             jax.make_array_from_single_device_arrays(
@@ -293,12 +328,14 @@ class GradientRounds:
         ]
 
     def _program(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Compiles a function of each process's parts whose result is replicated."""
         mesh, split = self._split.mesh, self._split.spec
         mapped = jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=PartitionSpec(), check_vma=False)
         return compilers.jit(mapped, mesh.devices.flat[0].platform)
 
     @cached_property
     def _means(self) -> Callable[..., Any]:
+        """The program of a round: (statuses and row counts, *dense gradients) -> (all processes' rows, *means)."""
         summed = _sums_in_one if jax.devices()[0].platform == "cpu" else _sums
 
         def means(words: jax.Array, *gradients: jax.Array) -> Any:
@@ -308,10 +345,13 @@ class GradientRounds:
 
     @cached_property
     def _gathers(self) -> Callable[..., Any]:
+        """The program that gathers padded rows of all processes along dimension 0."""
         return self._program(lambda *parts: tuple(_gather(part) for part in parts))
 
     @cached_property
     def _firsts(self) -> Callable[..., Any]:
+        """The program that broadcasts the first process's parts, as a sum to which all others add zeros."""
+
         def firsts(values: Sequence[jax.Array]) -> Any:
             mine = lax.axis_index(_AXIS) == 0
             return [lax.psum(jnp.where(mine, v, jnp.zeros_like(v)), _AXIS) for v in values]
@@ -328,7 +368,7 @@ def _sums(values: Sequence[jax.Array]) -> list[jax.Array]:
 
 
 def _sums_in_one(values: Sequence[jax.Array]) -> list[jax.Array]:
-    """The sums by one collective for each type: what compilers for accelerators do by themselves, and gloo does not."""
+    """The sums by one collective per dtype: compilers for accelerators combine all-reduces, gloo does not."""
     found: dict[int, jax.Array] = {}
     for kind in dict.fromkeys(value.dtype for value in values):
         own = [i for i, value in enumerate(values) if value.dtype == kind]
@@ -348,12 +388,16 @@ def _each(layout: Layout) -> list[tuple[str, Any]]:
 
 
 def _at_least_one(value: Any) -> Any:
-    """The value with a dimension, which processes' values are put together along."""
+    """A scalar as ``[1]``, any other array as it is: parts are concatenated along dimension 0."""
     return value if value.ndim else value.reshape((1,))
 
 
 def _room(count: int) -> int:
-    """How many rows a program has room for: numbers that change from step to step compile few of them."""
+    """Rows to pad to, the next power of two: counts that change from step to step then compile few programs.
+
+    >>> [_room(count) for count in (0, 1, 5, 8)]
+    [1, 1, 8, 8]
+    """
     return 1 << (count - 1).bit_length() if count else 1
 
 

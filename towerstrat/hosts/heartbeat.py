@@ -1,7 +1,29 @@
-"""How far a program is: it writes by plain stores into a file that it has mapped into memory, its supervisor reads.
+"""Progress of a program, in a file that it and its supervisor have mapped into memory.
 
-No lock, no system call, and nothing of the program's has to run for the supervisor to read: also a program that hangs
-or is stopped says what it did last.
+The program writes its step and phase by plain stores, two a step: no lock, no system call, no thread. The supervisor
+reads them without the program's help, so also a program that hangs or is stopped says what it did last:
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     reader = Reader(Path(folder, "progress"))         # the supervisor
+...     progress = MappedProgress(str(reader.path))       # the program
+...     progress.step(12)
+...     with progress.phase(COMPILING, "MatMul at train.py:8"):
+...         seen = reader.read()
+...     seen.step, seen.phase, seen.what
+...     reader.read().phase
+(12, 'compiling', 'MatMul at train.py:8')
+'stepping'
+
+The file is nine int64 numbers and a text. Each number is one store of eight bytes; phase and text belong together, and
+are read by a sequence lock: ``_WRITTEN`` is odd while they change.
+
+Two of the numbers go the other way, for a stop after a step that is the same in all processes. The supervisor stores
+the proposed step (``stop_after``), waits until the program must have seen it, and reads how many shared steps the
+program has begun. A program that comes to that step waits there (``reached_stop``) until the supervisor confirms the
+step (``agree``) or proposes a later one, because another process had begun it before it heard.
+
+Without a supervisor ``PROGRESS`` is a ``Progress``, whose methods do nothing.
 """
 
 from __future__ import annotations
@@ -21,61 +43,61 @@ from towerstrat.hosts import environment_variables
 STARTING, STEPPING, COMPILING, CHECKPOINTING = "starting", "stepping", "compiling", "checkpointing"
 WAITING, FAILING, ENDED = "waiting for input", "failing", "ended"
 PHASES = (STARTING, STEPPING, COMPILING, CHECKPOINTING, WAITING, FAILING, ENDED)
-"""What a program can be doing."""
+"""The phases of a program."""
 
 _SIZE = 512
 _NUMBERS = 9
 _TEXT = slice(8 * _NUMBERS, _SIZE)
 _PID, _STEP, _SHARED, _MOVED, _PHASE, _LENGTH, _WRITTEN, _STOP, _AGREED = range(_NUMBERS)
-"""Places in the file, in numbers of 64 bits: process, steps, those that all processes make together, when the program
-last did something (nanoseconds of the monotonic clock), phase, bytes of its text, how often phase and text were
-written, twice each: odd while they are; and, written by the supervisor, the shared step after which the program is to
-stop, 0 for none, and that step again once nobody is past it, or ``_APART``."""
+"""Indices of the int64 numbers in the file: process id, steps begun, shared steps begun, time of the last sign of life
+(nanoseconds of the monotonic clock), phase, bytes of the text, sequence number of phase and text (odd while they are
+written); and, written by the supervisor, the proposed shared step to stop after (0: none), and the confirmed one, equal
+to the former, or ``_APART``."""
 _APART = -1
-"""Nobody has made a shared step: each process stops after what it does."""
+"""Confirms a stop where no process has begun a shared step: each stops after its own next one."""
 _LOOKS = 0.001
-"""Seconds between two looks of a program that waits to hear whether this is the step at which all stop."""
+"""Seconds between two polls of a program that waits for the step to be confirmed."""
 
 
 class Progress:
-    """What a program without a supervisor says: nothing, at no cost."""
+    """Interface of progress reports; this base, for programs without a supervisor, reports nothing."""
 
     stops = 0
-    """How many parts of the program, such as sessions, look whether it is to stop, save what there is, and end."""
+    """How many parts of the program, such as sessions, poll ``reached_stop``, and then save and end it; where there are
+    none, SIGTERM ends the program at once."""
 
     def reached_stop(self) -> bool:
-        """Whether the program is to stop after the step that it has done. In all processes it is the same shared step,
-        or, where they share none, the next one of each.
+        """Whether the program is to stop now, between two steps.
 
-        A program that comes to the step at which all may stop waits until it is known whether one of them was past it
-        before it heard.
+        All processes stop after the same shared step, or, where they share none, each after its next one. A program
+        that comes to the proposed step waits here until the supervisor confirms it or proposes a later one.
         """
         return False
 
     def step(self, count: int) -> None:
-        """The program begins a step.
+        """Reports the beginning of a step.
 
         Processes that wait for one another wait for the one with the lowest count: say it before the step is run.
 
         Args:
-          count: how many it has begun in all; with several steps at once, up to the last of them.
+          count: steps begun in all, from 1; where several are run at once, up to the last of them.
         """
 
     def more(self, steps: int) -> None:
-        """The program begins so many steps more."""
+        """Begins so many steps more; see ``step``."""
 
     def share(self, steps: int) -> None:
-        """So many of the steps that it begins are made by all together: none ends one before all are in it."""
+        """Counts steps as shared: all processes make them together, and none ends one before all are in it."""
 
     def alive(self) -> None:
-        """The program does something that is no step, such as an evaluation: it is not stuck."""
+        """Gives a sign of life without a step, such as during an evaluation. On the main thread only."""
 
     def phase(self, name: str, what: str = "") -> AbstractContextManager[None]:
-        """Inside, the program does something else than steps; afterwards what it did before.
+        """Context manager: the program is in this phase inside, and back in the former one afterwards.
 
         Args:
           name: one of ``PHASES``.
-          what: a few words more, such as the operation and the line it comes from.
+          what: details as text, such as the operation and its line; cut to 440 bytes.
 
         Raises:
           ValueError: no such phase.
@@ -84,15 +106,15 @@ class Progress:
         return contextlib.nullcontext()
 
     def enter(self, name: str, what: str = "") -> None:
-        """From now on the program does this. Arguments and errors as of ``phase``."""
+        """Enters a phase for good. Arguments and errors as of ``phase``."""
         _number(name)
 
 
 class MappedProgress(Progress):
-    """Progress in a file.
+    """Progress that is written into a file that a supervisor reads.
 
     Args:
-      path: a file that ``create`` made.
+      path: the file that a ``Reader`` made.
     """
 
     def __init__(self, path: str):
@@ -157,15 +179,15 @@ class MappedProgress(Progress):
 
 
 class Seen(NamedTuple):
-    """What a supervisor sees of its program.
+    """Progress of a program, as its supervisor reads it.
 
     Attributes:
       pid: the process that writes; 0: none does yet.
-      step: how many steps it has begun.
-      shared: how many of the steps that all processes make together.
-      age: seconds since it last did something; None: it has said nothing yet.
-      phase: what it does.
-      what: a few words more.
+      step: steps begun.
+      shared: shared steps begun, those that all processes make together.
+      age: seconds since its last sign of life; None: it has given none yet.
+      phase: one of ``PHASES``.
+      what: details of the phase.
     """
 
     pid: int = 0
@@ -176,17 +198,24 @@ class Seen(NamedTuple):
     what: str = ""
 
     def described(self) -> str:
-        """As a clause: "stepping, at step 12, 0.4 s before"."""
+        """The progress as a clause of a message.
+
+        >>> Seen(step=12, age=0.4, phase=STEPPING).described()
+        'stepping, at step 12, for 0.4 s'
+        """
         what = f" ({self.what})" if self.what else ""
         step = f", at step {self.step}" if self.step else ""
         return f"{self.phase}{what}{step}" + ("" if self.age is None else f", for {self.age:.1f} s")
 
 
 class Reader:
-    """The supervisor's side of a file of progress.
+    """The supervisor's end of the file: makes it, reads progress, and writes the step to stop after.
 
     Args:
-      path: where the file is made; there is none yet.
+      path: of the file to make.
+
+    Raises:
+      FileExistsError: there is one.
     """
 
     def __init__(self, path: Path):
@@ -198,20 +227,20 @@ class Reader:
         self._last = Seen()
 
     def stop_after(self, step: int) -> int:
-        """Tells the program that all may stop once they have begun so many shared steps; says how many it has by now.
+        """Proposes the shared step to stop after; returns how many shared steps the program has begun.
 
-        Where these are fewer, it does not go past that step before ``agree``, or before it is told a later one.
+        Where these are fewer, the program waits at that step for ``agree``, or for a later proposal.
         """
         self._numbers[_STOP] = step
-        time.sleep(_LOOKS)  # What the program looked at before this was stored it has acted upon.
+        time.sleep(_LOOKS)  # A step that was decided on before the store could be seen has begun then.
         return self._numbers[_SHARED]
 
     def agree(self, apart: bool) -> None:
-        """Tells the program that all stop at the step it was told last; ``apart``: that none has made a shared one."""
+        """Confirms the step proposed last; ``apart``: none has begun a shared one, and each stops after its own."""
         self._numbers[_AGREED] = _APART if apart else self._numbers[_STOP]
 
     def read(self) -> Seen:
-        """What the program said last. Where it is writing in this moment: what it said before."""
+        """The program's progress. While it is writing a phase, the last one that was read whole."""
         numbers = self._numbers
         written = numbers[_WRITTEN]
         moved, phase = numbers[_MOVED], numbers[_PHASE]
@@ -231,10 +260,10 @@ def _number(name: str) -> int:
 
 
 def _own() -> Progress:
-    # For this process alone: what it starts would write into the same file.
+    # Removed from the environment: programs that this one starts would write into the same file.
     path = os.environ.pop(environment_variables.PROGRESS, None)
     return MappedProgress(path) if path else Progress()
 
 
 PROGRESS = _own()
-"""What this process says of its progress."""
+"""The progress of this process."""

@@ -1,4 +1,21 @@
-"""Which of how many processes this is, as launchers say it in the environment."""
+"""Which of how many processes this is, by the environment that a launcher has set.
+
+The first of these that describes a group of two or more decides; the result is a ``Place`` (index, count, address):
+
+    TF_CONFIG                    chief or master, then workers, in order; a "ps" or evaluator is an ``Aside``
+    TPU_WORKER_ID, MEGASCALE_*   one or more TPU slices under Kubernetes; JAX finds its coordinator itself
+    OMPI_COMM_WORLD_*            Open MPI; the address is the host of ``mpirun``
+    SLURM_*                      a step of ``srun``; the address is the first node of its list
+
+>>> tasks = {"worker": ["10.0.0.1:8476", "10.0.0.2:8476"], "ps": ["10.0.0.3:8476"]}
+>>> place = found({"TF_CONFIG": json.dumps({"cluster": tasks, "task": {"type": "worker", "index": 1}})})
+>>> place.index, place.count, place.address
+(1, 2, '10.0.0.1:8476')
+>>> found({"TF_CONFIG": json.dumps({"cluster": tasks, "task": {"type": "ps", "index": 0}})})
+Aside(job='ps', task=0)
+
+Open MPI and SLURM name no free port: all processes compute the same one from the job's number (``_port``).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +32,7 @@ from towerstrat.hosts.sockets import parted
 _TF_CONFIG = "TF_CONFIG"
 _CHIEFS = ("chief", "master")
 _PORTS = (61440, 4096)
-"""The first, and how many: ports that a job's number chooses, as JAX does it."""
+"""First port and number of ports of the range in which a job's number chooses one, as JAX does it."""
 _SLICE_PORT = 8476
 _MPI_ADDRESSES = ("OMPI_MCA_orte_hnp_uri", "PRTE_MCA_prte_hnp_uri")
 _MPI_5_JOB = "PMIX_NAMESPACE"
@@ -23,10 +40,10 @@ _MPI_5_JOB = "PMIX_NAMESPACE"
 
 @dataclass(frozen=True)
 class Aside:
-    """A task that does not train with the others.
+    """A task of a cluster that does not train with the others.
 
     Attributes:
-      job: "ps", "evaluator" or another. task: its number.
+      job: its job, "ps", "evaluator" or another. task: its index in the job.
     """
 
     job: str
@@ -34,15 +51,13 @@ class Aside:
 
 
 def found(environment: Mapping[str, str], address: str | None = None) -> Place | Aside | None:
-    """What the environment says; None: this process is alone.
-
-    ``TF_CONFIG`` comes first, then the environments of a TPU slice, Open MPI and SLURM.
+    """This process's place by the environment; None: it runs alone.
 
     Args:
-      address: where the processes meet, whatever the environment says of that.
+      environment: usually ``os.environ``. address: where the processes meet, in place of what the environment says.
 
     Raises:
-      ValueError: it says something that cannot be understood, or not where the processes meet.
+      ValueError: a variable is malformed, or there is no address.
     """
     if _TF_CONFIG in environment:
         place = _of_tf_config(environment[_TF_CONFIG])
@@ -60,7 +75,7 @@ def found(environment: Mapping[str, str], address: str | None = None) -> Place |
 
 
 def _of_tf_config(text: str) -> Place | Aside | None:
-    """The chief, or worker 0, is process 0; the workers follow in order."""
+    """The place of a task of ``TF_CONFIG``: process 0 is the chief, or else worker 0; the workers follow in order."""
     try:
         said = json.loads(text)
         cluster = {job: _tasks(tasks) for job, tasks in said.get("cluster", {}).items()}
@@ -93,7 +108,7 @@ def _tasks(tasks: list[str] | dict[str, str]) -> dict[int, str]:
 
 
 def _of_slice(environment: Mapping[str, str]) -> Place | None:
-    """One or more TPU slices, as Kubernetes describes them. JAX reads the same."""
+    """The place of a host of one or more TPU slices, by the variables of Kubernetes that JAX reads too."""
     text = environment.get("TPU_PROCESS_ADDRESSES", environment.get("TPU_WORKER_HOSTNAMES", ""))
     hosts = [name for name in text.split(",") if name]
     slices = _number(environment, "MEGASCALE_NUM_SLICES", 1)
@@ -114,7 +129,7 @@ def _of_open_mpi(environment: Mapping[str, str]) -> Place | None:
 
 
 def _address_of_open_mpi(environment: Mapping[str, str]) -> str:
-    """On the host of ``mpirun``; "": it does not say which that is."""
+    """An address on the host of ``mpirun``; "": the environment does not name it."""
     text = next((environment[name] for name in _MPI_ADDRESSES if name in environment), "")
     # 1531576320.0;tcp://10.96.0.1,10.148.0.1:34911 or ...;tcp6://[fe80::b9b,2620:10d::2]:43370
     address = re.search(r";tcp4?://([^,:]+)|;tcp6://\[([^,\]]+)", text)
@@ -126,7 +141,7 @@ def _address_of_open_mpi(environment: Mapping[str, str]) -> str:
 
 
 def _of_slurm(environment: Mapping[str, str]) -> Place | None:
-    """A step that ``srun`` started. The script of a batch job, which has no list of its step's nodes, is none."""
+    """The place of a task of an ``srun`` step. A batch script itself has no step's node list, and runs alone."""
     nodes = environment.get("SLURM_STEP_NODELIST")
     if not nodes or _number(environment, "SLURM_NTASKS", 1) < 2 or "SLURM_PROCID" not in environment:
         return None
@@ -134,7 +149,7 @@ def _of_slurm(environment: Mapping[str, str]) -> Place | None:
     name = re.match(r"([^\[,]+)(?:\[([^,\-\]]+))?", nodes)
     if name is None:
         raise ValueError(f"Expected names of nodes in SLURM_STEP_NODELIST, got {nodes!r}.")
-    # Steps of one job may run beside one another.
+    # Steps of one job may run beside one another, and need ports of their own.
     step = f"{environment.get('SLURM_JOB_ID', '')}.{environment.get('SLURM_STEP_ID', '')}"
     return Place(
         _number(environment, "SLURM_NTASKS"), _number(environment, "SLURM_PROCID"),

@@ -1,4 +1,19 @@
-"""Several processes of a run on this machine, started and ended together."""
+"""``towerstrat launch``: all processes of a run on this machine, started and ended together, and started again.
+
+Each process is a supervisor with its program (``python -m towerstrat.hosts supervise``), in a process group of its own.
+They meet at a Unix socket in a private folder, with a new secret in a file there; JAX's coordinator has one too. With
+``--devices D`` each gets D devices: virtual ones of the CPU (``JAX_NUM_CPU_DEVICES``), or GPUs I*D to I*D+D-1 of the
+machine's (``JAX_LOCAL_DEVICE_IDS``).
+
+    towerstrat launch -n 2 train.py
+
+    [0] step 1: loss 2.30          each line of a process's output, with its index in front
+    [1] step 1: loss 2.30
+
+SIGTERM and Ctrl-C are passed on to all supervisors, which stop their programs together. When one has failed the others
+hear of it from process 0; a supervisor that does not end then is killed (``_Attempt.run``). After a failure all are
+started again, ``--restarts`` times, unless the processes did not fit together or were told to end.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +35,18 @@ from towerstrat.hosts.sockets import private_folder
 
 _TICK = 0.25
 _TIDYING = 1.5
-"""Seconds that a supervisor may take besides what its program takes."""
+"""Seconds that a supervisor may take to end after its program."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _TOLD = {128 + number for number in _SIGNALS}
 
 
 class Launch:
-    """Runs a program in several processes.
+    """Launcher of a program in several processes of this machine.
 
     Args:
-      number: how many. restarts: how often all are started again after a failure.
-      devices: how many devices each has; None: all that JAX finds.
-      bounds: how long things may take. work: the program.
+      number: of processes. restarts: how often all are started again after a failure.
+      devices: number of devices of each; None: all that JAX finds.
+      bounds: the timeouts of the supervisors. work: the program.
     """
 
     def __init__(self, number: int, restarts: int, devices: int | None, bounds: Timeouts, work: ProgramSpec):
@@ -42,7 +57,7 @@ class Launch:
         self._work = work
 
     def run(self) -> int:
-        """Runs to the end; the exit status: 0, or that of the process that failed."""
+        """Runs all processes until they have ended, again after failures; the exit status: 0, or that of who failed."""
         for attempt in range(1, self._restarts + 2):
             attempted = _Attempt(self._bounds)
             with private_folder() as folder:
@@ -59,7 +74,8 @@ class Launch:
         return status
 
     def _environment(self, index: int) -> dict[str, str]:
-        # Standard output is no terminal, yet lines are to appear when they are written.
+        """The environment of process ``index``, with its share of the devices."""
+        # Standard output is a pipe, which Python would buffer; lines are to appear when they are written.
         found = {"PYTHONUNBUFFERED": "1"} | dict(os.environ)
         if self._devices is not None:
             own = range(index * self._devices, (index + 1) * self._devices)
@@ -68,10 +84,10 @@ class Launch:
 
 
 class _Attempt:
-    """Supervisors that were started together.
+    """One attempt at the run: the supervisors that were started together, and the relay of their output.
 
     Attributes:
-      told: whether this process was told to end, and has told them.
+      told: whether this process got SIGTERM or SIGINT, and has passed it on.
     """
 
     def __init__(self, bounds: Timeouts):
@@ -83,7 +99,7 @@ class _Attempt:
         self._came: list[int] = []
 
     def start(self, command: list[str], environment: dict[str, str]) -> None:
-        """Starts one."""
+        """Starts the next supervisor, whose index is the number of those before."""
         process = subprocess.Popen(
             command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             process_group=0, preexec_fn=ends_with_parent(), bufsize=0,
@@ -96,7 +112,7 @@ class _Attempt:
         self._pass_on(process.stderr, sys.stderr.buffer, head)
 
     def run(self) -> list[int]:
-        """Waits until all have ended; their exit statuses. Those that do not end when others have failed are killed."""
+        """Waits until all have ended; their exit statuses. Those that do not end after one has failed are killed."""
         until = None
         with self._signals():
             while any(process.poll() is None for process in self._processes):
@@ -122,7 +138,7 @@ class _Attempt:
                 signal.signal(number, handler)
 
     def _tell(self) -> None:
-        """Passes on signals that have come."""
+        """Passes signals that have come on to all supervisors."""
         for number in self._came:
             self.told = True
             for process in self._processes:
@@ -137,7 +153,7 @@ class _Attempt:
                 process.wait()
 
     def _drain(self) -> None:
-        """What is still in the pipes; something that a program has left behind may hold their other ends."""
+        """Relays what is left in the pipes, for ``_TIDYING`` seconds: an orphan of a program may hold them open."""
         until = time.monotonic() + _TIDYING
         while self._open and time.monotonic() < until:
             for call in self._loop.wait(_TICK):
@@ -148,7 +164,7 @@ class _Attempt:
         self._loop.close()
 
     def _pass_on(self, stream: IO[bytes], target: BinaryIO, head: bytes) -> None:
-        """Whole lines go to ``target``, with ``head`` in front."""
+        """Registers a pipe in the event loop, whose lines go to ``target`` with ``head`` in front."""
 
         def read() -> None:
             part = os.read(stream.fileno(), 1 << 16)
@@ -169,7 +185,7 @@ class _Attempt:
 
 
 def _new_secret(folder: str) -> str:
-    """A file with a new secret, in a folder that only this user can enter."""
+    """Writes a new secret into a file of ``folder`` that only this user can read; its path."""
     path = os.path.join(folder, "secret")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(secrets.token_hex(32))
@@ -177,7 +193,11 @@ def _new_secret(folder: str) -> str:
 
 
 def _status(statuses: list[int]) -> int:
-    """The exit status that says most: of a process that failed itself, rather than with another."""
+    """The exit status of a run: that of a process which failed itself comes before ``ENDED`` of the others.
+
+    >>> _status([ENDED, 3, ENDED]), _status([ENDED, -9]), _status([0, 0])
+    (3, 70, 0)
+    """
     if REFUSED in statuses:
         return REFUSED
     own = [status for status in statuses if status > 0 and status != ENDED]

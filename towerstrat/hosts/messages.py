@@ -1,8 +1,23 @@
-"""Messages between processes as bytes: JSON of a schema that the reader names. Reading them runs no code.
+"""Messages between processes: JSON that is read by a schema. Reading one runs no code, unlike unpickling.
 
 A schema is a type: ``int``, ``float``, ``str``, ``bool``, ``bytes``, ``None``, ``BaseException``, ``tuple[...]``,
-``dict[str, ...]``, a ``NamedTuple`` with fields of these, or a union. Errors travel as a class from a closed table,
-with message, operation and lines; of any other class the nearest base in the table stands for it.
+``dict[str, ...]``, a ``NamedTuple`` with fields of these, or a union. ``NamedTuple`` becomes an object with its class's
+name as "kind"; a tuple becomes a list; bytes become base64. The reader names the schema; anything else is refused.
+
+>>> encode(RemoteOperation("loss", "Sum", "train.py:17"))
+b'{"kind": "RemoteOperation", "name": "loss", "type": "Sum", "created_at": "train.py:17"}'
+>>> decode(encode((3, "stepping")), tuple[int, str])
+(3, 'stepping')
+>>> decode(b'["3", "stepping"]', tuple[int, str])
+Traceback (most recent call last):
+towerstrat.hosts.messages.MalformedMessage: Expected int, got "3".
+
+An exception travels as the name of its class, of a closed table (Python's own and those of ``towerstrat.errors``), with
+its arguments, or message, operation and code. For a class that is not in the table stands its nearest base that is, or
+``UnknownError`` where that is only ``Exception``.
+
+>>> decode(encode(FileNotFoundError(2, "No such file", "part-0017")), BaseException)
+FileNotFoundError(2, 'No such file')
 """
 
 from __future__ import annotations
@@ -23,18 +38,18 @@ from towerstrat.platform.error_text import error_text
 _KIND = "kind"
 _NUMBERS = range(-(1 << 63), 1 << 64)
 _SHOWN = 80
-"""Characters that messages about malformed messages show."""
+"""Characters of a malformed message that the error shows."""
 
 
 class MalformedMessage(ValueError):
-    """Bytes that are no message of the schema."""
+    """Bytes that do not encode a value of the schema."""
 
 
 class RemoteOperation(NamedTuple):
-    """The operation of an error that another process has raised.
+    """The operation named in an error of another process, which has the graph that it is in.
 
     Attributes:
-      name: of the operation there. type: of the operation. created_at: the line of the program that made it.
+      name: of the operation. type: its type, such as "MatMul". created_at: the line of the program that made it.
     """
 
     name: str
@@ -43,7 +58,7 @@ class RemoteOperation(NamedTuple):
 
 
 class _RunError(NamedTuple):
-    """An ``OpError``."""
+    """Encoding of an ``OpError``; ``name`` is that of its class."""
 
     name: str
     message: str
@@ -52,14 +67,14 @@ class _RunError(NamedTuple):
 
 
 class _PythonError(NamedTuple):
-    """An error of Python's own, or ``UnsupportedError``: the arguments that it is made of."""
+    """Encoding of another exception: the name of its class, and the arguments to construct it with."""
 
     name: str
     arguments: tuple[bool | int | float | str | None, ...]
 
 
 def _classes(module: types.ModuleType) -> dict[str, type[BaseException]]:
-    """The public exceptions of a module, by their names there."""
+    """The public exception classes of a module that can be constructed from a text, by name."""
     found = {name: value for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"}
     return {
         name: value
@@ -69,31 +84,31 @@ def _classes(module: types.ModuleType) -> dict[str, type[BaseException]]:
 
 
 _NOT_OF_A_TEXT = (UnicodeDecodeError, UnicodeEncodeError, UnicodeTranslateError, BaseExceptionGroup)
-"""Classes whose errors cannot be made of a text alone."""
+"""Classes that cannot be constructed from a text alone."""
 _WIDE = (Exception, BaseException)
-"""Classes that tell nothing of an error of a subclass."""
+"""Bases that say nothing about a subclass: an error of one travels as ``UnknownError`` with its text."""
 _ERRORS: Mapping[str, type[BaseException]] = _classes(builtins) | _classes(errors)
-"""Every class that an error of a message can have."""
+"""The closed table of exception classes that a message can hold, by name."""
 _NAMES = {kind: name for name, kind in _ERRORS.items()}
 
 
 def encode(message: Any) -> bytes:
-    """A message as bytes.
+    """Encodes a message.
 
     Raises:
-      TypeError: something in it belongs to no schema.
+      TypeError: a value in it is of a type that no schema has.
     """
     return json.dumps(_plain(message)).encode()
 
 
 def decode(data: bytes, schema: Any) -> Any:
-    """The message that ``encode`` made these bytes of.
+    """Decodes a message.
 
     Args:
-      schema: its type.
+      data: bytes that ``encode`` returned, perhaps in another process. schema: the type of the message.
 
     Raises:
-      MalformedMessage: the bytes are something else.
+      MalformedMessage: the bytes are no JSON, or the value is not of the schema.
     """
     try:
         value = json.loads(data)
@@ -103,6 +118,7 @@ def decode(data: bytes, schema: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
+    """A message as what ``json`` can write."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, bytes):
@@ -119,6 +135,7 @@ def _plain(value: Any) -> Any:
 
 
 def _read(value: Any, schema: Any) -> Any:
+    """Checks what ``json`` has read against a schema, and constructs the message of it."""
     origin, arguments = get_origin(schema), get_args(schema)
     if origin in (Union, types.UnionType):
         return _read_first(value, schema, arguments)
@@ -183,6 +200,7 @@ def _refuse(value: Any, schema: Any) -> NoReturn:
 
 
 def _described(error: BaseException) -> _RunError | _PythonError:
+    """The encoding of an exception by the nearest class in the table."""
     kind = next(each for each in type(error).__mro__ if each in _NAMES)
     if isinstance(error, OpError):
         op = error.op
@@ -207,6 +225,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def _made(told: _RunError | _PythonError) -> BaseException:
+    """Constructs the exception of an encoding. Raises MalformedMessage where class or arguments do not fit."""
     kind: Any = _ERRORS.get(told.name)
     try:
         if isinstance(told, _PythonError):

@@ -1,4 +1,23 @@
-"""The program's side: it joins the other processes before JAX starts, and leaves them."""
+"""The program's side of a run: it joins the other processes before JAX starts, and leaves them when it ends.
+
+``join`` reads and removes what the supervisor has put into the environment (``environment_variables``) and brings up
+what spans processes, in this order:
+
+    JAX          ``jax.distributed.initialize``: coordinator in process 0, collectives of the CPU by gloo
+    PROCESSES    count and index; process 0 writes for all
+    STORE        the key of message codes
+    SHARED       one seed for Python's and numpy's random numbers, broadcast by process 0: the first exchange
+    atexit       ``_leave``
+
+JAX's own timeouts are a week, and its handler of SIGTERM is off: supervisors watch the processes, and name who is at
+fault. SIGTERM ends the program at once, unless a part of it, such as a monitored session, polls for a stop that all
+processes make together (``PROGRESS.stops``).
+
+A program that fails must not run JAX's shutdown, a barrier at which it would wait for the others, which wait for it in
+a collective. So ``run_joined`` notes the failure, and ``_leave`` ends the process by ``os._exit``:
+
+    sys.exit(run_joined(program))      # joins, then program() -> status
+"""
 
 from __future__ import annotations
 
@@ -28,15 +47,15 @@ from towerstrat.platform.deferred import jax_extend
 from towerstrat.platform.error_text import error_text
 
 _LONG = 7 * 24 * 3600
-"""Seconds that JAX's own clocks wait. Supervisors look after the processes, and say more."""
+"""Seconds of JAX's own timeouts, a week: supervisors watch the processes, and say more."""
 
 
 class _End:
-    """How this program ends.
+    """Failure of this program.
 
     Attributes:
-      status: its exit status where it has failed.
-      words: what has failed.
+      status: its exit status; None: it has not failed.
+      words: the error as text; None: it has not failed.
     """
 
     def __init__(self) -> None:
@@ -48,17 +67,17 @@ _END = _End()
 
 
 def join() -> None:
-    """Joins the other processes of the run, where there are any; ``PROCESSES`` says which this one is.
+    """Joins the other processes of the run, where the environment names any, and sets ``PROCESSES``.
 
-    Nothing of JAX may have run. On the CPU collectives go by gloo, unless ``JAX_CPU_COLLECTIVES_IMPLEMENTATION`` says
-    otherwise. JAX's preemption service is off: SIGTERM is the program's.
+    To be called before JAX makes its backends. On the CPU collectives go by gloo, unless
+    ``JAX_CPU_COLLECTIVES_IMPLEMENTATION`` says otherwise. JAX's preemption service is off: SIGTERM is the program's.
 
     Raises:
-      RuntimeError: JAX has started, or the others are not there.
+      RuntimeError: JAX has made its backends already, or its coordinator cannot be reached.
     """
     hosts = os.environ.pop(environment_variables.HOSTS, None)
     key = os.environ.pop(environment_variables.KEY, "")
-    os.environ.pop(SECRET, None)  # for those who supervise
+    os.environ.pop(SECRET, None)  # for supervisors only
     if hosts is None:
         return
     count, index = int(hosts), int(os.environ.pop(environment_variables.HOST))
@@ -79,7 +98,7 @@ def join() -> None:
         count if address else None,
         index if address else None,
         cluster_detection_method="deactivate" if address else None,
-        # Of itself it would listen at all addresses of the machine.
+        # By default it would listen at all addresses of the machine.
         coordinator_bind_address=address if address and is_local(address) else None,
         initialization_timeout=_LONG,
         heartbeat_timeout_seconds=_LONG,
@@ -92,26 +111,28 @@ def join() -> None:
     PROCESSES.join(count, index)
     STORE.key = MessageKey(bytes.fromhex(key))
     SHARED.begin()
-    atexit.register(_leave)  # after JAX's, so that it comes before
+    atexit.register(_leave)  # after JAX's handler, so that it runs before
 
 
 def _cpu_client(address: str) -> Any:
-    """JAX's, whose collectives come to this host by its address. Of themselves they take what its name means here,
-    which is the loopback on many hosts."""
+    """JAX's CPU client, with gloo collectives that others reach by ``address``.
+
+    By default gloo takes what the host's name resolves to here, which is the loopback on many hosts.
+    """
     return xla_bridge.make_cpu_client(_jax.make_gloo_tcp_collectives(client(), address))
 
 
 def _told_to_end(number: int, frame: FrameType | None) -> None:
-    """Leaves the end to what looks for it, at a step that is the same in all processes; else the program ends here."""
+    """Handler of SIGTERM: exits, unless a part of the program polls for a stop that all processes make together."""
     if not PROGRESS.stops:
         raise SystemExit(128 + number)
 
 
 def run_joined(program: Callable[[], int]) -> int:
-    """Joins, and runs a program; where it fails, this process ends without waiting for the others, as JAX would.
+    """Joins, and runs a program; where that fails, this process will exit without JAX's shutdown barrier.
 
     Args:
-      program: returns its exit status, or raises; so does this.
+      program: returns its exit status, or raises; so does this function.
     """
     join()
     try:
@@ -124,14 +145,15 @@ def run_joined(program: Callable[[], int]) -> int:
 
 
 def _failed(status: int, what: str) -> None:
-    # Where all stop together, they leave together.
+    """Notes a failure for ``_leave``, and tells the supervisor of it at once."""
+    # Where all stop together after SIGTERM, all come to JAX's barrier.
     if status and PROCESSES.count > 1 and not PROGRESS.reached_stop():
         PROGRESS.enter(FAILING, what)
         _END.status, _END.words = status, what
 
 
 def failure() -> str | None:
-    """What the program has failed with, where it has."""
+    """The text of the error that the program has failed with; None: it has not failed."""
     return _END.words
 
 
@@ -142,6 +164,7 @@ def _status(error: BaseException) -> int:
 
 
 def _leave() -> None:
+    """Handler at exit: after a failure flushes output and exits at once, before JAX's handler waits for the others."""
     if _END.status is None:
         PROGRESS.enter(ENDED)
         return

@@ -1,4 +1,17 @@
-"""How many processes run this program, and which of them this one is."""
+"""The number of processes of this run, this one's index, and whether they run as one program.
+
+Three ways of running, which change during a program:
+
+    alone        count 1
+    together     SPMD over processes: all do the same at the same time, with the same random numbers; process 0 writes
+                 checkpoints and logs for all. So it is from the start (``join``), and for good once a mesh axis spans
+                 the processes (``unite``)
+    apart        each has a graph and data of its own, and meets the others only to average gradients; each writes for
+                 itself. So it is from the first ``tf.train.Server``, or session connected to a cluster, on (``part``),
+                 unless they are united
+
+``PROCESSES`` is the state of this process; it is alone until ``process_group.join``.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +19,13 @@ from towerstrat.platform.duty import DUTY
 
 
 class ProcessGroup:
-    """The processes of this run.
+    """The processes of this run, and this one's place among them.
 
     Attributes:
-      count: how many there are; 1 where the program runs in one process.
-      index: which of them this one is, from 0.
-      together: whether all do the same at the same time, as one program; the first one writes for all.
-      united: whether something spans them, such as a strategy, so that they stay together.
+      count: number of processes; 1 where the program runs in one.
+      index: of this process, from 0.
+      together: whether all run as one program, of which process 0 writes for all; False of one process.
+      united: whether a mesh axis spans them, as a strategy's does: then they stay together.
     """
 
     def __init__(self) -> None:
@@ -22,26 +35,23 @@ class ProcessGroup:
         self.united = False
 
     def join(self, count: int, index: int) -> None:
-        """This is process ``index`` of ``count`` that run one program together."""
+        """Sets this process's place; from now on all run as one program."""
         self.count, self.index, self.together = count, index, count > 1
         DUTY.writes = index == 0
 
     def part(self) -> None:
-        """From now on each process goes its own way, but for the operations in which they meet; each writes its own.
-
-        Where something spans the processes they stay together.
-        """
+        """From now on each process runs on its own, and writes for itself; without effect where ``united``."""
         if not self.united:
             self.together = False
             DUTY.writes = True
 
     @property
     def stream(self) -> int:
-        """What tells this process's random streams from others', where nothing seeds them: 0 where all do the same."""
+        """Salt of this process's unseeded random streams: the index, or 0 where all must draw the same."""
         return 0 if self.together else self.index
 
     def unite(self, count: int, index: int) -> None:
-        """From now on all do the same, whatever was said before: something spans the processes."""
+        """From now on all run as one program for good, also after ``part``: a mesh axis spans the processes."""
         self.united = True
         self.join(count, index)
 

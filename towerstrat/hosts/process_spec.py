@@ -1,4 +1,13 @@
-"""Which process of how many this is, where they meet, and how long they wait for one another."""
+"""Records that describe a run to its supervisors: the place of a process, timeouts, the program; exit statuses.
+
+They come from a command line or a launcher's environment, and are passed on by ``command_line.supervise``:
+
+    towerstrat run --hosts 4 --host 1 --coordinator 10.0.0.1:8476 --stuck-timeout 60 train.py --lr 0.1
+
+    Place(count=4, index=1, address="10.0.0.1:8476")
+    Timeouts(stuck=60.0)
+    ProgramSpec(argv=(python, ..., "train.py", "--lr", "0.1"), program="train.py")
+"""
 
 from __future__ import annotations
 
@@ -7,21 +16,21 @@ import signal
 from dataclasses import dataclass
 
 REFUSED = os.EX_CONFIG
-"""Exit status where the processes do not fit together: starting them again does not help."""
+"""Exit status, 78, where the processes do not fit together: starting them again does not help."""
 ENDED = os.EX_SOFTWARE
-"""Exit status of a process that ends because of another."""
+"""Exit status, 70, of a process that ends because another has failed."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """One process among those of a run.
+    """Place of a process in its run.
 
     Attributes:
-      count: how many there are.
-      index: which this one is, from 0.
-      address: where they meet, ``HOST:PORT`` or ``unix:PATH``: process 0 listens there.
-      names: what else means this one in its arguments, such as the number of its task.
-      cluster: what the environment says of the cluster as a whole, for comparison.
+      count: number of processes.
+      index: of this one, from 0.
+      address: where supervisors meet, ``HOST:PORT`` or ``unix:PATH``: process 0 listens there.
+      names: words besides the index that may stand for this process in its arguments, such as its job and task.
+      cluster: the environment's description of the whole cluster, compared between processes; "": none.
       on_slice: whether JAX finds its coordinator itself, in the environment of a TPU slice.
     """
 
@@ -35,13 +44,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Timeouts:
-    """How long things may take, in seconds.
+    """Timeouts of a run, in seconds.
 
     Attributes:
-      join: until all processes are there.
-      heartbeat: without a sign of life from a supervisor, or with a program that is stopped.
-      stuck: without a step; starting, compiling and checkpointing may take six times as long. 0: any time.
-      stopping: until a program that was told to end (SIGTERM, Ctrl-C) has ended.
+      join: until all processes have registered.
+      heartbeat: of a supervisor that is silent, and of a program that a signal has stopped.
+      stuck: of a program without a step; starting, compiling and checkpointing may take six times as long. 0: none.
+      stopping: from SIGTERM or Ctrl-C until the program has ended by itself.
     """
 
     join: float = 300.0
@@ -52,11 +61,11 @@ class Timeouts:
 
 @dataclass(frozen=True)
 class ProgramSpec:
-    """What a process runs.
+    """The program of a process.
 
     Attributes:
-      argv: the command, with the interpreter in front.
-      program: which of its words is the program's file or module; "": none.
+      argv: its command line, the interpreter first.
+      program: the word of it that is the program's file or module; "": there is none.
       is_module: whether that is a module.
     """
 
@@ -66,17 +75,17 @@ class ProgramSpec:
 
 
 GRACE = 3.0
-"""Seconds between SIGTERM and SIGKILL where a run has failed."""
+"""Seconds between SIGTERM and SIGKILL after a failure of the run."""
 LONGER = 6
-"""How many times as long as a step starting, compiling and checkpointing may take."""
+"""Factor of the stuck timeout for programs that start, compile or write a checkpoint."""
 
 
 @dataclass(frozen=True)
 class Process:
-    """What messages call a process.
+    """Name of a process in messages.
 
     Attributes:
-      index: which of the run's. host: its machine's name. pid: its number there.
+      index: in the run. host: name of its machine. pid: process id there.
     """
 
     index: int
@@ -88,4 +97,4 @@ class Process:
 
 
 WHERE = signal.SIGQUIT
-"""Upon this a program writes where it is, line by line, on standard error."""
+"""Signal upon which a program prints the stacks of its threads on standard error (``faulthandler``)."""

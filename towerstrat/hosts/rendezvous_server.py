@@ -1,4 +1,32 @@
-"""Where the supervisors of a run meet: process 0's supervisor hears all, compares, and tells all."""
+"""The rendezvous of a run: process 0's supervisor, which all supervisors are connected to and which decides for all.
+
+The topology is a star: each supervisor, process 0's own included, has one connection to this server. What one of them
+reports is compared here and broadcast, so that all processes hear one verdict, once. A run goes through
+
+    registering   until all have come (``--join-timeout``); then their facts are compared and all start, or are refused
+    running       heartbeats with what programs do; the watchdogs of ``tick``
+    stopping      after SIGTERM or Ctrl-C to one supervisor: all programs are to end after the same shared step
+    over          ``End``, ``Refused`` or ``Done`` was broadcast; closes once all have gone, or after ``GRACE``
+
+A run of three processes, of which process 1 is told to end (messages are those of ``supervisor_messages``):
+
+    process 1                      server                    process 2
+    Register                 ->             <-               Register
+                Welcome, Start <-        -> Welcome, Start             all are there and fit together
+    Beat                     <->           <->               Beat      about once a second
+    Interrupted(15)          ->
+                  Stop(step=12) <-       -> Stop(step=12)              the programs get SIGTERM
+    Begun(9, stop=12)        ->             <-               Begun(11, stop=12)
+                         Agreed <-       -> Agreed                     nobody was past step 12: it stands
+    Ended                    ->             <-               Ended
+                           Done <-       -> Done
+
+Had process 2 begun step 12 already, a later step would have been tried (``Later``) and both asked again. Elsewhere in a
+run a ``Fault`` ends it for all (``End``); one that may be another's consequence waits ``_SETTLING`` for its cause.
+
+A shared step is one that all processes make together: none ends it before all are in it. Programs count a step when
+they begin it, so of processes that wait for one another the one with the lowest count is behind: it is the stuck one.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +70,17 @@ from towerstrat.hosts.supervisor_messages import (
 _LONG = (STARTING, COMPILING, CHECKPOINTING)
 _TICK = 0.2
 _SETTLING = 2.0
-"""Seconds in which the cause of a failure may come after what it caused: who loses a peer may notice first."""
+"""Seconds in which the cause of a failure may arrive after its consequence: who loses a peer may notice first."""
 _MARGIN, _NOTICE = 2, 1.0
-"""The step at which all may stop is so many steps, and so many seconds' worth of them, after the last that was seen."""
+"""The step after which all are to stop lies so many steps, and so many seconds' worth of them, behind the last seen."""
 _FILES = 256
-"""Files that a supervisor may have open besides its connections."""
+"""File descriptors that a supervisor needs besides those of connections."""
 _SHOWN = 8
-"""The number of processes that a message lists, and of lines that say that somebody is refused."""
+"""Processes that a message lists at most, and refusals that are printed at most."""
 _STRANGERS = 64
-"""Connections that may be there besides one of each process before they have said who they are."""
+"""Unregistered connections that are held at a time, besides one for each process."""
 _RUN = 16
-"""Random bytes that tell a run from others."""
+"""Bytes of a run's random identifier, of which the key of its store is derived."""
 
 
 @dataclass
@@ -61,14 +89,14 @@ class Member:
 
     Attributes:
       supervisor, program: its process and that of its program (the same until it runs).
-      facts, names: what it brings to the comparison.
-      address: where it was on the way here; "" for process 0's own.
-      heard: when it last said something.
-      seen, at: what its program does, and when that was so.
-      rate: shared steps in a second, as it was last seen to go on.
-      ended: whether its program has ended as it should.
-      told: whether it was told from outside to end.
-      begun: how many shared steps its program had begun when it was told at which one to stop.
+      facts, names: as of ``run_compatibility.Side``, compared before the start.
+      address: IP address of its end of the connection; "" for a Unix socket.
+      heard: time of its last message (``time.monotonic``).
+      seen, at: progress of its program by the last ``Beat``, and the time of that.
+      rate: shared steps per second between the last two beats that showed some.
+      ended: whether its program has ended with status 0, or while all were stopping.
+      told: whether SIGTERM or SIGINT has come to it.
+      begun: shared steps that its program had begun when it was told the step to stop after; None: no answer yet.
     """
 
     connection: Connection
@@ -86,16 +114,16 @@ class Member:
     begun: int | None = None
 
     def still(self, now: float) -> float:
-        """Seconds since its program gave a sign of life."""
+        """Seconds since its program last did something, as far as the last ``Beat`` tells."""
         return (self.seen.age or 0.0) + now - self.at
 
 
 class RendezvousServer:
-    """Process 0's side of the connections to all supervisors, its own among them.
+    """The server of a run's rendezvous, in the event loop of process 0's supervisor. No call blocks.
 
     Args:
-      place: of process 0. bounds: how long things may take. key: of the secret that the processes share.
-      loop: calls it. say: shows a line on this process's standard error.
+      place: of process 0. bounds: the timeouts. key: of the secret that the processes share.
+      loop: the event loop in which its sockets are registered. say: writes a line to this process's standard error.
     """
 
     def __init__(self, place: Place, bounds: Timeouts, key: MessageKey, loop: Loop, say: Callable[[str], None]):
@@ -108,7 +136,7 @@ class RendezvousServer:
         self._by_connection: dict[Connection, Member] = {}
         self._strangers: dict[Connection, float] = {}
         self._refused: set[tuple[str, str]] = set()
-        """The hosts and reasons of refusals that have been named."""
+        """(host, reason) of the refusals that have been printed."""
         self._listener: socket.socket | None = None
         self._began = self._advanced = time.monotonic()
         self._beat = self._ticked = 0.0
@@ -121,7 +149,7 @@ class RendezvousServer:
         self._stopped: tuple[float, float] | None = None
 
     def listen(self) -> None:
-        """Listens at the run's address.
+        """Opens the listening socket at the run's address, and raises the limit of open files where it is too low.
 
         Raises:
           OSError: the address cannot be had, see ``sockets.listen``; ``in_use``: another process listens there.
@@ -142,13 +170,13 @@ class RendezvousServer:
             )
 
     def connect(self) -> Connection:
-        """A connection for process 0's own supervisor."""
+        """The connection of process 0's own supervisor: the other end of a socket pair."""
         ours, own = socket.socketpair()
         self._serve_at(self._accepted(ours))
         return Connection(own, self._key, 0, accepted=False, schema=FromZero)
 
     def tick(self) -> None:
-        """Looks for what does not happen, a few times a second however often it is called."""
+        """Runs the watchdogs and sends heartbeats; does so every ``_TICK`` seconds however often it is called."""
         now = time.monotonic()
         if now - self._ticked < _TICK:
             return
@@ -168,20 +196,20 @@ class RendezvousServer:
                 self._tell(Beat(first.program.pid, first.seen))
 
     def was_stopped(self, seconds: float) -> None:
-        """This process, or its machine, was stopped for so long: in that time nobody could be heard."""
+        """Restarts the heartbeat timeouts, after this process or its machine was suspended for so many seconds."""
         now = time.monotonic()
         self._stopped = (now, seconds)
         for member in self._members.values():
             member.heard = now
 
     def finished(self) -> bool:
-        """Whether all has been told to all, and they have gone, or had the time to."""
+        """Whether the run is over, and all supervisors have closed their connections or had ``GRACE`` seconds to."""
         gone = all(each.connection.closed for each in self._members.values())
         late = self._over is not None and time.monotonic() - self._over > GRACE
         return self._over is not None and (gone or late)
 
     def close(self) -> None:
-        """Frees the address."""
+        """Closes all connections and frees the address."""
         for connection in (*self._strangers, *(each.connection for each in self._members.values())):
             if not connection.closed:
                 self._drop(connection)
@@ -214,6 +242,7 @@ class RendezvousServer:
         self._strangers.pop(connection, None)
 
     def _serve(self, connection: Connection) -> None:
+        """Handles the messages of a connection that can be read; its first one must be ``Register``."""
         messages = connection.receive()
         member = self._by_connection.get(connection)
         for message in messages:
@@ -236,7 +265,7 @@ class RendezvousServer:
         self._drop(stranger)
 
     def _say_refused(self, connection: Connection) -> None:
-        """Names who was refused and why, once each and a few in all: whoever wants to can come again and again."""
+        """Prints who was refused and why, each pair once, ``_SHOWN`` in all: strangers must not flood the output."""
         for why in connection.refused:
             if (connection.there, why) in self._refused or len(self._refused) == _SHOWN:
                 continue
@@ -246,7 +275,7 @@ class RendezvousServer:
         connection.refused.clear()
 
     def _register(self, connection: Connection, message: ToZero) -> Member | None:
-        """A stranger introduces itself. None: it is refused."""
+        """Registers the sender of a connection's first message, and starts the run with the last one; None: refused."""
         if not isinstance(message, Register) or message.number != connection.sender:
             connection.refuse(f"it begins with {type(message).__name__}, and is no process that registers")
             return None
@@ -295,7 +324,7 @@ class RendezvousServer:
         return member
 
     def _refuse(self, connection: Connection, text: str, everybody: Callable[[str], None] | None = None) -> None:
-        """Refuses one; where it cannot be said which of them is wrong, everybody."""
+        """Refuses one process, and by ``everybody`` the whole run where it cannot be known which process is wrong."""
         connection.send(Refused(text))
         if everybody is None:
             self._say(text)
@@ -303,6 +332,7 @@ class RendezvousServer:
             everybody(text)
 
     def _start(self) -> None:
+        """Compares the facts of all, and sends each ``Start`` with what its program needs; or refuses the run."""
         members = [self._members[i] for i in range(self._place.count)]
         apart = run_compatibility.differences([run_compatibility.Side(m.supervisor, m.facts, m.names) for m in members])
         if apart:
@@ -315,6 +345,7 @@ class RendezvousServer:
         here = path_of(self._place.address) is not None
         run = secrets.token_bytes(_RUN)
         own = [LOOPBACK] * len(members) if here else addresses(members)
+        # Processes that share a machine each take the GPU of their number there.
         together = Counter(member.supervisor.host for member in members)
         before: Counter[str] = Counter()
         for member, address in zip(members, own, strict=True):
@@ -324,6 +355,7 @@ class RendezvousServer:
             member.connection.send(Start(coordinator, address, local, run))
 
     def _hear(self, member: Member, message: ToZero) -> None:
+        """Handles a message of a registered supervisor; any message is a sign of life."""
         member.heard = now = time.monotonic()
         if isinstance(message, Beat):
             seen = message.seen
@@ -339,7 +371,7 @@ class RendezvousServer:
             lines = "".join(f"\n  | {line}" for line in message.tail)
             text = f"{member.program} {message.text}. It was {member.seen.described()}."
             text += f" Its last lines:{lines}" if lines else ""
-            if not message.follows:
+            if not message.follows:  # otherwise its cause may still come
                 self.end(text)
             elif self._pending is None:
                 self._pending = (now, text)
@@ -350,7 +382,7 @@ class RendezvousServer:
             self._agree()
 
     def _stop(self, member: Member, number: int, name: str) -> None:
-        """All are told to end; where one is told so twice, hard."""
+        """Broadcasts ``Stop`` with the step to stop after; a second signal to one supervisor ends the run at once."""
         if member.told:
             self.end(f"{name} came again to {member.supervisor}.")
         elif not self._stopping:
@@ -363,14 +395,14 @@ class RendezvousServer:
         member.told = True
 
     def _step_ahead(self) -> int:
-        """A shared step that probably no program has reached when all have been told of it."""
+        """A shared step that probably no program will have begun by the time that all have been told of it."""
         members = self._members.values()
         steps = max((max(m.seen.shared, m.begun or 0) for m in members), default=0)
         rate = max((m.rate for m in members), default=0.0)
         return steps + _MARGIN + math.ceil(rate * _NOTICE)
 
     def _agree(self) -> None:
-        """Once all have said how far they were: the step stands, or, where one was past it, another is tried."""
+        """Confirms the step to stop after, once all have answered; proposes a later one where some had begun it."""
         begun = [member.begun for member in self._members.values() if not member.ended]
         if not self._stop_after or None in begun:
             return
@@ -383,13 +415,14 @@ class RendezvousServer:
         self._tell(Later(self._stop_after))
 
     def _end_of(self, member: Member) -> None:
+        """Notes the end of a program, which may have been the last answer awaited or the end of all."""
         member.ended = True
         self._agree()
         if all(each.ended for each in self._members.values()):
             self._finish(Done())
 
     def _lost(self, member: Member) -> None:
-        """A supervisor has closed its connection."""
+        """Handles the loss of a supervisor's connection: ends the run, unless all are stopping or it is over."""
         if self._over is not None:
             return
         if self._stopping:
@@ -407,6 +440,7 @@ class RendezvousServer:
         )
 
     def _look(self, now: float) -> None:
+        """Ends the run where processes are missing at the join timeout, silent, or stuck, or a fault has settled."""
         bounds = self._bounds
         if not self._started:
             missing = [i for i in range(self._place.count) if i not in self._members]
@@ -435,7 +469,11 @@ class RendezvousServer:
             self._look_for_stuck(now)
 
     def _look_for_stuck(self, now: float) -> None:
-        """Finds the process that the others wait for: of those that do nothing the one with the fewest steps."""
+        """Ends the run where a program is stuck, and names the one that the others wait for.
+
+        Of those idle for longer than the timeout it is the one with the fewest steps. It waits while a program that is
+        not idle may still be the one waited for, such as one that compiles.
+        """
         if self._stopped is not None and now - self._stopped[0] < self._bounds.stuck:
             return
         if now - self._advanced < 2 * beat(self._bounds) + _TICK:  # of some it is not heard yet that they go on
@@ -464,14 +502,15 @@ class RendezvousServer:
         self._finish(End("".join([text, *lines]), stuck=True))
 
     def end(self, text: str) -> None:
-        """Ends the run on all processes, and says why."""
+        """Ends the run in all processes for this reason: each exits with its program's status, or else ``ENDED``."""
         self._finish(End(text))
 
     def refuse(self, text: str) -> None:
-        """Ends the run before it starts: the processes do not fit together."""
+        """Ends the run because the processes do not fit together; all supervisors exit with ``REFUSED``."""
         self._finish(Refused(text))
 
     def _finish(self, message: End | Refused | Done) -> None:
+        """Broadcasts how the run ends; the first verdict stands."""
         if self._over is None:
             self._over = time.monotonic()
             self._why = "" if isinstance(message, Done) else message.text
@@ -484,7 +523,11 @@ class RendezvousServer:
 
 
 def addresses(members: Sequence[Member]) -> list[str]:
-    """By which the others reach the host of each: what connections show, since a host's name may mean itself there."""
+    """The IP address by which the others reach each member's host, in order.
+
+    They are read off the connections, since a host's name may resolve to the loopback on the host itself. Whoever came
+    through the loopback is on process 0's host, and has its address.
+    """
     here = sorted((m.connection.here for m in members if m.connection.here), key=_is_loopback)
     zero = here[0] if here else ""
     return [zero if not m.address or _is_loopback(m.address) else m.address for m in members]
@@ -495,17 +538,17 @@ def _is_loopback(address: str) -> bool:
 
 
 def _order(member: Member) -> tuple[int, bool]:
-    """Who comes first others wait for: fewer steps, or in the same step something else than the step."""
+    """Sort key, least first for whom the others wait: fewer steps; at equal steps, in another phase than stepping."""
     return member.seen.step, member.seen.phase == STEPPING
 
 
 def _may_be_waited_for(going: Member, still: Member) -> bool:
-    """Whether one that does nothing may wait for one that does something, and is not as far."""
+    """Whether ``still``, which is idle, may wait for ``going``: it is behind, or compiles and is not ahead."""
     return going.seen.shared < still.seen.shared or (going.seen.phase in _LONG and going.seen.step <= still.seen.step)
 
 
 def silent(seconds: float, bounds: Timeouts) -> str:
-    """What messages say of a supervisor that cannot be heard."""
+    """The clause of an error message about a supervisor that has sent nothing for so many seconds."""
     return (
         f"has said nothing for {seconds:.1f} s (--heartbeat {bounds.heartbeat:g}): it is stopped, or its host is down "
         "or cannot be reached."
@@ -513,10 +556,10 @@ def silent(seconds: float, bounds: Timeouts) -> str:
 
 
 def did(program: Process, seen: Seen) -> str:
-    """What messages say of the program of a supervisor that cannot be heard."""
+    """The sentence of an error message about the last known progress of a lost supervisor's program."""
     return f"Its program (pid {program.pid}) was {seen.described()}." if seen.pid else "Its program had not begun."
 
 
 def beat(bounds: Timeouts) -> float:
-    """Seconds between two signs of life."""
+    """Seconds between two heartbeats: 1, or a fifth of a shorter ``--heartbeat``."""
     return min(1.0, bounds.heartbeat / 5)

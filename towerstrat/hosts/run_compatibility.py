@@ -1,4 +1,17 @@
-"""What the processes of a run must have in common, compared before their programs start."""
+"""Facts that the processes of a run must have in common, compared before their programs start.
+
+Each supervisor collects its facts (``facts``) and sends them with ``Register``; process 0's server compares those of
+all (``differences``). They are versions of towerstrat, Python, JAX and numpy, a digest of the program's file, the
+command line, ``PYTHONHASHSEED``, and the cluster of ``TF_CONFIG``. What differs is named process by process.
+
+A command line may differ in what says which process it is: options such as ``--task_index`` (``_OF_THE_TASK``), and
+numbers and names that are the process's own, as in ``--log=/logs/w0.txt`` of process 0. A seed may not.
+
+>>> zero = Side(Process(0, "a", 11), {"command": ["--task_index=0", "--log=/w0.txt", "--lr=0.1"]}, ["0"])
+>>> one = Side(Process(1, "b", 12), {"command": ["--task_index=1", "--log=/w1.txt", "--lr=0.2"]}, ["1"])
+>>> differences([zero, one])
+['process 1 (host b, pid 12) has command --lr=0.2, where process 0 (host a, pid 11) has --lr=0.1']
+"""
 
 from __future__ import annotations
 
@@ -21,16 +34,16 @@ _COMMAND = "command"
 _OF_THE_TASK = re.compile(
     r"--?(task|job|worker|process|host|node|rank|replica)s?([_-]?(index|id|name|type|rank|number|num))?$|--?local[_-]rank$"
 )
-"""Options that say which process this is."""
+"""Options that name the process, whose values may differ."""
 _EXACT = re.compile(r"seed", re.IGNORECASE)
-"""Options whose values must be the same although they are numbers of the process."""
+"""Options whose values must be equal, even where they are the process's own number."""
 
 
 class Side(NamedTuple):
-    """What one process brings.
+    """One process's side of the comparison.
 
     Attributes:
-      process: whose this is. facts: by name. names: what means this process in its arguments.
+      process: whose it is. facts: values by name. names: words that stand for the process in its arguments.
     """
 
     process: Process
@@ -39,10 +52,10 @@ class Side(NamedTuple):
 
 
 def facts(work: ProgramSpec, cluster: str) -> dict[str, Any]:
-    """What this process brings, as JSON can say it.
+    """Facts of this process by name, each a text or, for "command", a list of words.
 
     Args:
-      work: what it runs. cluster: what the environment says of the cluster as a whole.
+      work: its program. cluster: as of ``Place``.
     """
     found: dict[str, Any] = {"towerstrat": towerstrat.__version__, "Python": platform.python_version()}
     found |= {name: _version(name) for name in _PACKAGES}
@@ -58,7 +71,7 @@ def facts(work: ProgramSpec, cluster: str) -> dict[str, Any]:
 
 
 def differences(sides: Sequence[Side]) -> list[str]:
-    """What differs: a line for each process that is not as the others are; where half are, as process 0 is."""
+    """A line for each fact of a process that differs from the majority's, or, without a majority, from process 0's."""
     found = []
     for name in sides[0].facts:
         usual = sides[0]
@@ -74,6 +87,7 @@ def differences(sides: Sequence[Side]) -> list[str]:
 
 
 def _same(name: str, one: Side, other: Side) -> bool:
+    """Whether two processes agree on a fact; command lines may differ in what names the process."""
     a, b = one.facts.get(name), other.facts.get(name)
     if a == b or name != _COMMAND:
         return a == b
@@ -81,7 +95,7 @@ def _same(name: str, one: Side, other: Side) -> bool:
 
 
 def _apart(one: Side, other: Side) -> list[int]:
-    """Where words of two commands of the same length mean something else."""
+    """Indices of the words of two command lines of one length that must be equal and are not."""
     mine, theirs = one.facts[_COMMAND], other.facts[_COMMAND]
     found = []
     for i, (a, b) in enumerate(zip(mine, theirs, strict=True)):
@@ -94,7 +108,11 @@ def _apart(one: Side, other: Side) -> list[int]:
 
 
 def _neutral(word: str, names: Sequence[str]) -> list[str]:
-    """A word in parts, of which numbers and names of the process itself are left out."""
+    """A word in parts, of which the process's own numbers and names are blanked.
+
+    >>> _neutral("/w0.txt", ["0"])
+    ['/', 'w', '', '', '.', 'txt', '']
+    """
     return ["" if part in names else part for part in re.split(r"(\d+(?:\.\d+)?|[^\W\d_]+)", word)]
 
 
@@ -124,7 +142,7 @@ def _digest(path: Path | None) -> str:
 
 
 def _file_of_module(name: str) -> Path | None:
-    """The file that ``python -m NAME`` runs; found without importing anything."""
+    """The file that ``python -m NAME`` runs, found without importing a package; None: there is none."""
     folders = None
     spec = None
     for part in name.split("."):

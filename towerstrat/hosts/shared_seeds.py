@@ -1,6 +1,12 @@
-"""Python's and numpy's own random numbers, where the program does not seed them: the same in all processes.
+"""Seeds of Python's and numpy's global random numbers, where the program sets none: the same in all processes.
 
-Layers, initializers and shuffles draw seeds from them.
+Layers, initializers and shuffles without a seed draw one from ``random`` or ``np.random``. Processes that run as one
+program (``PROCESSES.together``) would build different graphs if each had its own; so at the start process 0 broadcasts
+a new seed for both. When the processes part, each is seeded anew by itself, so that they do not all draw the same,
+unless the program has seeded or drawn since the start: then its numbers are as it made them.
+
+    SHARED.begin()      random.random() is one number in all processes, another one in each run
+    part()              random.random() differs from process to process
 """
 
 from __future__ import annotations
@@ -16,24 +22,24 @@ from towerstrat.hosts.process_index import PROCESSES
 
 
 class Shared:
-    """The streams as all processes began them.
+    """The shared start of the global random streams.
 
     Attributes:
-      begun: what they were then; None: they were not shared.
+      begun: their state right after the seeding; None: they are not shared.
     """
 
     def __init__(self) -> None:
         self.begun: tuple[Any, ...] | None = None
 
     def begin(self) -> None:
-        """From now on all processes draw the same, other numbers in each run."""
+        """Seeds the streams of all processes with a number that process 0 draws and broadcasts."""
         seed = AGREEMENT.first(float(secrets.randbits(32)))
         random.seed(int(seed))
         np.random.seed(int(seed))
         self.begun = _state()
 
     def end(self) -> None:
-        """From now on each process draws its own, unless the program has seeded them, or drawn, since."""
+        """Seeds this process's streams anew, unless the program has seeded them, or drawn, since ``begin``."""
         if self.begun is not None and self.begun == _state():
             random.seed()
             np.random.seed()
@@ -49,7 +55,7 @@ SHARED = Shared()
 
 
 def part() -> None:
-    """From now on each process goes its own way, with random numbers of its own; see ``PROCESSES.part``."""
+    """From now on each process runs on its own, with random numbers of its own; see ``ProcessGroup.part``."""
     PROCESSES.part()
     if not PROCESSES.together:
         SHARED.end()

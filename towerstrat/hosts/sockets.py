@@ -1,4 +1,18 @@
-"""Addresses where processes meet: ``HOST:PORT`` between machines, ``unix:PATH`` on one, closed to other users."""
+"""Addresses at which the supervisors of a run meet, and sockets for them.
+
+Between machines an address is ``HOST:PORT``, on one machine it may be ``unix:PATH``. JAX's coordinator gets another
+address of the same kind on process 0's machine:
+
+>>> parted("10.0.0.1:8476"), parted("[fd00::1]:8476")
+(('10.0.0.1', 8476), ('fd00::1', 8476))
+>>> path_of("unix:/run/user/1000/meet"), path_of("10.0.0.1:8476")
+('/run/user/1000/meet', None)
+>>> coordinator_of("unix:/run/user/1000/meet")
+'unix:/run/user/1000/meet.jax'
+
+Whoever may enter a Unix socket's folder could serve or join the run, so the folder must belong to this user and be
+closed to all others, which is checked on both ends. A socket's file that a killed run has left is replaced.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +27,16 @@ from collections.abc import Iterator
 LOOPBACK = "127.0.0.1"
 _UNIX = "unix:"
 _LONGEST_PATH = 100
-"""Bytes of the path of a Unix socket: the system has room for 108, of which the socket of JAX's service needs more."""
+"""Bytes of a Unix socket's path, of at most 108: the path of JAX's coordinator is made longer by a suffix."""
 _HERE = ("localhost", LOOPBACK, "::1")
 _BACKLOG = 1024
 
 
 def parted(address: str) -> tuple[str, int]:
-    """Host and port of an address ``HOST:PORT``; an IPv6 address is in brackets.
+    """Splits an address ``HOST:PORT``; an IPv6 address is in brackets.
 
     Raises:
-      ValueError: it is something else.
+      ValueError: the address is something else.
     """
     host, _, port = address.rpartition(":")
     if not host or not port.isdigit() or not 0 < int(port) < 1 << 16:
@@ -45,12 +59,12 @@ def path_of(address: str) -> str | None:
 
 
 def is_local(address: str) -> bool:
-    """Whether only processes of this machine can come to an address."""
+    """Whether only processes of this machine can reach an address: a Unix socket, or the loopback."""
     return path_of(address) is not None or parted(address)[0] in _HERE
 
 
 def coordinator_of(address: str) -> str:
-    """An address for JAX's service where process 0 of a run that meets at ``address`` is: of the same kind."""
+    """An address for JAX's coordinator on process 0's machine, of the same kind as ``address``; called there."""
     path = path_of(address)
     if path is not None:
         return f"{_UNIX}{path}.jax"
@@ -59,7 +73,7 @@ def coordinator_of(address: str) -> str:
 
 
 def listen(address: str) -> socket.socket:
-    """A socket that listens there.
+    """A socket that listens at an address.
 
     Raises:
       OSError: the address cannot be had, or others may enter the folder of a Unix socket.
@@ -71,15 +85,14 @@ def listen(address: str) -> socket.socket:
     if host in _HERE:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
-    # A name may be that of a service in front of this machine, or mean the loopback here alone: all its interfaces
-    # are meant.
+    # A name may belong to a service in front of this machine, or resolve to the loopback here: all interfaces.
     both = socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if both else socket.AF_INET
     return socket.create_server(("", port), family=family, backlog=_BACKLOG, dualstack_ipv6=both)
 
 
 def release(listener: socket.socket, address: str) -> None:
-    """Frees the address at which a socket listens."""
+    """Closes a listening socket and frees its address."""
     listener.close()
     path = path_of(address)
     if path is not None:
@@ -88,7 +101,7 @@ def release(listener: socket.socket, address: str) -> None:
 
 
 def connect(address: str, timeout: float) -> socket.socket:
-    """A socket that is connected there.
+    """A socket that is connected to an address; ``timeout`` in seconds.
 
     Raises:
       OSError: nobody listens, or others may enter the folder of a Unix socket.
@@ -109,7 +122,7 @@ def connect(address: str, timeout: float) -> socket.socket:
 
 @contextlib.contextmanager
 def private_folder() -> Iterator[str]:
-    """A folder that only this user can enter, with a short path, for the sockets of a run."""
+    """A temporary folder that only this user can enter, whose path is short enough for Unix sockets in it."""
     usual = tempfile.gettempdir()
     # Room for the folder's name and that of a socket in it.
     short = usual if len(os.fsencode(usual)) <= _LONGEST_PATH // 2 else "/tmp"
@@ -118,13 +131,13 @@ def private_folder() -> Iterator[str]:
 
 
 def free_port() -> int:
-    """A port of this machine that nobody listens at."""
+    """A port of this machine at which nobody listens now."""
     with socket.create_server(("", 0)) as found:
         return found.getsockname()[1]
 
 
 def in_use(error: OSError) -> bool:
-    """Whether another process listens at an address."""
+    """Whether an error of ``listen`` says that another process listens at the address."""
     return error.errno == errno.EADDRINUSE
 
 

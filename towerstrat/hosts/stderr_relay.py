@@ -1,4 +1,16 @@
-"""Standard error of a supervised program, passed on; its last lines are kept."""
+"""Relay of a supervised program's standard error, of which the last lines are kept for the error message of a run.
+
+Two threads and a queue, so that a terminal that is held (Ctrl-S) stops neither the supervisor nor, for a while, the
+program:
+
+    program -> pipe -> reader -> queue of 256 pieces -> writer -> this process's standard error
+                         |
+                         v
+                   last 30 lines            supervisor: ``say`` adds lines of its own to the queue
+
+When the queue is full the reader waits, then the pipe fills, and the program waits too. When nobody reads the standard
+error of this process any more, the rest is dropped, and the program goes on.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +22,18 @@ import threading
 from typing import BinaryIO
 
 _KEPT = 30
-"""Lines that are kept."""
+"""The number of last lines that are kept."""
 _LONGEST = 4096
-"""Bytes of a line that are kept: all of them fit into one message to process 0."""
+"""Bytes kept of a line, few enough that all lines fit into one message to process 0."""
 _PARTS = 256
-"""Pieces of text that wait until somebody reads them; then the program waits too."""
+"""Pieces in the queue at most; then the program waits."""
 
 
 class Output:
-    """Passes on what a program writes, in threads: a terminal that is held must not hold its supervisor.
+    """The relay; its threads start at once.
 
     Args:
-      stream: what the program writes into.
+      stream: the reading end of the program's standard error.
     """
 
     def __init__(self, stream: BinaryIO):
@@ -36,18 +48,18 @@ class Output:
         self._writer.start()
 
     def say(self, text: str) -> None:
-        """Adds a line to what is passed on."""
+        """Queues a line of the supervisor's own."""
         self._parts.put(f"{text}\n".encode())
 
     def last(self, seconds: float) -> list[str]:
-        """The last lines, once the program has closed its end; after so many seconds those that are there."""
+        """The last lines that are not empty; waits up to so many seconds for the program to close its end."""
         self._reader.join(seconds)
         with self._lock:
             lines = [line.decode(errors="replace").rstrip() for line in self._lines]
         return [line for line in lines if line]
 
     def end(self, seconds: float) -> None:
-        """Waits until all is passed on, at most so many seconds."""
+        """Ends the relay; waits up to so many seconds for the end of the input, and again for its output."""
         self._reader.join(seconds)
         self._parts.put(None)
         self._writer.join(seconds)

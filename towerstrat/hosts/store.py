@@ -1,4 +1,18 @@
-"""The store of small values that JAX's runtime has, in which the processes of a run leave messages for one another."""
+"""Mailboxes of the processes of a run, in the key-value store of JAX's coordinator.
+
+A message has a key, and the process that has put it; each process puts at most one under a key at a time. ``get`` waits
+for it, without a bound worth the name: whoever is dead or stuck is found by the supervisors. A message of up to 1 GiB
+is cut into values of 1 MiB, which a byte marks as the last or not:
+
+    put("agreement/7", message) of process 2:
+
+    towerstrat/agreement/7/2/0      code, b"+", the first 1 MiB of the message
+    towerstrat/agreement/7/2/1      code, b".", the rest
+
+The store asks nobody for a password, so each value has a code (HMAC-SHA256 by the run's key) over its path, its sender
+and its bytes. A value without the right code is refused with a warning, and ``get`` goes on waiting for the sender's
+own, which overwrites it.
+"""
 
 from __future__ import annotations
 
@@ -14,38 +28,35 @@ from towerstrat.platform import logs
 
 _ROOT = "towerstrat"
 _PATIENCE = 24 * 3600 * 1000
-"""Milliseconds: whoever is dead or stuck is found by supervisors."""
+"""Milliseconds of one blocking read, a day: whoever is dead or stuck is found by supervisors."""
 _PART = 1 << 20
-"""Bytes of one value of the store."""
+"""Bytes of the message in one value of the store."""
 _PARTS = 1 << 10
 """Values that a message may take."""
 _MORE, _LAST = b"+", b"."
 _NAMED = 8
-"""The number of refused messages that are named."""
+"""The number of refused values that are logged."""
 _LOOKS = 0.1
-"""Seconds between two looks for a message where there is another one in its place."""
+"""Seconds between two reads where a foreign value is in the place of the one waited for."""
 
 
 class Store:
-    """Messages by key and by the process that has left them, of any size up to a bound.
-
-    Whoever reaches the store can write into it: what does not have the code of this run is refused, and the message of
-    the process waited for.
+    """Messages by key and sender.
 
     Attributes:
-      key: of the codes.
+      key: of the codes; set when the process joins the run.
     """
 
     def __init__(self) -> None:
         self.key = MessageKey(b"")
         self._named: set[str] = set()
-        """The places where something was refused already."""
+        """The paths for which a refusal was logged."""
 
     def put(self, key: str, message: bytes) -> None:
-        """Leaves a message of this process.
+        """Puts this process's message, in the place of an earlier one under the key.
 
         Raises:
-          ResourceExhaustedError: it is too long.
+          ResourceExhaustedError: it is longer than 1 GiB.
         """
         parts = [message[i : i + _PART] for i in range(0, len(message), _PART)] or [b""]
         if len(parts) > _PARTS:
@@ -59,7 +70,7 @@ class Store:
             client().key_value_set_bytes(path, self.key.seal(path, PROCESSES.index, value), allow_overwrite=True)
 
     def get(self, key: str, process: int) -> bytes:
-        """The message that a process leaves, for which this one waits."""
+        """Waits for a process's message and returns it."""
         parts: list[bytes] = []
         for i in range(_PARTS):
             value = self._wait_for(_path(key, process, i), process)
@@ -69,13 +80,13 @@ class Store:
         return b"".join(parts)
 
     def senders(self, key: str) -> list[int]:
-        """The processes that have left a message so far."""
+        """The processes that have put a message under the key so far, in order; does not wait."""
         there = dict(client().key_value_dir_get_bytes(f"{_ROOT}/{key}"))
         firsts = {process: _path(key, process, 0) for process in range(PROCESSES.count)}
         return [i for i, path in firsts.items() if path in there and self._opened(path, i, there[path]) is not None]
 
     def delete(self, key: str, process: int) -> None:
-        """Removes a message that nobody needs any more."""
+        """Deletes a process's message, which nobody reads any more."""
         client().key_value_delete(f"{_ROOT}/{key}/{process}")
 
     def _wait_for(self, path: str, process: int) -> bytes:
@@ -87,7 +98,7 @@ class Store:
             time.sleep(_LOOKS)
 
     def _opened(self, path: str, process: int, sealed: bytes) -> bytes | None:
-        """The value that a process has left there; None of another one, which is named once."""
+        """The value behind the code; None where the code is wrong, which is logged once a path."""
         try:
             if len(sealed) > _PART + CODE_BYTES + 1:
                 raise ForeignMessage(f"{len(sealed)} bytes at {path} are more than any process of this run sends")
@@ -102,7 +113,7 @@ class Store:
 
 
 def client() -> Any:
-    """JAX's client of the store."""
+    """JAX's client of its coordinator, which has the store."""
     client = distributed.global_state.client
     assert client is not None, "several processes have joined"
     return client

@@ -1,4 +1,28 @@
-"""One process of a run: starts the program when all are there, watches it, and ends with the others."""
+"""The supervisor of one process of a run: starts the program when all are there, watches it, ends with the others.
+
+``towerstrat run`` becomes a supervisor where a run has several processes (``os.execv``, without JAX); the script is its
+child. It is one thread around an event loop (``connections.Loop``): each turn serves the sockets that can be read,
+sends a heartbeat, and looks at the child. Nothing that the program does can hold it up.
+
+    1 meet       process 0 opens a ``RendezvousServer``; the others try to connect until the join timeout
+    2 register   ``Register`` with versions, program and arguments, which the server compares; ``Welcome``
+    3 start      ``Start`` brings the address of JAX's coordinator; the child gets it in its environment
+    4 watch      exit status, SIGSTOP, a program that has raised and does not end, silence of process 0
+    5 end        by a message of the server (``_obey``) or the loss of it (``_lost``): ``_conclude`` sets the verdict
+
+The verdict is this process's exit status: the program's own where that failed; else ``ENDED`` (70) where another one
+did, ``REFUSED`` (78) where the processes do not fit together. Two processes, of which the program of the second raises:
+
+    supervisor 0                                     supervisor 1
+                                                     child ends with status 1
+                              server  <-             Fault("ended with exit status 1", its last lines)
+    End  <-                   server  ->             End
+    SIGTERM to its child, SIGKILL 3 s later
+    exits with 70                                    exits with 1
+
+A program that fails because it lost a peer says so in its last lines (``_LOST_A_PEER``): its fault is marked
+``follows``, and the server waits for the cause. A program that hangs gets SIGQUIT, upon which it prints its stack.
+"""
 
 from __future__ import annotations
 
@@ -40,22 +64,22 @@ from towerstrat.hosts.supervisor_messages import (
 _TICK = 0.25
 """Seconds between two looks at the program."""
 _LINGERS = 5.0
-"""Seconds in which a program that has raised must have ended."""
+"""Seconds from an exception of the program to its exit, after which the supervisor reports it."""
 _ENDING = 5.0
-"""Seconds after which nobody waits any more for a program that was killed."""
+"""Seconds from SIGKILL to giving up on the program: it is in an uninterruptible system call."""
 _LINE = 4096
-"""Characters of one of the program's last lines that are told."""
+"""Characters sent of each of the program's last lines."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _LOST_A_PEER = re.compile(
     r"gloo|nccl|coordination.?service|heartbeat|(connection|socket) (reset|closed|refused)|broken pipe|UNAVAILABLE|"
     r"DEADLINE_EXCEEDED|ABORTED",
     re.IGNORECASE,
 )
-"""What a program says that fails because another process is gone."""
+"""Error texts of collectives and of JAX's service that have lost a peer: the failure is probably a consequence."""
 
 
 class CannotJoin(Exception):
-    """This process cannot come to where the others are.
+    """The rendezvous cannot be reached, or this process was told to end before it was.
 
     Attributes:
       status: its exit status.
@@ -67,7 +91,7 @@ class CannotJoin(Exception):
 
 
 class Supervisor:
-    """Supervises a program.
+    """Supervisor of this process's program; ``run`` is its whole life.
 
     Args:
       place: which process of the run this is.
@@ -102,7 +126,7 @@ class Supervisor:
         self._began = self._heard = self._beat = self._turned = self._looked = time.monotonic()
 
     def run(self) -> int:
-        """Runs to the end; the exit status: the program's own, ``ENDED`` where another ended it, or ``REFUSED``."""
+        """Runs until the program has ended, and on process 0 until all are told; the exit status (see the module)."""
         with self._signals():
             try:
                 self._meet()
@@ -135,10 +159,10 @@ class Supervisor:
             other.close()
 
     def _meet(self) -> None:
-        """Comes to where all meet, and registers.
+        """Connects to the rendezvous, on process 0 after opening it, and sends ``Register``.
 
         Raises:
-          CannotJoin: there is nobody, or this process was told to end.
+          CannotJoin: nobody listens within the join timeout, the address cannot be had, or a signal came meanwhile.
         """
         seconds = self._bounds.join
         if self._place.index == 0:
@@ -168,6 +192,7 @@ class Supervisor:
         )
 
     def _connected(self, seconds: float) -> Connection:
+        """Tries to connect for so many seconds; raises as ``_meet``."""
         until = self._began + seconds
         while True:
             for call in self._loop.wait(_TICK):
@@ -186,6 +211,7 @@ class Supervisor:
                 raise CannotJoin(f"{name} came to {self._me}, which waited for process 0.", 128 + self._came[0])
 
     def _turn(self) -> None:
+        """One turn of the event loop, at most ``_TICK`` seconds: sockets, rendezvous, program, heartbeat."""
         ready = self._loop.wait(_TICK)
         now = time.monotonic()
         paused, self._turned = now - self._turned, now
@@ -204,7 +230,7 @@ class Supervisor:
             self._keep_up(self._connection, now)
 
     def _keep_up(self, connection: Connection, now: float) -> None:
-        """With process 0."""
+        """Forwards signals and heartbeats to process 0, and ends where it has been silent for too long."""
         for number in self._came:
             connection.send(Interrupted(number, signal.Signals(number).name))
         self._came.clear()
@@ -220,7 +246,7 @@ class Supervisor:
         connection.send(Beat(pid, seen))
 
     def _look(self, child: Child, now: float) -> None:
-        """At the program."""
+        """Checks on the program: has it ended, is it to be killed, is it at fault."""
         status = child.status()
         if status is not None:
             self._ended(child, status)
@@ -241,6 +267,7 @@ class Supervisor:
             self._look_for_faults(child, now)
 
     def _look_for_faults(self, child: Child, now: float) -> None:
+        """Reports a program that a signal has stopped, or that has raised and does not end."""
         if not child.is_stopped():
             self._stopped_since = None
         elif self._stopped_since is None:
@@ -252,6 +279,7 @@ class Supervisor:
             self._report(f"has failed ({seen.what}) and did not end for {seen.age:.1f} s")
 
     def _ended(self, child: Child, status: int) -> None:
+        """Reports the program's end: ``Ended`` where it succeeded or all were stopping, else ``Fault``."""
         self._own = status if status >= 0 else 128 - status
         if child.descriptor is not None:
             self._loop.remove(child.descriptor)
@@ -270,10 +298,11 @@ class Supervisor:
             self._report(said(status), lines, follows)
 
     def _report(self, text: str, lines: Sequence[str] = (), follows: bool = False) -> None:
-        """Tells process 0 of a fault of this one. What follows from that, it says.
+        """Sends a ``Fault`` to process 0, once; what becomes of the run is its decision.
 
         Args:
-          text: what happened. lines: the program's last ones. follows: whether it may have another process' fault.
+          text: a clause on what happened. lines: the program's last lines. follows: whether it may be the consequence
+            of another process's fault.
         """
         if self._connection is not None and not self._reported:
             self._reported = True
@@ -281,6 +310,7 @@ class Supervisor:
             self._connection.send(Fault(text, tuple(line[:_LINE] for line in lines), follows))
 
     def _read(self) -> None:
+        """Obeys the messages of process 0; a connection that is closed before ``Welcome`` is tried again."""
         connection = self._connection
         if connection is None:  # it was closed after it was found that it can be read
             return
@@ -308,6 +338,7 @@ class Supervisor:
             self._lost("belongs to another run, or does not have the same secret: it closes connections unanswered.")
 
     def _obey(self, message: FromZero) -> None:
+        """Carries out a message of process 0."""
         match message:
             case Welcome(host, pid):
                 self._zero = self._zero_program = Process(0, host, pid)
@@ -330,6 +361,7 @@ class Supervisor:
                 self._conclude(None, self._own or 0)
 
     def _start(self, coordinator: str, address: str, local: int | None, run: bytes) -> None:
+        """Starts the program with the run's environment variables; arguments as of ``Start``."""
         environment = os.environ | {
             environment_variables.HOSTS: str(self._place.count),
             environment_variables.HOST: str(self._place.index),
@@ -351,7 +383,7 @@ class Supervisor:
             self._loop.add(self._child.descriptor, lambda: None)
 
     def _stop(self, number: int, text: str, step: int) -> None:
-        """All programs are told to end, those that can after the same step."""
+        """Passes a run-wide SIGTERM or SIGINT on to the program, with the shared step to stop after."""
         if self._child is None:
             self._conclude(text, 128 + number)
             return
@@ -362,7 +394,7 @@ class Supervisor:
             self._child.signal(number)
 
     def _stop_after(self, step: int) -> None:
-        """The program may stop at that step; tells process 0 whether it is past it."""
+        """Hands the program the step to stop after, and answers process 0 with the steps that it had begun by then."""
         begun = self._child.stop_after(step) if self._child is not None and self._own is None else 0
         if self._connection is not None:
             self._connection.send(Begun(begun, step))
@@ -372,7 +404,11 @@ class Supervisor:
             self._child.agree(apart)
 
     def _lost(self, how: str) -> None:
-        """Process 0 cannot be heard any more."""
+        """Handles the loss of process 0: ends with an error, or, where all were stopping, goes on stopping alone.
+
+        Args:
+          how: the clause of the message.
+        """
         if self._stop_until is None:
             zero = f"The supervisor of {self._zero}, where all processes meet,"
             text = f"{zero if self._zero.pid else f'Who listens at {self._place.address}'} {how}"
@@ -383,11 +419,12 @@ class Supervisor:
         self._verdict = self._own
 
     def _conclude(self, text: str | None, status: int, stuck: bool = False) -> None:
-        """Ends this process. Its program, where it still runs, is told to, and killed after a while.
+        """Decides this process's exit status, once, and ends its program: SIGTERM, after ``GRACE`` seconds SIGKILL.
 
         Args:
-          text: why. status: its exit status, unless its own program has failed.
-          stuck: whether the program hangs: it is asked where it is instead.
+          text: why, for standard error; None: all went well. status: the exit status; with ``ENDED`` that of a program
+            that has failed itself comes first.
+          stuck: whether the program hangs: it gets SIGQUIT instead, prints its stack, and is killed after 1 s.
         """
         if self._verdict is not None:
             return

@@ -1,4 +1,24 @@
-"""Messages between supervisors: their types, and so what a message may hold."""
+"""Messages between supervisors and process 0's server: ``NamedTuple``s, whose fields are the schema they are read by.
+
+    to the server (``ToZero``)                  from the server (``FromZero``)
+    Register     who it is, facts to compare    Welcome      registered
+                                                Start        all are there: start the program
+    Beat         heartbeat, progress            Beat         heartbeat, progress of process 0's program
+    Ended        program ended with status 0    Done         all have ended
+    Fault        program failed                 End          the run is over: end the program
+                                                Refused      the processes do not fit together
+    Interrupted  SIGTERM or SIGINT came         Stop         all programs are to end after this shared step
+    Begun        shared steps begun so far      Later        some program was past it: after this one
+                                                Agreed       none was: the step stands
+
+``rendezvous_server`` shows a run's sequence of them; ``messages`` encodes them:
+
+>>> from towerstrat.hosts.messages import decode, encode
+>>> encode(Begun(step=9, stop=12))
+b'{"kind": "Begun", "step": 9, "stop": 12}'
+>>> decode(encode(Done()), FromZero)
+Done()
+"""
 
 from __future__ import annotations
 
@@ -10,12 +30,12 @@ Fact = str | int | tuple[str, ...]
 
 
 class Register(NamedTuple):
-    """The first message of a supervisor to process 0: who it is, and what it brings to the comparison.
+    """A supervisor's first message: who it is, and the facts to compare.
 
     Attributes:
-      hosts, number: of how many processes it is which. host, pid: where it runs.
+      hosts, number: the number of processes by its own account, and its index. host, pid: of the supervisor.
       facts, names: as of ``run_compatibility.Side``.
-      address: of this end of the connection; "" of a Unix socket.
+      address: IP address of its end of the connection; "" of a Unix socket.
     """
 
     hosts: int
@@ -28,21 +48,22 @@ class Register(NamedTuple):
 
 
 class Beat(NamedTuple):
-    """A sign of life, in both directions. ``pid``: of the program, where there is one."""
+    """Heartbeat, in both directions, with the progress of the sender's program. ``pid``: of that; None: not started."""
 
     pid: int | None
     seen: Seen
 
 
 class Ended(NamedTuple):
-    """The program has ended as it should."""
+    """The program has ended with status 0, or, where all were told to end, at all."""
 
 
 class Fault(NamedTuple):
-    """Something has failed.
+    """The program has failed, is stopped, or cannot start.
 
     Attributes:
-      text: what happened. tail: the program's last lines. follows: whether it may have another process' fault.
+      text: a clause on what happened, after the process's name. tail: the last lines of its standard error.
+      follows: whether it may be the consequence of another process's fault.
     """
 
     text: str
@@ -51,33 +72,34 @@ class Fault(NamedTuple):
 
 
 class Interrupted(NamedTuple):
-    """A signal has come to the supervisor."""
+    """SIGTERM or SIGINT has come to the supervisor."""
 
     signal: int
     name: str
 
 
 class Begun(NamedTuple):
-    """How many shared steps the program had begun when it was told to stop after the step ``stop``."""
+    """Answer to ``Stop`` and ``Later``: the program had begun ``step`` shared steps when it was told ``stop``."""
 
     step: int
     stop: int
 
 
 class Welcome(NamedTuple):
-    """A supervisor is registered; process 0's own process."""
+    """The supervisor is registered; ``host``, ``pid``: of process 0's supervisor."""
 
     host: str
     pid: int
 
 
 class Start(NamedTuple):
-    """All are there.
+    """All are there and fit together: the receiver starts its program.
 
     Attributes:
-      coordinator: where JAX's service is to be. address: by which the others reach the receiver's host.
-      local: which process of those on its machine it is, where there are several.
-      run: what tells this run from others.
+      coordinator: address of JAX's coordinator, which process 0's program will start.
+      address: IP address by which the others reach the receiver's host.
+      local: index of the process among those on its machine; None: it is the only one.
+      run: random bytes that identify the run.
     """
 
     coordinator: str
@@ -87,7 +109,7 @@ class Start(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """All programs are told to end by a signal, those that can after a shared step."""
+    """All programs are to end: each gets the signal, and those that can stop do so after the shared step ``step``."""
 
     signal: int
     text: str
@@ -95,32 +117,32 @@ class Stop(NamedTuple):
 
 
 class Later(NamedTuple):
-    """A later step after which all may stop."""
+    """Another proposal of the shared step to stop after, since a program had begun the last one."""
 
     step: int
 
 
 class Agreed(NamedTuple):
-    """The step stands; ``apart``: there is none, each stops for itself."""
+    """The step proposed last stands; ``apart``: no program shares steps, and each stops after its own next one."""
 
     apart: bool
 
 
 class Refused(NamedTuple):
-    """The processes do not fit together."""
+    """The run is refused, or the receiver is: the processes do not fit together."""
 
     text: str
 
 
 class End(NamedTuple):
-    """The run is over. ``stuck``: programs that hang are asked where they are."""
+    """The run is over because of a fault. ``stuck``: programs print their stacks (SIGQUIT) before they are killed."""
 
     text: str
     stuck: bool = False
 
 
 class Done(NamedTuple):
-    """All programs have ended as they should."""
+    """All programs have ended, none by a fault."""
 
 
 ToZero = Register | Beat | Ended | Fault | Interrupted | Begun

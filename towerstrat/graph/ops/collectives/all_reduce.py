@@ -1,4 +1,27 @@
-"""Collectives: operations across the positions of a named mesh axis (sums, gathers, selections, indices)."""
+"""Collectives along a named mesh axis: sums, gathers, selections, and the values that differ by axis index.
+
+An index along the axis is called a position here; along the towers' axis each is a tower. A value is varying (may
+differ by position) or invariant (JAX's types under ``jax.shard_map``). Two towers, x varying:
+
+    x                               [1., 2.] at 0, [3., 6.] at 1
+    all_reduce(x, axis, "sum")      [4., 8.]; "mean" [2., 4.]; "first" [1., 2.]       invariant
+    all_concat(x, axis)             [1., 2., 3., 6.]                                  invariant
+    select(x, axis, 1)              [3., 6.]                                          invariant
+    divide(y, axis, 0)              halves of y: [4] -> [2]                           varying
+    distribute([a, b], axis)        a at 0, b at 1                                    varying
+    position(axis)                  0 at 0, 1 at 1                                    varying
+
+Each builds an operation; the ``_lower_...`` functions evaluate it on JAX values. Where the axis is not mapped
+(``lowering.axis`` is None) there is one position, and most are the identity.
+
+Shapes may differ by position, as those of a last batch do. Such a value comes as a ``ByClass``; collectives (``joint``)
+pad it to the largest shape, communicate, and cut the result to the exact shapes.
+
+The first three give their gradients as ``backward``. In tower context the evaluator has summed the cotangents over the
+positions before it calls one, unless the operation is ``own``: what is left is to pass each position its share.
+
+Gloo sends each buffer by itself, at some 0.3 ms each: there the first sum takes those that follow along (``_total``).
+"""
 
 from __future__ import annotations
 
@@ -26,10 +49,10 @@ from towerstrat.graph.ops.building.op_builder import add_op
 
 
 def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None, own: bool = False) -> Tensor:
-    """Combines the values at all positions into one that is equal everywhere (``lax.psum``).
+    """Reduces the values at all positions to one that is equal everywhere (``lax.psum``); dtype and shape stay.
 
     Args:
-      how: "sum", "mean", or "first" for the value at position 0.
+      how: "sum", "mean" (of integers floored), or "first" for the value at position 0. Of booleans sum and mean are OR.
       own: whether a gradient in tower context is the derivative of the position's own share alone, rather than the sum
         over the positions of the derivatives.
 
@@ -56,33 +79,34 @@ def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0,
 
 
 def select(value: Tensor, axis: Axis, position: int, name: str | None = None) -> Tensor:
-    """The value at one position, as one that is equal everywhere."""
+    """Broadcasts the value at one position to all: an invariant tensor."""
     if value.dtype is string and not value.varies:
         return value  # text is on the host, where there are no positions
     return add_op("SelectPosition", [value], {"axis": axis, "position": position}, name or "select")
 
 
 def distribute(values: Sequence[Tensor], axis: Axis, name: str | None = None) -> Tensor:
-    """A varying tensor that has ``values[i]`` at position i. The values have one type and shape."""
+    """A varying tensor with the value of ``values[i]`` at position i. The values have one dtype and shape."""
     graph = get_default_graph()
     return graph.add("FromPositions", values, {"axis": axis}, name or "from_positions", axis=axis).outputs[0]
 
 
 def own_of(values: Sequence[Tensor], axis: Axis, name: str | None = None) -> Tensor:
-    """A varying tensor that is at position i what ``values[i]`` is there.
+    """A varying tensor that is at position i the value which ``values[i]`` has there.
 
-    Types are equal; shapes may differ.
+    The values have one dtype; shapes may differ, as each position evaluates by its own shard class.
     """
     return get_default_graph().add("OwnOfPositions", values, {"axis": axis}, name or "own", axis=axis).outputs[0]
 
 
 def divide(value: Tensor, axis: Axis, dim: int, name: str | None = None) -> Tensor:
-    """A varying tensor that has part i of ``value`` at position i.
+    """Splits a value along ``dim`` into equal parts, part i for position i: a varying tensor.
 
-    Where a program takes the value from the host, and uses its parts alone, each device gets its part only.
+    Where a program gets the value from the host and uses nothing but its parts, each device is sent its part only.
 
     Raises:
       ValueError: the value has no such dimension, or it does not divide by the number of positions.
+      InvalidArgumentError: at run time: it does not, and the size was not known before.
     """
     attrs = {"axis": axis, "dim": dim}
     return get_default_graph().add("Divide", (value,), attrs, name or "divide", axis=axis).outputs[0]
@@ -101,7 +125,7 @@ def position(axis: Axis, name: str | None = None) -> Tensor:
 def position_input(axis: Axis, dtype: DType, dims: Dims, name: str | None = None) -> Tensor:
     """A placeholder for a varying value.
 
-    It is fed one array ``[positions, *dims]`` or an ``UnevenShards``; where the axis is not mapped, an array ``dims``.
+    It is fed an array ``[positions, *dims]`` or an ``UnevenShards``; where the axis is not mapped, an array ``dims``.
 
     Args:
       dims: the shape at a position, as far as it is known.
@@ -111,7 +135,7 @@ def position_input(axis: Axis, dtype: DType, dims: Dims, name: str | None = None
 
 
 def _reduced(lowering: Lowering, tensor: Tensor, value: Array, how: str) -> jax.Array:
-    """Combines the values along a mapped axis. A sum of booleans is their OR; a mean of integers is floored."""
+    """Reduces values along a mapped axis. A sum of booleans is their OR; a mean of integers is floored."""
     axis = lowering.axis
     assert axis is not None
     if how == "first":
@@ -127,19 +151,20 @@ def _reduced(lowering: Lowering, tensor: Tensor, value: Array, how: str) -> jax.
 
 
 def _summand(value: Array, axis: Axis) -> jax.Array:
-    """What is added up for a value: of booleans integers."""
+    """The value to sum for a value, as varying: booleans as int32."""
     summand: jax.Array = vary(jnp.asarray(value), axis)
     return summand.astype(jnp.int32) if summand.dtype == jnp.bool_ else summand
 
 
 _TOGETHER = 1 << 20
-"""The bytes of a value up to which it is added up with others in one buffer."""
+"""Bytes of a value up to which it is packed with others into one buffer."""
 
 
 def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> jax.Array:
     """The sum of a tensor's values along a mapped axis.
 
-    Where buffers are sent apart, sums that follow, and of which the values are here already, are made in the same one.
+    Where each buffer is sent by itself (``Axis.sends_apart``), the ``AllReduce`` operations ahead whose inputs are
+    evaluated already are summed in the same buffer, and later find their totals here.
     """
     if lowering.kinds is not None or lowering.differentiated or not axis.sends_apart:
         return lax.psum(value, axis.name)
@@ -159,7 +184,7 @@ def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> 
 
 
 def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) -> dict[Tensor, jax.Array]:
-    """The sums of some tensors' values, and of the failed checks so far: a buffer for each type."""
+    """The sums of some tensors' values, one buffer per dtype; that of float32 also tells whether a check has failed."""
     packs: dict[np.dtype[Any], list[Tensor]] = {}
     for tensor, value in values.items():
         packs.setdefault(value.dtype, []).append(tensor)
@@ -182,6 +207,7 @@ def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) 
 
 
 def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
+    """Reduces values padded to the largest shape; shapes may differ for "first" only."""
     (tensor,) = op.inputs
     axis = lowering.axis
     if axis is None:
@@ -205,7 +231,7 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
 
 
 def _shapes(lowering: Lowering, value: Array | ByClass) -> list[tuple[int, ...]]:
-    """The shape at each position."""
+    """The shape of a value at each position, in order."""
     assert lowering.axis is not None
     if isinstance(value, ByClass):
         assert lowering.kinds is not None
@@ -214,7 +240,7 @@ def _shapes(lowering: Lowering, value: Array | ByClass) -> list[tuple[int, ...]]
 
 
 def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
-    """Shapes by position for a message; at most eight."""
+    """Shapes by position as text for a message, at most eight."""
     shown = ", ".join(str(list(s)) for s in shapes[:8])
     return shown if len(shapes) <= 8 else f"{shown}, ... ({len(shapes)} in all)"
 
@@ -222,7 +248,7 @@ def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
 def _reduce_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
 ) -> Mapping[Tensor, Array]:
-    """The cotangent of each position's own value, from that of the combined one."""
+    """The cotangent of each position's value: that of the result, for "mean" a share of it, for "first" only at 0."""
     (cotangent,) = cotangents
     (tensor,) = op.inputs
     axis, how = lowering.axis, op.attrs["how"]
@@ -240,11 +266,12 @@ def _reduce_backward(
 
 
 def _gathered(value: Array, axis: Axis) -> jax.Array:
-    """The values of all positions, ``[positions, ...]``; JAX knows that they are equal everywhere."""
+    """All-gathers a value to ``[positions, ...]``, typed as invariant."""
     return lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
 
 
 def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
+    """Gathers values padded to the largest shape, and concatenates their exact parts."""
     value = lowering.value(op.inputs[0])
     if lowering.axis is None:
         return [value]
@@ -270,7 +297,7 @@ def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
 def _concat_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
 ) -> Mapping[Tensor, Array]:
-    """The slice of the cotangent that belongs to each position."""
+    """The slice of the concatenation's cotangent that belongs to each position."""
     (cotangent,) = cotangents
     (tensor,) = op.inputs
     axis = lowering.axis
@@ -327,6 +354,7 @@ def _select_backward(
 
 
 def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
+    """Stacks the values and indexes the stack by the axis index."""
     values = [jnp.asarray(lowering.value(t)) for t in op.inputs]
     if lowering.axis is None:
         return [values[0]]
@@ -358,6 +386,7 @@ def _lower_own(lowering: Lowering, op: Operation) -> list[Array]:
 
 
 def _lower_constants(lowering: Lowering, op: Operation) -> list[Array]:
+    """Indexes the stacked constants by the axis index."""
     values = op.attrs["values"]
     if lowering.axis is None:
         return [values[0]]

@@ -1,4 +1,18 @@
-"""Collectives whose result differs by position: sums within groups, all-to-all exchanges, permutations.
+"""Collectives whose result differs by replica: sums within groups, all-to-all exchanges, permutations.
+
+They are the operations of ``tf.contrib.tpu`` (``cross_replica_sum`` with groups, ``all_to_all``,
+``collective_permute``), along a mesh axis whose indices are the replicas ("positions"). Four replicas that have the
+values 1, 2, 3 and 4, and two that have [1, 2] and [3, 4]:
+
+    group_sum(x, axis, ((0, 1), (2, 3)))            3, 3, 7, 7
+    permute(x, axis, ((0, 1), (1, 2)))              0, 1, 2, 0          (from, to); zeros where nothing arrives
+    all_to_all(y, axis, 0, 0, ((0, 1),))            [1, 3], [2, 4]      part i of all goes to replica i
+
+The gradient of each is the exchange in the other direction (``_sent_back``): of a sum within groups the same sum, of an
+all-to-all the one with the dimensions swapped, of a permutation its inverse. It is given as ``backward``, in place of
+``jax.vjp``.
+
+All replicas have one shape: a value of uneven shape is refused (``Lowering.even``).
 
 Source: ``tensorflow/python/tpu/ops/tpu_ops.py``.
 """
@@ -21,20 +35,20 @@ from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside
 
 Groups = tuple[tuple[int, ...], ...]
-"""Positions that combine values with each other; each position is in one group, and all groups are of one size."""
+"""Groups of axis indices that exchange values; each index is in one group, and all groups are of one size."""
 
 
 def group_sum(value: Tensor, axis: Axis, groups: Groups, name: str | None = None) -> Tensor:
-    """The sum over the positions of each one's group. Its gradient is the sum of the group's gradients."""
+    """Sums the values of each group, at all of its members; dtype and shape stay. Its gradient is the same sum."""
     return _exchanged("GroupSum", value, axis, {"groups": groups}, name)
 
 
 def all_to_all(
     value: Tensor, axis: Axis, concat_dim: int, split_dim: int, groups: Groups, name: str | None = None
 ) -> Tensor:
-    """Divides each value along ``split_dim`` and joins, along ``concat_dim``, what a position got of its group.
+    """Splits each value along ``split_dim``; member i of a group joins part i of all members along ``concat_dim``.
 
-    Position i of a group gets part i of all of them, in their order. The gradient is the exchange back.
+    Parts are in the order of the group. The gradient is the exchange back.
 
     Raises:
       ValueError: there is no such dimension, or it does not divide by the size of the groups.
@@ -44,7 +58,7 @@ def all_to_all(
 
 
 def permute(value: Tensor, axis: Axis, pairs: Groups, name: str | None = None) -> Tensor:
-    """Sends values along pairs (from, to) of positions; zeros where nothing arrives. The gradient goes back."""
+    """Sends values along pairs (from, to) of axis indices; zeros where nothing arrives. The gradient goes back."""
     return _exchanged("CollectivePermute", value, axis, {"pairs": pairs}, name)
 
 
@@ -55,6 +69,7 @@ def _exchanged(type: str, value: Tensor, axis: Axis, attrs: Attrs, name: str | N
 def _group_sum(value: jax.Array, axis: Axis, groups: Groups) -> jax.Array:
     """All-reduce within groups as reduce-scatter and all-gather: under ``shard_map`` ``lax.psum`` takes no groups."""
     listed = [list(group) for group in groups]
+    # A reduce-scatter gives each member an equal part of the sum.
     flat = jnp.pad(value.ravel(), (0, -value.size % len(listed[0])))
     part = lax.psum_scatter(flat, axis.name, axis_index_groups=listed, tiled=True)
     whole = lax.all_gather(part, axis.name, axis_index_groups=listed, tiled=True)
@@ -91,7 +106,7 @@ def _all_to_all_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of the exchange that takes cotangents from where values went to where they came from."""
+    """The attributes of the transposed exchange, which sends cotangents back to where the values came from."""
     if type == "AllToAll":
         swapped = {"concat_dimension": attrs["split_dimension"], "split_dimension": attrs["concat_dimension"]}
         return {**attrs, **swapped}
@@ -101,6 +116,8 @@ def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _define(type: str, rule: Any, exchange: Callable[..., jax.Array]) -> None:
+    """Registers an operation type whose value and gradient are the same exchange, with other attributes."""
+
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         (tensor,) = op.inputs
         value = jnp.asarray(lowering.even(lowering.value(tensor), tensor))

@@ -1,4 +1,20 @@
-"""Where the logical devices of a position hold a tensor: split, whole on each, or on one by name."""
+"""Sharding annotations: the layout of a tensor over the logical devices of one replica (model parallelism, GSPMD).
+
+Each replica of a mesh axis may have several "logical" devices (``Axis.logical``), as in the original's
+``TPUStrategy.experimental_split_to_logical_devices``. They share one program: a value is replicated over them unless it
+is annotated here, and the compiler then partitions the work. An annotation does not change a value; it is lowered to
+``lax.with_sharding_constraint``:
+
+    w: [8, 4], two logical devices
+
+    split_over(w, axis, [2, 1])      each holds [4, 4]: rows 0 to 3, rows 4 to 7
+    replicate(w, axis)               each holds [8, 4]
+    assign_to(w, axis, 1)            recorded only: XLA cannot put work on one device of a partitioned program
+
+Annotating what a variable was read as also sets the layout in which the variable is stored, and its gradients and slots
+follow. Inside a branch or loop the constraint stands between optimization barriers (``_may_not_run``), as XLA refuses
+branches whose results are laid out in different ways.
+"""
 
 from __future__ import annotations
 
@@ -19,12 +35,12 @@ _PASSING = ("Identity", "ReadVariableOp")
 
 
 def split_over(tensor: Any, axis: Axis, partition_dimensions: Sequence[int], name: str | None = None) -> Tensor:
-    """The same tensor, of which each logical device of a position holds and computes a part.
+    """Annotates a tensor as split over the logical devices of its replica; its gradient is split alike.
 
-    So is its gradient. A variable whose value is split is stored that way, and so are slots made for it later.
+    A variable whose value it is will be stored split, and so will slots that are made for it later.
 
     Args:
-      partition_dimensions: for each dimension of the tensor the number of parts.
+      partition_dimensions: the number of parts of each dimension.
 
     Raises:
       ValueError: the numbers are not as many as dimensions, or not positive, or their product is not the number of
@@ -66,7 +82,7 @@ def _check_parts(tensor: Tensor, parts: tuple[int, ...], logical: int) -> None:
 
 
 def replicate(tensor: Any, axis: Axis, name: str | None = None) -> Tensor:
-    """The same tensor, which each logical device of a position holds whole.
+    """Annotates a tensor as replicated: each logical device of its replica holds it whole.
 
     Raises:
       ValueError: its rank is not known, and there are several logical devices.
@@ -78,10 +94,10 @@ def replicate(tensor: Any, axis: Axis, name: str | None = None) -> Tensor:
 
 
 def assign_to(tensor: Any, axis: Axis, logical_device_id: int, name: str | None = None) -> Tensor:
-    """The same tensor, which is said to belong on one logical device of its position.
+    """Records that a tensor belongs on one logical device of its replica; nothing is placed there.
 
-    The number is checked and recorded, as the operation's attribute ``_logical_device``. The compiler cannot put work
-    on one of the devices that a program is shared out among: the value is computed on every one.
+    The number is checked, and kept as the operation's attribute ``_logical_device``. The compiler cannot put work on
+    one of the devices that it partitions a program over: every one computes the value.
 
     Raises:
       ValueError: no logical device has that number.
@@ -105,7 +121,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
 
 
 def _may_not_run(block: Block | None) -> bool:
-    """Whether a region lies in a branch or in a loop, where the compiler wants one layout on every way out."""
+    """Whether a block lies in a branch or a loop, where XLA wants results of one layout from every branch."""
     while block is not None and block.predicate is None:
         block = block.parent
     return block is not None

@@ -1,4 +1,15 @@
-"""The mean of gradients over the processes of a cluster, each of which has a graph and data of its own."""
+"""``MeanOverWorkers``: the mean of gradients over the processes of a cluster (between-graph replication).
+
+Each process has a graph and data of its own, as with the original's ``tf.train.Server`` and parameter servers; an
+optimizer puts this operation between its gradients and their application. One operation takes the gradients of all
+variables, so that a step needs one round. Dense gradients come first, then values and indices of each sparse one:
+
+    inputs      gradient of w [2, 3]     of table: values [rows, 4], indices [rows]
+    outputs     mean [2, 3]              values [all rows, 4], each divided by the number of processes, indices
+
+It runs on the host, in a stage of its own (``graph/runtime/collective/gradient_mean_stage.py``); in a session that is
+connected to no cluster it is the identity. It has no gradient.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +27,17 @@ TYPE = "MeanOverWorkers"
 
 
 def mean_over_workers(pairs: Sequence[tuple[Any, Variable]], asynchronous: bool, name: str | None = None) -> list[Any]:
-    """The means of gradients over the processes that train together; of rows, the rows of all of them.
+    """Averages gradients over the processes that train together, by one ``MeanOverWorkers``.
 
-    A run in a session that is connected to their cluster meets the other processes there. In any other session the
-    gradients are this process's.
+    In a session that is connected to no cluster the results are this process's gradients.
 
     Args:
-      pairs: (gradient, variable), gradients are tensors or ``IndexedSlices``.
-      asynchronous: whether the original would have applied each worker's gradients as they came, which a run says.
+      pairs: (gradient, variable); gradients are tensors or ``IndexedSlices``.
+      asynchronous: whether the original would have applied each worker's gradients as they came; a run then warns.
+
+    Returns:
+      The mean of each gradient, in the order of ``pairs``: a tensor of its dtype, or ``IndexedSlices`` with the rows of
+      all processes.
     """
     dense = [(g, v) for g, v in pairs if not isinstance(g, IndexedSlices)]
     rows = [(g, v) for g, v in pairs if isinstance(g, IndexedSlices)]
@@ -56,6 +70,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _alone(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Any]:
+    """The host function in a session that is connected to no cluster: the identity."""
     return values
 
 

@@ -1,4 +1,20 @@
-"""Branches and loops inside of which processes that go their own ways meet: all of them go the same way there."""
+"""Branches and loops with ``MeanOverWorkers`` inside: a round before each decides that all processes go the same way.
+
+If one process took the branch that averages gradients and another did not, the first would wait for the other forever.
+So the predicate, and before each iteration the condition, is gathered first (``_require``), and where it differs all
+processes raise ``FailedPreconditionError``, with the lines of the branch and of its predicate:
+
+    tf.cond(step % 2 == 0, train, skip)         optimizer inside ``train``
+
+    process 0     predicate True     round of predicates: [True, True]     train: round of gradients
+    process 1     predicate True     round of predicates: [True, True]     train: round of gradients
+
+The gather is an ordinary round of ``MEETING``: each process brings a vector with its bit at its own index and zeros
+elsewhere; an entry of the mean is nonzero where that process's bit is set. So a process that has failed is heard of
+there too (``missed``).
+
+Operations outside of branches and loops are in ``gradient_mean_stage``.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +40,14 @@ _INSTEAD = (
 
 
 class CollectiveBranch(HostBranch, CollectiveStage):
-    """One ``If`` whose branches average gradients: a round before it says which branch each process takes."""
+    """Stage of an ``If`` whose branches average gradients: gathers the predicate, then runs the branch taken."""
 
     def run(self, run: Run) -> None:
         if run.session.meets:
             taken = bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ()))
             _require(run, self, self.op, self.op.inputs[0].op, "predicate", taken)
             if _meets(self.op.bodies[0 if taken else 1]):
-                # What fails inside is said in a round inside.
+                # A failure inside is reported by the rounds inside, not by another round of predicates.
                 with taking_part(run, self):
                     super().run(run)
                 return
@@ -42,7 +58,10 @@ class CollectiveBranch(HostBranch, CollectiveStage):
 
 
 class CollectiveLoop(HostLoop, CollectiveStage):
-    """One ``While`` whose body averages gradients: a round before each iteration says who goes on."""
+    """Stage of a ``While`` whose body averages gradients: gathers the condition before each iteration.
+
+    A loop whose condition is the constant True has nothing to gather.
+    """
 
     def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
         if run.session.meets and not self.endless:
@@ -54,7 +73,7 @@ class CollectiveLoop(HostLoop, CollectiveStage):
                     break
                 with taking_part(run, self):
                     values = self.iterate(run, values)
-                del run.kept[self]  # The next round is still to come.
+                del run.kept[self]  # From here on a failure comes before the next round, which it owes.
                 done += 1
             self.finish(run, values, done)
         else:
@@ -65,7 +84,7 @@ class CollectiveLoop(HostLoop, CollectiveStage):
 
 
 def meets_inside(op: Operation) -> bool:
-    """Whether processes average gradients in one of its bodies."""
+    """Whether one of an operation's bodies, at any depth, averages gradients over several processes."""
     return PROCESSES.count > 1 and any(_meets(body) for body in op.bodies)
 
 
@@ -74,10 +93,14 @@ def _meets(block: Block) -> bool:
 
 
 def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation, what: str, mine: bool) -> None:
-    """Returns where all processes go the same way: one round.
+    """Gathers the decision of each process, in one round.
+
+    Args:
+      op: the branch or loop. decides: the operation that makes the predicate. what: its name in the error.
+      mine: this process's decision.
 
     Raises:
-      FailedPreconditionError: they do not; in all of them.
+      FailedPreconditionError: the decisions differ; raised in all processes.
     """
     run.settle_before()
     ways = np.zeros(PROCESSES.count, np.float32)
@@ -94,6 +117,7 @@ def _layout(op: Operation) -> Layout:
 
 
 def _miss(run: Run, stage: CollectiveStage, op: Operation, error: BaseException) -> None:
+    """Takes part in the gather of a decision with this run's error, where that round is still owed."""
     if (absence := absence_from(run, stage, error)) is not None:
         MEETING.miss(_layout(op), absence)
 

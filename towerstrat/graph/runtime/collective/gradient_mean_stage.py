@@ -1,4 +1,24 @@
-"""The stage of a run in which processes average gradients, and the values that they begin with."""
+"""The stage that averages gradients over the processes of a cluster, and the broadcast of the variables before it.
+
+Each process runs its own plan in its own session; the only operation in it that waits for the others is
+``MeanOverWorkers`` (``ops/collectives/worker_mean.py``). Its stage, in a session that is connected to the cluster
+(``session.meets``):
+
+1. waits for the checks of the run before (``settle_before``), so that the others hear of a failure in this round,
+2. broadcasts the first process's variables, once for each variable (``share_values``),
+3. takes part in a round of ``MEETING`` (``hosts/gradient_rendezvous.py``), and binds the means to its outputs.
+
+    session.run(train_op)     process 0: gradient of w [1., 3.]     process 1: [3., 5.]     both apply [2., 4.]
+
+Every process has to take part in every round, also one whose run has failed before it, such as at the end of its data:
+``Run`` calls ``missed``. By then the stage has one of three states in ``run.kept`` (``taking_part``):
+
+    absent     it has not come to its round: takes part with zeros and the reason
+    False      the round itself raised: all processes have heard of it
+    True       the round is done, and the run failed after it: says so in the next round
+
+In a session that is connected to no cluster the gradients pass through unchanged.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +53,11 @@ _ALONE = (
 
 
 class GradientMeanStage(CollectiveStage):
-    """Carries out one ``MeanOverWorkers``.
+    """Stage of one ``MeanOverWorkers``: a round of ``MEETING`` in each run.
 
     Args:
       op: the operation.
-      stages: changes nothing: it has no bodies.
+      stages: unused, as the operation has no bodies; every stage is made with it.
     """
 
     def __init__(self, op: Operation, stages: Stages):
@@ -48,7 +68,7 @@ class GradientMeanStage(CollectiveStage):
         op = self.op
         values = [run.values[t] for t in op.inputs]
         if not run.session.meets:
-            if not PROCESSES.together:  # Else all do the same, and the gradients of one are the mean.
+            if not PROCESSES.together:  # Otherwise all have equal gradients, which are their mean.
                 logs.log_first_n(logs.WARN, _ALONE, 1, PROCESSES.count)
             assert op.definition.host is not None
             run.values.update(zip(op.outputs, op.definition.host(run.session, op, values), strict=True))
@@ -70,7 +90,11 @@ class GradientMeanStage(CollectiveStage):
             MEETING.miss(self._layout(run, None), absence)
 
     def _layout(self, run: Run, arrays: Sequence[Any] | None) -> Layout:
-        """What is averaged. ``arrays``: this process's; None: it has none."""
+        """The layout of the round; shapes that the graph does not know are those of gradients or variables.
+
+        Args:
+          arrays: this process's gradients; None: it has none.
+        """
         attrs, inputs = self.op.attrs, self.op.inputs
         names = self._names
         shapes = list(attrs["shapes"])
@@ -88,19 +112,19 @@ class GradientMeanStage(CollectiveStage):
 
 @contextmanager
 def taking_part(run: Run, stage: CollectiveStage) -> Iterator[None]:
-    """Inside, a stage takes part in its round. What is raised there, all processes have heard."""
+    """Context manager around a stage's round: records in ``run.kept`` that it has begun, and that it has succeeded."""
     run.kept[stage] = False
     yield
     run.kept[stage] = True
 
 
 def absence_from(run: Run, stage: CollectiveStage, error: BaseException) -> SkippedRound | None:
-    """What a process whose run has failed says in the round of a stage; None where it has nothing to say there.
+    """The status with which a process whose run has failed takes part in a stage's round; None: no round is owed.
 
-    One that has taken part in the round says in the next one that it fails.
+    Where the round was done before the failure, the status is kept for the next round.
     """
     if not run.session.meets or MEETING.over is not None or isinstance(error, DifferentShapes):
-        return None  # Of the last the session makes another plan.
+        return None  # After DifferentShapes the session runs again, by another plan.
     word = RoundMessage.ENDED if isinstance(error, OutOfRangeError) else RoundMessage.FAILED
     absence = SkippedRound(word, f"{type(error).__name__}: {error}")
     heard = run.kept.get(stage)
@@ -112,15 +136,16 @@ def absence_from(run: Run, stage: CollectiveStage, error: BaseException) -> Skip
 
 
 def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = None) -> None:
-    """Gives the variables of this process the values that the first process's have.
+    """Broadcasts the first process's values of the graph's variables to all processes.
 
-    It happens once for each variable, before processes first meet about it, and each time that they make a session that
-    is ready to train.
+    Once for each variable, before the first round with its gradient; and again each time that the processes make a
+    session that is ready to train. Local variables and those of strings or with a value per
+    tower are left out. A collective: all processes call it together.
 
     Args:
-      runner: the session.
-      graph: whose variables, but for those that are local to a process.
-      names: variables that it happens for, unless they have been shared; None: it happens again.
+      runner: the session; its server, where it has one, remembers what was shared.
+      graph: the graph.
+      names: no broadcast where all of these were shared already; None: a broadcast in any case.
     """
     origin = runner if runner.server is None else runner.server
     if names is not None and origin.shared.issuperset(names):
@@ -137,13 +162,16 @@ def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = Non
 
 
 def wait_for_values(runner: Runner, graph: Graph, ops: Sequence[Operation]) -> None:
-    """Waits for the first process's values where a run of another asks which variables have some."""
+    """Waits for the broadcast of trainable variables before a run that asks whether variables are initialized.
+
+    Not in process 0, which sends it.
+    """
     if PROCESSES.index and any(op.type == "VarIsInitializedOp" for op in ops):
         share_values(runner, graph, [v.cell.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)])
 
 
 def _cells(graph: Graph) -> dict[str, StateVariable]:
-    """The cells of the variables that all processes have together, by name."""
+    """State variables that the processes share, by name."""
     own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
     cells = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
     return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.per_position}

@@ -1,4 +1,10 @@
-"""Base classes of values that are no tensors but consist of some, such as IndexedSlices or a TensorArray."""
+"""Base classes of composite values, which consist of tensors: IndexedSlices, SparseTensor, RaggedTensor, TensorArray.
+
+Regions and functions know tensors only. So ``cond``, loops and traced functions flatten a composite into its tensors
+(``_tensors``) and rebuild one from theirs (``_like``), as JAX does with registered pytree nodes. The further classes
+add one ability each: ``Argument`` of traced functions, ``Partitioned`` (elementwise functions apply to the flat
+values), ``Convertible`` to a tensor, ``Fetchable`` by ``Session.run``.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +46,7 @@ class Argument(Composite):
         raise NotImplementedError
 
     def _argument_axis(self) -> Axis | None:
-        """The axis along which the tensors have one value per position, or None."""
+        """The axis along which the tensors are varying, or None."""
         return None
 
 

@@ -1,6 +1,13 @@
-"""Nested structures: sequences, namedtuples, dicts, views of dicts and objects of attrs classes.
+"""Nested structures (pytrees): sequences, namedtuples, dicts, views of dicts and objects of attrs classes.
 
-Everything else is a leaf: None, strings, tensors, dataclasses. Dict entries go in the order of their sorted keys.
+Everything else is a leaf: None, strings, tensors, dataclasses. Dict entries go in the order of their sorted keys, and a
+structure keeps its type when it is packed again:
+
+>>> flatten({"b": [1, 2], "a": (3,)})
+[3, 1, 2]
+>>> pack_sequence_as({"b": [1, 2], "a": (3,)}, "xyz")
+{'b': ['y', 'z'], 'a': ('x',)}
+
 Source: ``tensorflow/python/util/nest.py``.
 """
 

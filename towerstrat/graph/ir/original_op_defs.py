@@ -40,7 +40,7 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Definition:
-    """What the original knows of one operation type."""
+    """The original's ``OpDef`` of one operation type: its inputs, outputs and attributes."""
 
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]

@@ -225,7 +225,7 @@ class Graph(Naming, Collections):
             return tensor
         place, whole = tensor.op.place, tensor.whole
         if whole.dtype is string and not whole.varies:
-            return whole  # text is on the host, where there are no positions
+            return whole  # strings are on the host, where there are no shards
         if self.trace is not None and self.axis is place.axis and self.trace.place is place:
             return whole
         selections = tensor.__dict__.setdefault("selections", {})

@@ -164,7 +164,7 @@ class StateStore:
         self.lost: str | None = None
         """The state lost in a device failure, as a message."""
         self.watched: set[StateVariable] = set()
-        """Cells that leave when they are written."""
+        """Restored state variables that have not been written since: a write takes them out."""
         self.expected: dict[str, Any] = {}
         """The values of counters that have none yet, by name: from the run that this one resumes."""
         self.own_values: dict[str, Any] = {}

@@ -81,7 +81,7 @@ class ErrorRecords:
     def error(self, records: Array) -> InvalidArgumentError | None:
         """The error of a record ``[size]``, or of the first failed one of ``[shards, size]``; None for no failure."""
         rows = np.asarray(records)
-        # One position is the usual case, and read after every run: without the cost of a reduction by numpy.
+        # One shard is the usual case, and read after every run: without the cost of a reduction by numpy.
         if not (rows.item(0) if rows.ndim == 1 else rows[:, 0].any()):
             return None
         rows = np.atleast_2d(rows)

@@ -37,7 +37,7 @@ def apply_formula(
     Args:
       outputs: the values that later operations see.
       cotangents: of the outputs; None stands for zeros.
-      axis: values are cast to varying along it, so that cotangents are the position's own.
+      axis: values are cast to varying along it, so that cotangents are the shard's own.
     """
     static = op.definition.known(len(op.inputs), op.attrs)
     assert op.definition.gradient is not None

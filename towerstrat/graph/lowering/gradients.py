@@ -455,7 +455,7 @@ def _summed_over_towers(
         return None
     whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
     total = vary((yield id(tensor), whole), lowering.axis)
-    # Cotangents of what all have are equal at all positions: that of the sum is that of each summand.
+    # Cotangents of replicated values are equal on all shards: that of the sum is that of each summand.
     return in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total
 
 
@@ -583,9 +583,9 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
     """Cast a gradient to varying or to replicated, as the graph declares its output."""
     if lowering.axis is None:
         return value
-    if output.varies or lowering.differentiated:  # cotangents of what all have are equal at all positions: no sum
+    if output.varies or lowering.differentiated:  # cotangents of replicated values are equal on all shards: no sum
         return vary(value, lowering.axis)
-    # The graph knows that positions agree, JAX does not (the path was cast to varying): the first one's share summed
+    # The graph knows that shards agree, JAX does not (the path was cast to varying): the first one's share summed
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0
     value = vary(value, lowering.axis)
@@ -632,7 +632,7 @@ def _backward(
     """
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     path = sorted(records, key=lambda o: records[o].order)
-    # What was read, what operations with a gradient function made and what positions combined are leaves: the outer
+    # Reads, outputs of operations with a gradient function and results of collectives are leaves: the outer
     # walk goes on from there, and calls each gradient function once, with the sum of the cotangents.
     kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]}
     replayed = [o for o in path if o not in kept]

@@ -249,7 +249,7 @@ class Lowering(ErrorState):
         value = self.value(tensor)
         if self.axis is None or self.differentiated or not varies(value):
             return value
-        # Equal everywhere, yet evaluated per kind: the first kind's twin serves them all.
+        # Equal everywhere, yet evaluated per shard class: the first one's replicated copy serves them all.
         if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
             owner = next(frame for frame in self.frames() if tensor in frame.values)
             return mark_equal(owner.parts[0].invariant(tensor))
@@ -311,7 +311,7 @@ class Lowering(ErrorState):
         inside = set(loops_in(op)) - {op} if self.counted else ()
         record = (ERROR_RECORD,) if op.checks and ERROR_RECORD in self.state else ()
         if op.writes:
-            self.failed()  # What its regions ask for is made here, outside of their traces.
+            self.failed()  # A collective must not be made inside of a region's trace.
         return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside), *record)))
 
     def key(self, op: Operation) -> jax.Array:
@@ -383,7 +383,7 @@ class Lowering(ErrorState):
           UnsupportedError: it cannot be compiled here.
         """
         if op.writes and (op.bodies or op.definition.writes) and self.kind is None:
-            self.failed()  # outside of bodies and of what is for one kind, where all positions come by
+            self.failed()  # outside of bodies and shard classes: a collective needs all shards
         if self.kinds is not None and self.kind is None and not has_collective(op) and self._splits(op):
             self.split.add(op)
             if not op.definition.joint:
@@ -402,7 +402,7 @@ class Lowering(ErrorState):
             else:
                 outputs = self.evaluate(op)
                 if self.differentiated and not op.definition.given and not passes_gradient(op):
-                    # Inside of a body JAX differentiates all kernels, also those that the original has no gradient of.
+                    # Inside of a body JAX differentiates all kernels, also those without a gradient in the original.
                     outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):
             raise
@@ -422,7 +422,7 @@ class Lowering(ErrorState):
         if check is not None and check.after:
             self.check(op)
 
-    # ---- kinds of positions ----------------------------------------------------------------------------------
+    # ---- shard classes ---------------------------------------------------------------------------------------
 
     @property
     def parts(self) -> list[Lowering]:
@@ -619,7 +619,7 @@ class Lowering(ErrorState):
             return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes, lookups.of(keys))
 
         args = [primals[t] for t in whole]
-        if by_rows:  # A first evaluation finds how many rows are looked up.
+        if by_rows:  # A first pass finds how many rows are looked up: the zeros of the vjp need shapes.
             _ = function([], *args) if self.eager else jax.eval_shape(function, [], *args)
             keys = list(shapes)
         saved_state, saved_written = dict(self.state), set(self.written)

@@ -19,7 +19,7 @@ from towerstrat.graph.ir.types import DType
 
 
 class Composite:
-    """A value that branches, loops and functions flatten into tensors and rebuild from others."""
+    """A pytree node of tensors: branches, loops and functions flatten it and rebuild it from other tensors."""
 
     __slots__ = ()
 
@@ -51,7 +51,7 @@ class Argument(Composite):
 
 
 class Partitioned(Argument):
-    """A composite of flat values and what partitions them: functions of each element apply to the values."""
+    """A composite of flat values and a partition (such as row splits): elementwise functions apply to the values."""
 
     __slots__ = ()
 
@@ -62,7 +62,7 @@ class Partitioned(Argument):
 
     @property
     def flat_values(self) -> Tensor:
-        """The values that are partitioned."""
+        """The tensor of all values, without the partition."""
         raise NotImplementedError
 
     def _map_flat(self, function: Callable[[Tensor], Tensor]) -> Self:
@@ -78,7 +78,7 @@ class Partitioned(Argument):
         raise NotImplementedError
 
     def _concatenated(self, values: Sequence[Any], axis: Any) -> Self:
-        """This and others joined along a dimension."""
+        """Concatenation with others along a dimension."""
         raise NotImplementedError
 
     def _gathered(self, indices: Any, axis: Any) -> Any:

@@ -69,7 +69,7 @@ class TraceContext(Protocol):
         """Part of the key of a function's traces: functions are traced once for each."""
 
     def written(self, variable: Any, type: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Called before an operation that writes a variable is added; returns the inputs that it gets.
+        """Hook before an operation that writes a variable is added; returns its (replaced) inputs.
 
         Args:
           variable: the ``Variable``.

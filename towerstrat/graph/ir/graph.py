@@ -320,7 +320,7 @@ class Graph(Naming, Collections):
                 op.checks = op.checks or inner.checks
 
     def controls_of(self, op: Operation, more: Iterable[Operation] = ()) -> list[Operation]:
-        """The control inputs from the scopes around, without those that an input comes after or is an output of.
+        """The control inputs from the scopes around, except those that an input implies already.
 
         Args:
           more: others.
@@ -590,7 +590,7 @@ class Graph(Naming, Collections):
 
     @property
     def building_function(self) -> bool:
-        """True for the graph of a Python function that is being traced."""
+        """Whether this is the graph of a Python function that is being traced."""
         return False
 
     @property
@@ -669,7 +669,7 @@ def default_graph_of(graph: Graph) -> Graph:
 
 
 def set_ground(context: Graph | None) -> None:
-    """Makes operations execute in an eager context where no graph was entered; None: adds them to the global graph."""
+    """Execute operations in an eager context where no graph was entered; None: add them to the global graph."""
     _Ground.context = context
 
 

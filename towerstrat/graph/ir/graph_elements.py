@@ -336,7 +336,7 @@ class Operation:
         return list(self._colocation) or [b"loc:@" + self.name.encode()]
 
     def add_control_inputs(self, ops: Iterable[Operation]) -> None:
-        """Makes this operation run after ``ops``.
+        """Make this operation run after ``ops``.
 
         Raises:
           TypeError: one of them is no operation.
@@ -412,7 +412,7 @@ class Block:
         self.finished = False
 
     def finish(self, results: Sequence[Tensor | Operation], effects: Sequence[Operation] | None = None) -> None:
-        """Ends building: from now on the region runs what its results and effects need, and nothing else.
+        """End building: from now on the region runs what its results and effects need, and nothing else.
 
         Args:
           results: tensors and operations.
@@ -448,11 +448,11 @@ class Block:
         self.needed = [op for op in self.needed if op.block is self]
 
     def leaves_out(self, op: Operation) -> bool:
-        """True where ``op`` belongs to this region, which is finished without it."""
+        """Whether ``op`` belongs to this region, which is finished without it."""
         return self.finished and op.block is self and op not in self.needed
 
     def encloses(self, other: Block) -> bool:
-        """True where ``other`` is this region or lies inside it."""
+        """Whether ``other`` is this region or lies inside it."""
         block: Block | None = other
         while block is not None and block.depth > self.depth:
             block = block.parent
@@ -477,7 +477,7 @@ class Block:
 
 
 def has_effect(op: Operation) -> bool:
-    """True where running the operation has a side effect; advancing a random counter is none."""
+    """Whether running the operation has a side effect; advancing a random counter is none."""
     if op.definition.stateful:
         return True
     return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)

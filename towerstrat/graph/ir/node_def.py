@@ -163,7 +163,7 @@ def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument
 
 
 def _matched(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:
-    """The tensors of each argument. Lists share equally what single ones leave."""
+    """Match arguments to tensors in order. Lists share equally the tensors that single arguments leave."""
     lists = sum(a.many for a in arguments)
     each = (len(tensors) - (len(arguments) - lists)) // lists if lists else 0
     found, start = [], 0

@@ -190,12 +190,12 @@ class OpDef:
     narrow: Callable[[Operation, Set[Tensor]], Operation] | None = None
 
     def known(self, count: int, attrs: Attrs) -> tuple[int, ...]:
-        """Positions of the inputs, ``count`` in all, whose values must be known while lowering."""
+        """Indices of the inputs, ``count`` in all, whose values must be known while lowering."""
         return (*self.static, count - 1) if self.late_axis and attrs["axis"] is None else self.static
 
     @property
     def reads_value(self) -> bool:
-        """True of differentiable reads: their cotangents go to the variable's handle."""
+        """Whether it is a differentiable read: its cotangent goes to the variable's handle."""
         return self.reads and self.backward is not None
 
 

@@ -417,7 +417,7 @@ def _holds_tensor(value: Any) -> bool:
 
 
 def _read(value: Any) -> Any:
-    """A sequence with what converts itself, such as variables, as tensors: they may be read in another type."""
+    """A nested sequence with variables and the like replaced by tensors, whose dtype may be another one."""
     if isinstance(value, list | tuple):
         return [_read(v) for v in value]
     return convert_to_tensor(value) if is_tensor(value) else value

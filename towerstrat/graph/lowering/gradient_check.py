@@ -223,7 +223,7 @@ def _carries(user: Tensor, tensor: Tensor) -> bool:
 
 
 def _report_missing(source: Tensor, tensor: Tensor, user: Tensor, ys: Sequence[Tensor]) -> None:
-    """Says which flow of which gradient is missing. Raises InternalError unless warnings are asked for."""
+    """Report the first edge at which the engine loses a gradient. Raises InternalError, or logs a warning."""
     report(
         user.op,
         f"The gradient of {ys[0].name} (created at {ys[0].op.line}) with respect to {source.name} (created at "
@@ -233,7 +233,7 @@ def _report_missing(source: Tensor, tensor: Tensor, user: Tensor, ys: Sequence[T
 
 
 def report(op: Operation, missing: str) -> None:
-    """Says which flow of a gradient is missing. Raises InternalError unless warnings are asked for."""
+    """Raise InternalError about a missing flow of a gradient; log it where the environment asks for warnings."""
     message = (
         f"{missing} This is a fault of towerstrat: please report it with the program. With {VARIABLE}=warn in the "
         "environment the program goes on without this part of the gradient."

@@ -208,7 +208,7 @@ def find_path(
 
 
 def _trace_within(body: Block, rules: dict[Operation, TracedRule]) -> None:
-    """Traces the gradient functions of operations in a region, those in the bodies of loops and branches included."""
+    """Trace the gradient functions of operations in a region, bodies of loops and branches included."""
     for inner in body.needed:
         function = rule_of(inner)
         if function is not None and inner not in rules:
@@ -256,7 +256,7 @@ def _uses(gradient: Operation, place: int) -> set[Use]:
 
 
 def _is_factor(op: Operation, tensor: Tensor) -> bool:
-    """Whether a gradient is linear in a tensor that it uses at an operation: a given cotangent, or a factor."""
+    """Whether a gradient is linear in a tensor that it uses: a seed, or a factor of a product."""
     return op.type in BILINEAR or op.type == "Gradients"
 
 

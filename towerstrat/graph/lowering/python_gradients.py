@@ -60,7 +60,7 @@ class TracedRule(NamedTuple):
 
 
 def register_rule(op_type: str, function: GradientFunction | None) -> None:
-    """Registers a gradient function under a type name, as ``tf.RegisterGradient`` does; None: not differentiable.
+    """Register a gradient function under a type name, as ``tf.RegisterGradient`` does; None: not differentiable.
 
     Raises:
       TypeError: ``op_type`` is not a string.
@@ -96,7 +96,7 @@ def rule_of(op: Operation) -> GradientFunction | None:
 
 
 def passes_gradient(op: Operation) -> bool:
-    """True where the operation is differentiable, by its override if it has one, else by its type."""
+    """Whether the operation is differentiable, by its override if it has one, else by its type."""
     kind = op.attrs.get("_gradient_op_type")
     if kind is not None and kind != op.type:
         return _RULES.get(kind, rule_of) is not None
@@ -104,7 +104,7 @@ def passes_gradient(op: Operation) -> bool:
 
 
 def trace_rule(op: Operation, function: GradientFunction, block: Block | None = None) -> TracedRule:
-    """Calls a gradient function once, symbolically, in a new region below ``block`` (default: the current one).
+    """Call a gradient function once, symbolically, in a new region below ``block`` (default: the current one).
 
     Raises:
       ValueError: it returns another number of gradients than the operation has inputs.
@@ -167,7 +167,7 @@ define_op(
 
 
 def carries_gradient(tensor: Tensor) -> bool:
-    """True of floating and complex tensors, and of handles: their cotangent is the variable's."""
+    """Whether a tensor is floating or complex, or a handle, whose cotangent is the variable's."""
     return tensor.dtype.is_differentiable or tensor.dtype is resource
 
 

@@ -84,7 +84,7 @@ class Cotangents:
             self._parts.setdefault(tensor, []).append(value)
 
     def has(self, tensor: Tensor) -> bool:
-        """Whether there is a summand."""
+        """Whether a tensor has a summand."""
         return tensor in self._parts
 
     def rows(self, tensor: Tensor) -> RowCotangent | None:

@@ -93,7 +93,7 @@ class AutoTrackable(Trackable):
 
 
 class TrackableDataStructure(Trackable):
-    """The base of containers. They have the variables of what is in them, as layers have.
+    """The base of trackable containers. Like layers, they list the variables of their elements.
 
     Attributes:
       trainable: False takes all variables out of ``trainable_variables``.
@@ -107,7 +107,7 @@ class TrackableDataStructure(Trackable):
         raise NotImplementedError
 
     def _track_value(self, value: Any, name: str) -> Any:
-        """Adds a dependency; the value as it is stored. Raises ValueError where it is not trackable."""
+        """Add a dependency; returns the value as it is stored. Raises ValueError where it is not trackable."""
         value = sticky_attribute_assignment(self, name, value)
         if not isinstance(value, Trackable):
             raise ValueError(
@@ -171,7 +171,7 @@ def _has_weights(value: Any) -> bool:
 
 
 class _Copied:
-    """A wrapper of a list or dictionary is copied and pickled by what it wraps."""
+    """Mixin: a wrapper of a list or dictionary is copied and pickled as the object that it wraps."""
 
     _storage: Any
 
@@ -289,7 +289,7 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Around a change through this object: tracks what is new, and notes where something tracked has moved."""
+        """Context of a change through this object: tracks new elements, notes whether tracked ones have moved."""
         before, known = list(self._storage), _same(self._storage, self._seen)
         yield
         now = self._storage

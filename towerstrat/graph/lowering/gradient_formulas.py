@@ -1,4 +1,4 @@
-"""Apply gradient formulas of operation types (``OpDef.gradient``), where JAX's own derivative is not the original's.
+"""Apply gradient formulas of operation types (``OpDef.gradient``), which take the place of ``jax.vjp`` of kernels.
 
 A formula is ``gradient(inputs, outputs, cotangents, **attrs) -> input cotangents``, None for zeros. It is used in two
 ways: outside of JAX's derivatives it is the pullback on the tape (``apply_formula``); inside a ``jax.vjp``, as of a

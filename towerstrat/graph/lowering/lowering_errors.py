@@ -1,8 +1,8 @@
 """Errors of a lowering: requests for values that it has to know, and refusals of what cannot be compiled.
 
-``NeedsStatic`` and ``NeedsTripCount`` are caught by the runtime: it compiles again with the value as a constant, or
-runs the operations one by one; it runs the loop once without derivatives to count its iterations. The other errors
-reach the user: they name the operation, the line that created it, and a way out.
+The runtime catches two of them. After ``NeedsStatic`` it compiles again with the value as a constant, or runs operation
+by operation; after ``NeedsTripCount`` it runs the loop without derivatives to count its iterations. The others reach
+the user: they name the operation, the line that created it, and a way out.
 """
 
 from __future__ import annotations

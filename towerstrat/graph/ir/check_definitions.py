@@ -1,7 +1,12 @@
-"""What can be wrong with the values of an operation's inputs: each type says it by a ``InputCheck``.
+"""Input checks of operation types: ``OpDef.check`` is an ``InputCheck``, a test of input values that may fail in a run.
 
-A check that fails raises InvalidArgumentError with the operation, the user's line and the values: eagerly before the
-operation is executed, in a compiled program after it (``lowering/faults.py``).
+A failed check raises InvalidArgumentError with the operation, the user's line and the values: where values are known,
+before the operation is evaluated; in a compiled program after it, from the error record (``lowering/error_state.py``).
+
+    def negative(op, values):                          # Sqrt that refuses x < 0
+        return CheckResult(jnp.any(values[0] < 0), (jnp.min(values[0]),), lambda x: f"x = {x} is negative")
+
+    define_op("Sqrt", same, jnp.sqrt, check=InputCheck(negative, values=(0,)))
 """
 
 from __future__ import annotations
@@ -15,13 +20,13 @@ if TYPE_CHECKING:
 
 
 class CheckResult(NamedTuple):
-    """What a check found.
+    """The result of a check.
 
     Attributes:
       bad: scalar bool, whether it fails; an array of the device where the values are not known yet.
       shown: the small arrays that the message shows.
       message: (``shown`` as numpy arrays) -> the error's text.
-      messages: the same for each position of an axis, where the text is another one there.
+      messages: one such function per axis index, where the text differs by shard.
     """
 
     bad: Any
@@ -36,10 +41,10 @@ def _some(op: Operation) -> int:
 
 @dataclass(frozen=True)
 class InputCheck:
-    """What can be wrong with an operation's inputs.
+    """A check of an operation's input values.
 
     Attributes:
-      test: (operation, inputs) -> what was found, None where nothing can be wrong. Inputs are numpy arrays, or of the
+      test: (operation, inputs) -> the result, None where nothing can be wrong. Inputs are numpy arrays, or of the
         device; for a variable's handle the variable's value.
       values: positions of the inputs whose values it looks at; of the others it uses shape and dtype only.
       words: (operation) -> most elements that the message shows.

@@ -1,4 +1,10 @@
-"""Base classes of values that are no tensors but consist of some, such as IndexedSlices or a TensorArray."""
+"""Base classes of composite values, which consist of tensors: IndexedSlices, SparseTensor, RaggedTensor, TensorArray.
+
+Regions and functions know tensors only. So ``cond``, loops and traced functions flatten a composite into its tensors
+(``_tensors``) and rebuild one from theirs (``_like``), as JAX does with registered pytree nodes. The further classes
+add one ability each: ``Argument`` of traced functions, ``Partitioned`` (elementwise functions apply to the flat
+values), ``Convertible`` to a tensor, ``Fetchable`` by ``Session.run``.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +19,7 @@ from towerstrat.graph.ir.types import DType
 
 
 class Composite:
-    """A value that branches, loops and functions flatten into tensors and rebuild from others."""
+    """A pytree node of tensors: branches, loops and functions flatten it and rebuild it from other tensors."""
 
     __slots__ = ()
 
@@ -40,12 +46,12 @@ class Argument(Composite):
         raise NotImplementedError
 
     def _argument_axis(self) -> Axis | None:
-        """The axis along which the tensors have one value per position, or None."""
+        """The axis along which the tensors are varying, or None."""
         return None
 
 
 class Partitioned(Argument):
-    """A composite of flat values and what partitions them: functions of each element apply to the values."""
+    """A composite of flat values and a partition (such as row splits): elementwise functions apply to the values."""
 
     __slots__ = ()
 
@@ -56,7 +62,7 @@ class Partitioned(Argument):
 
     @property
     def flat_values(self) -> Tensor:
-        """The values that are partitioned."""
+        """The tensor of all values, without the partition."""
         raise NotImplementedError
 
     def _map_flat(self, function: Callable[[Tensor], Tensor]) -> Self:
@@ -72,7 +78,7 @@ class Partitioned(Argument):
         raise NotImplementedError
 
     def _concatenated(self, values: Sequence[Any], axis: Any) -> Self:
-        """This and others joined along a dimension."""
+        """Concatenation with others along a dimension."""
         raise NotImplementedError
 
     def _gathered(self, indices: Any, axis: Any) -> Any:

@@ -1,5 +1,18 @@
 """Constant folding while the graph is built: shape rules and public functions read shapes from its results.
 
+``constant_value`` evaluates the numpy forms of a tensor's ancestors, where constants and static shapes determine all of
+them. ``partial_value`` goes on where some entries of a shape are unknown: numpy computes on an array of objects, in
+which an unknown entry is an object whose arithmetic gives itself.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     x = tf.placeholder(tf.float32, [None, 3])
+...     twice, last = tf.shape(x) * 2, tf.shape(x)[-1]
+>>> constant_value(twice), partial_value(twice), int(constant_value(last))
+(None, (None, 6), 3)
+
+It stops after ``_DEPTH`` operations and at values of more than ``_LARGEST`` elements.
+
 Source: ``constant_value`` in ``tensorflow/python/framework/tensor_util.py``.
 """
 
@@ -73,7 +86,7 @@ def _value(tensor: Tensor, depth: int, seen: dict[Tensor, HostArray | None]) -> 
 
 
 def _small(tensor: Tensor) -> bool:
-    """True up to ``_LARGEST`` elements; unknown sizes count as 1."""
+    """Whether a tensor has up to ``_LARGEST`` elements; unknown sizes count as 1."""
     size = 1
     for dim in tensor.dims or ():
         size *= dim or 1

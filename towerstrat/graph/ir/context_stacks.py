@@ -1,4 +1,18 @@
-"""Thread-local stacks of what is current: graphs, sessions, strategies' contexts."""
+"""Thread-local stacks of contexts: graphs, sessions, trace contexts of strategies.
+
+Each thread has its own stack and default, as in TensorFlow: a graph that was entered in one thread is not current in
+another.
+
+>>> stack = Stack()
+>>> with stack.entered("outer"), stack.entered("inner"):
+...     stack.current()
+'inner'
+>>> stack.current() is None
+True
+
+The protocols ``TraceContext`` and ``SessionLike`` are here so that tensors and variables need not import sessions and
+strategies: imports run one way.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +69,7 @@ class TraceContext(Protocol):
         """Part of the key of a function's traces: functions are traced once for each."""
 
     def written(self, variable: Any, type: str, inputs: Sequence[Tensor]) -> Sequence[Tensor]:
-        """Called before an operation that writes a variable is added; returns the inputs that it gets.
+        """Hook before an operation that writes a variable is added; returns its (replaced) inputs.
 
         Args:
           variable: the ``Variable``.

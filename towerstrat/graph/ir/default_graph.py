@@ -1,4 +1,8 @@
-"""Public functions on the default graph: scopes of names, devices and control dependencies, and collections."""
+"""Public functions on the default graph: scopes of names, devices and control dependencies, and collections.
+
+Each is the ``Graph`` method of the same name on ``get_default_graph()``. ``tf.device`` and ``tf.colocate_with`` change
+no value: they record where operations were meant to run, and XLA places them.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,21 @@
-"""Functions of tensors that others may take over: what they do with arguments that are not tensors.
+"""Dispatch of public functions to user types: libraries define what ``tf.add`` does with arguments of their classes.
 
-A function that raises TypeError or ValueError asks the dispatchers, in the order in which they were registered; the
-first that answers decides. Source: ``tensorflow/python/util/dispatch.py``.
+A function that raises TypeError or ValueError asks the dispatchers, its own before those of all functions, in the order
+in which they were registered; the first that answers decides, else the error stands.
+
+>>> class Metres:
+...     def __init__(self, value):
+...         self.value = value
+>>> @add_dispatch_support
+... def double(x):
+...     return x + x
+>>> @dispatch_for_types(double, Metres)
+... def double_metres(x):
+...     return Metres(2 * x.value)
+>>> double(Metres(3)).value
+6
+
+Source: ``tensorflow/python/util/dispatch.py``.
 """
 
 from __future__ import annotations
@@ -13,11 +27,11 @@ from typing import Any
 
 _Function = Callable[..., Any]
 NOT_SUPPORTED = object()
-"""What a dispatcher returns for arguments that are none of its own."""
+"""The result of a dispatcher for arguments that are none of its own."""
 
 
 class _Registered:
-    """The dispatchers of all functions."""
+    """The dispatchers that all functions ask, in order of registration."""
 
     def __init__(self) -> None:
         self.dispatchers: list[GlobalOpDispatcher] = []
@@ -27,7 +41,7 @@ _registered = _Registered()
 
 
 class GlobalOpDispatcher:
-    """Decides what functions do with arguments that they refuse; all functions, once it is registered."""
+    """A dispatcher of all functions, once it is registered: the result for arguments that they refuse."""
 
     NOT_SUPPORTED = NOT_SUPPORTED
 
@@ -36,12 +50,12 @@ class GlobalOpDispatcher:
         raise NotImplementedError(f"{type(self).__name__} does not define handle().")
 
     def register(self) -> None:
-        """Puts it after those that are registered."""
+        """Append it to the dispatchers of all functions."""
         _registered.dispatchers.append(self)
 
 
 class OpDispatcher:
-    """Decides what one function does with arguments that it refuses."""
+    """A dispatcher of one function: the result for arguments that it refuses."""
 
     NOT_SUPPORTED = NOT_SUPPORTED
 
@@ -50,7 +64,7 @@ class OpDispatcher:
         raise NotImplementedError(f"{type(self).__name__} does not define handle().")
 
     def register(self, op: _Function) -> None:
-        """Puts it after those that the function has, before those of all functions.
+        """Append it to the function's dispatchers, which come before those of all functions.
 
         Raises:
           TypeError: the function asks no dispatchers.
@@ -66,7 +80,7 @@ def _own(op: _Function) -> list[OpDispatcher] | None:
 
 
 def _dispatched(op: _Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """What the first dispatcher that answers returns, or ``NOT_SUPPORTED``."""
+    """The result of the first dispatcher that answers, or ``NOT_SUPPORTED``."""
     for own in _own(op) or ():
         found = own.handle(args, kwargs)
         if found is not NOT_SUPPORTED:
@@ -80,7 +94,7 @@ def _dispatched(op: _Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -
 
 @functools.cache
 def dispatching(function: _Function) -> _Function:
-    """The function, where it refuses its arguments that of a dispatcher; the same object for the same function."""
+    """The function with dispatch: of arguments that it refuses it returns a dispatcher's result. Cached by function."""
 
     @functools.wraps(function)
     def symbol(*args: Any, **kwargs: Any) -> Any:
@@ -116,7 +130,7 @@ def add_dispatch_support(target: _Function | None = None, iterable_parameters: S
 
 
 class _OfTypes(OpDispatcher):
-    """Another function for arguments among which there is one of some types."""
+    """A dispatcher to another function, if an argument is of one of some types."""
 
     def __init__(self, function: _Function, types: tuple[type, ...]):
         self._function = function
@@ -129,7 +143,7 @@ class _OfTypes(OpDispatcher):
 
 
 def dispatch_for_types(op: _Function, *types: type) -> Callable[[_Function], _Function]:
-    """Decorator: a function that stands for ``op``, which refuses them, for arguments of some types.
+    """Decorator: dispatches ``op`` to the function for arguments of some types, which ``op`` itself refuses.
 
     Raises:
       TypeError: ``op`` asks no dispatchers.

@@ -1,4 +1,19 @@
-"""``Graph``: the operations of a program, and the stack of graphs that operations are added to."""
+"""``Graph``: the operations of a program, and the stack of graphs that operations are added to.
+
+Public functions call ``get_default_graph().add(type, inputs, attrs, name)``. ``add`` looks the type's ``OpDef`` up,
+infers dtypes and shapes by its rule, and applies the scopes that are open: names, control dependencies, devices, region
+(``block``), mesh axis. Nothing is computed before a session runs it.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with Graph().as_default() as graph:
+...     y = tf.constant([1.0, 2.0], name="x") * 3.0
+>>> [(op.name, op.type, op.outputs[0].shape.as_list()) for op in graph.get_operations()]
+[('x', 'Const', [2]), ('mul/y', 'Const', []), ('mul', 'Mul', [2])]
+
+The same ``add`` executes at once in the eager context, and captures tensors from outside in a function's graph: both
+are subclasses. While a tower's function is traced by itself (``trace``), ``add`` matches with the other towers'
+operations.
+"""
 
 from __future__ import annotations
 
@@ -29,11 +44,11 @@ from towerstrat.platform.data_checks import DATA_CHECKS
 
 
 class PositionTrace(Protocol):
-    """The trace of one position's function.
+    """The trace of one shard's function.
 
     Attributes:
-      place: the position.
-      parts: the operations of all positions that it made so far -> what it got to see of each.
+      place: its axis index.
+      parts: operation that it made so far -> its view of it.
       line: the user's line that makes the next operation; None: the one that runs.
     """
 
@@ -42,16 +57,16 @@ class PositionTrace(Protocol):
     line: UserLine | None
 
     def takes(self, block: Block, axis: Axis | None) -> bool:
-        """Whether an operation made there, under that axis, is the position's."""
+        """Whether an operation made there, under that axis, is the shard's."""
 
     def add(
         self, type: str, inputs: tuple[Tensor, ...], attrs: Attrs | None, name: str | None,
         control_inputs: Iterable[Operation], block: Block,
     ) -> Operation:  # fmt: skip
-        """``Graph.add`` of an operation of the position."""
+        """``Graph.add`` of an operation of the shard."""
 
     def open(self, parent: Block, what: str) -> Block:
-        """The region that the position's operations belong to inside of the next ``Graph.body`` below ``parent``."""
+        """The region that the shard's operations belong to inside of the next ``Graph.body`` below ``parent``."""
 
 
 class Graph(Naming, Collections):
@@ -62,12 +77,9 @@ class Graph(Naming, Collections):
     Attributes:
       root, block: the region of the graph itself, and the one that operations are added to.
       axis: the named axis that operations are made under, or None.
-      version: the number of operations added so far, those of single positions too.
+      version: the number of operations added so far, views of single shards too.
       control_stack: the ``control_dependencies`` scopes; None forgets those below it.
       device_stack, colocation_stack, gradient_overrides: of the scopes of that kind.
-
-    >>> graph = Graph()
-    >>> with graph.as_default(): pass
     """
 
     def __init__(self) -> None:
@@ -84,11 +96,11 @@ class Graph(Naming, Collections):
         self.rewired = 0
         """Number of times that control inputs were added to existing operations."""
         self.trace: PositionTrace | None = None
-        """The trace of one position that operations are made in, where positions are traced one by one."""
+        """The trace of one tower that operations are made in, where towers are traced one by one."""
         self.has_parts = False
-        """Whether some were."""
+        """Whether some towers were traced one by one: there are views of single shards."""
         self.running_place: AxisIndex | None = None
-        """The position whose function runs, where operations are executed eagerly for one position after the other."""
+        """The axis index whose function runs, where operations are executed eagerly for one tower after the other."""
         self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[Any] = []
         self.colocation_stack: list[Operation] = []
@@ -147,7 +159,7 @@ class Graph(Naming, Collections):
         block: Block | None = None, axis: Axis | None = None, control_inputs: Iterable[Operation] = (),
         controls: list[Operation] | None = None,
     ) -> Operation:  # fmt: skip
-        """``add`` of an operation that no position has for itself.
+        """``add`` of an operation outside of the traces of single shards.
 
         Args:
           controls: all its control inputs; None: those of the scopes around, and ``control_inputs``.
@@ -196,7 +208,7 @@ class Graph(Naming, Collections):
         return op
 
     def register(self, part: ShardOperation) -> None:
-        """Makes a part known by its name."""
+        """Enter a shard's view of an operation under its name."""
         for tensor in part._inputs:
             tensor._consumers.append(part)
         part.index = self.version
@@ -206,14 +218,14 @@ class Graph(Naming, Collections):
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor that an operation made now gets for ``tensor``.
 
-        Of a part that is the tensor of all positions, in the trace of its position; elsewhere what that position has.
+        For a shard's view this is the varying tensor in the trace of that shard; elsewhere a ``SelectPosition`` of it.
         """
         tensor = self.inside(tensor)
         if not isinstance(tensor, ShardTensor):
             return tensor
         place, whole = tensor.op.place, tensor.whole
         if whole.dtype is string and not whole.varies:
-            return whole  # text is on the host, where there are no positions
+            return whole  # strings are on the host, where there are no shards
         if self.trace is not None and self.axis is place.axis and self.trace.place is place:
             return whole
         selections = tensor.__dict__.setdefault("selections", {})
@@ -229,7 +241,7 @@ class Graph(Naming, Collections):
         return found
 
     def own_operation(self, op: Operation) -> Operation:
-        """The operation that runs where ``op`` is to: of a part that of all positions."""
+        """The operation that runs where ``op`` is to: for a shard's view the one that it stands for."""
         return op.whole if isinstance(op, ShardOperation) else op
 
     def operation_name(self, name: str, line: UserLine) -> str:
@@ -277,7 +289,7 @@ class Graph(Naming, Collections):
             op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
     def _apply_device_functions(self, op: Any) -> None:
-        """Tells an object that stands for an operation where the next one would be placed, if anywhere.
+        """Set the device that the next operation would get on an object that stands for an operation.
 
         Args:
           op: its ``_set_device`` is called with a ``DeviceSpec``.
@@ -286,9 +298,9 @@ class Graph(Naming, Collections):
             op._set_device(DeviceSpec.from_string(self.current_device))
 
     def _bind_effects(self, op: Operation) -> None:
-        """Sets the cells that the operation reads and writes, its handles' and counter, and whether it checks values.
+        """Set the state that the operation reads and writes (handles, random counter), and whether it checks values.
 
-        What its bodies do counts as its own.
+        Effects of its bodies count as its own.
         """
         definition = op.definition
         op.reads = op.writes = ()
@@ -308,7 +320,7 @@ class Graph(Naming, Collections):
                 op.checks = op.checks or inner.checks
 
     def controls_of(self, op: Operation, more: Iterable[Operation] = ()) -> list[Operation]:
-        """The control inputs from the scopes around, without those that an input comes after or is an output of.
+        """The control inputs from the scopes around, except those that an input implies already.
 
         Args:
           more: others.
@@ -357,7 +369,7 @@ class Graph(Naming, Collections):
 
     @contextmanager
     def under(self, axis: Axis | None) -> Iterator[None]:
-        """Operations made inside run at every position of ``axis``; None: once."""
+        """Operations made inside run on every shard of ``axis``; None: once."""
         saved = self.axis
         self.axis = axis
         try:
@@ -424,7 +436,7 @@ class Graph(Naming, Collections):
 
     @property
     def current_device(self) -> str:
-        """Where the next operation is placed; device functions are asked about one without a type."""
+        """The device that an operation made now would get; device functions are called on a ``NoOp``."""
         op = Operation.__new__(Operation)
         op.definition = op_registry.lookup("NoOp")
         op.type = op.name = op.device = ""
@@ -440,12 +452,12 @@ class Graph(Naming, Collections):
         return not self._ops and not self._state_names
 
     def attributes_of(self, op: Operation) -> dict[str, Any]:
-        """The attributes of an operation; in the trace of a position, as that has made it."""
+        """The attributes of an operation; in the trace of a shard, as that has made it."""
         part = None if self.trace is None else self.trace.parts.get(op)
         return op.attrs if part is None else part.attrs
 
     def time_of(self, op: Operation) -> int:
-        """The ``version`` of the graph when an operation was made; in the trace of a position, when that made it."""
+        """The ``version`` of the graph when an operation was made; in the trace of a shard, when that made it."""
         part = None if self.trace is None else self.trace.parts.get(op)
         return op.index if part is None else part.index
 
@@ -454,7 +466,7 @@ class Graph(Naming, Collections):
         return tensor
 
     def captures(self) -> list[tuple[Tensor, Tensor]]:
-        """In a function's graph, tensors of graphs around it that it uses: (outside, what stands for it here)."""
+        """In a function's graph, its captures as (tensor outside, placeholder inside) pairs."""
         return []
 
     def variable_of(self, handle: Tensor) -> Any:
@@ -470,10 +482,10 @@ class Graph(Naming, Collections):
         """Raises ValueError in a function that must not make variables (any more)."""
 
     def note_variable(self, variable: Any) -> None:
-        """Called with every variable that is made while a function is traced to this graph."""
+        """Hook for every variable that is made while a function is traced to this graph."""
 
     def lifted(self, tensor: Tensor, name: str) -> Any:
-        """A variable's initial value as one outside of the function that is traced; here the tensor itself."""
+        """A variable's initial value, lifted out of the function that is traced; here the tensor itself."""
         return tensor
 
     def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
@@ -483,7 +495,7 @@ class Graph(Naming, Collections):
         return [(h, known[h]) for h in dict.fromkeys(reads) if h in known]
 
     def get_operations(self) -> list[Operation]:
-        """The operations in order of creation; where positions were traced one by one, those of each."""
+        """The operations in order of creation; where towers were traced one by one, the views of each."""
         if not self.has_parts:
             return list(self._ops)
         parts = [op for op in self._by_name.values() if isinstance(op, ShardOperation)]
@@ -491,10 +503,10 @@ class Graph(Naming, Collections):
         return sorted([*parts, *(op for op in self._ops if op not in seen)], key=lambda op: op.index)
 
     def carried_out(self, since: int = 0) -> list[Operation]:
-        """The operations that can run: of what positions have made for themselves that of all of them.
+        """The operations that run, in order of creation: not views of single shards, but what they stand for.
 
         Args:
-          since: how many of them, the oldest, are left out.
+          since: the number of oldest ones to leave out.
         """
         return self._ops[since:]
 
@@ -578,7 +590,7 @@ class Graph(Naming, Collections):
 
     @property
     def building_function(self) -> bool:
-        """True for the graph of a Python function that is being traced."""
+        """Whether this is the graph of a Python function that is being traced."""
         return False
 
     @property
@@ -616,7 +628,7 @@ _GRAPHS: Stack[Graph] = Stack()
 
 
 class _Ground:
-    """What operations are added to in this process where no graph was entered.
+    """The execution context of this process outside of all entered graphs.
 
     Attributes:
       context: the eager context, if programs run eagerly there; None: the thread's global graph.
@@ -657,7 +669,7 @@ def default_graph_of(graph: Graph) -> Graph:
 
 
 def set_ground(context: Graph | None) -> None:
-    """Makes operations execute in an eager context where no graph was entered; None: adds them to the global graph."""
+    """Execute operations in an eager context where no graph was entered; None: add them to the global graph."""
     _Ground.context = context
 
 

@@ -44,7 +44,7 @@ class Collections:
         self._collections.pop(name, None)
 
     def collections_of_function(self, shared: bool) -> dict[Hashable, list[Any]]:
-        """The collections of a function that is traced here: these themselves, or copies but for those of variables."""
+        """The collections for a function traced here: these, or copies except those of variables."""
         if shared:
             return self._collections
         found = {name: list(values) for name, values in self._collections.items()}

@@ -1,4 +1,25 @@
-"""``Tensor``, ``Operation`` and ``Block``: the nodes, edges and regions of a graph, and its order of execution."""
+"""``Tensor``, ``Operation`` and ``Block``: the edges, nodes and regions of a graph, and its order of execution.
+
+An ``Operation`` has a type (``OpDef``), inputs, attributes and outputs, as a ``NodeDef`` has, and three things that the
+engine needs: its region (``block``: the graph, or the body of a loop, branch or map), the mesh axis that it was made
+under (``axis``: tower context), and the state that it reads and writes. A region's operations may use tensors of
+enclosing regions: captures, which need no placeholders.
+
+TensorFlow leaves the order of independent operations to its scheduler. Here it is always the topological order with
+ties in order of creation (``execution_order``), so that results are deterministic:
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default() as graph:
+...     a, b, unused = tf.constant(1.0, name="a"), tf.constant(2.0, name="b"), tf.constant(3.0)
+...     with tf.control_dependencies([b]):
+...         y = tf.negative(a, name="y")
+>>> [op.name for op in execution_order([y.op], graph.root)]
+['a', 'b', 'y']
+
+``mark_varying`` infers for each tensor whether it varies along the axis, as JAX's types do under ``shard_map``: that
+decides how it is fetched, stored and differentiated. A write of a varying value turns a replicated variable into one
+with a value per tower (``make_varying``), which marks the whole graph again.
+"""
 
 from __future__ import annotations
 
@@ -206,10 +227,10 @@ class Operation:
       block: its region: the graph itself, or the body of a loop or branch.
       axis: the named axis it was made under (tower context), or None.
       line: the user's line that created it.
-      reads, writes: the cells it reads and writes, those of its bodies included.
-      counter: the cell that counts its executions, if it draws random numbers.
+      reads, writes: the state variables it reads and writes, those of its bodies included.
+      counter: the state variable that counts its executions, if it draws random numbers.
       checks: whether it, or an operation in its bodies, checks the values of its inputs.
-      only: the positions along its axis that run it; None: all.
+      only: the axis indices that run it; None: all.
     """
 
     only: frozenset[int] | None = None
@@ -315,7 +336,7 @@ class Operation:
         return list(self._colocation) or [b"loc:@" + self.name.encode()]
 
     def add_control_inputs(self, ops: Iterable[Operation]) -> None:
-        """Makes this operation run after ``ops``.
+        """Make this operation run after ``ops``.
 
         Raises:
           TypeError: one of them is no operation.
@@ -339,7 +360,7 @@ class Operation:
 
     @property
     def _control_outputs(self) -> list[Operation]:
-        """The operations that run after it because they say so."""
+        """The operations of its region that have it as a control input."""
         return [op for op in self.block.ops if self in op._control_inputs]
 
     def _add_control_input(self, op: Operation) -> None:
@@ -391,7 +412,7 @@ class Block:
         self.finished = False
 
     def finish(self, results: Sequence[Tensor | Operation], effects: Sequence[Operation] | None = None) -> None:
-        """Ends building: from now on the region runs what its results and effects need, and nothing else.
+        """End building: from now on the region runs what its results and effects need, and nothing else.
 
         Args:
           results: tensors and operations.
@@ -407,7 +428,7 @@ class Block:
         self.finished = True
 
     def release(self) -> None:
-        """Hands on to the region around what this one does not run and what depends on nothing of it but constants.
+        """Move operations that this region does not run, and that use nothing of it but constants, to its parent.
 
         So a value of variables alone can be fetched although it was made here.
         """
@@ -427,11 +448,11 @@ class Block:
         self.needed = [op for op in self.needed if op.block is self]
 
     def leaves_out(self, op: Operation) -> bool:
-        """True where ``op`` belongs to this region, which is finished without it."""
+        """Whether ``op`` belongs to this region, which is finished without it."""
         return self.finished and op.block is self and op not in self.needed
 
     def encloses(self, other: Block) -> bool:
-        """True where ``other`` is this region or lies inside it."""
+        """Whether ``other`` is this region or lies inside it."""
         block: Block | None = other
         while block is not None and block.depth > self.depth:
             block = block.parent
@@ -456,14 +477,14 @@ class Block:
 
 
 def has_effect(op: Operation) -> bool:
-    """True where running the operation has a side effect; advancing a random counter is none."""
+    """Whether running the operation has a side effect; advancing a random counter is none."""
     if op.definition.stateful:
         return True
     return any(has_effect(inner) for body in op.bodies if op.type != "Gradients" for inner in body.needed)
 
 
 def _movable(op: Operation) -> bool:
-    """Whether an operation gives the same wherever it stands among the reads and writes of a region and its parent."""
+    """Whether an operation gives the same value anywhere among the reads and writes of a region and its parent."""
     special = op.bodies or op.definition.random or op.definition.host is not None or "path" in op.attrs
     return not special and not has_effect(op) and op.type != "StepInput"
 
@@ -484,7 +505,7 @@ def runs_in_numpy(op: Operation) -> bool:
 def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operation]:
     """The operations that have to run before ``op``: those of its unfed inputs, and its unfed control inputs.
 
-    A gradient also depends on the operations on its paths, a loop or branch on what its bodies use from outside.
+    A gradient also depends on the operations on its paths, a loop or branch on the captures of its bodies.
     """
     for tensor in op._inputs:
         if tensor not in fed:
@@ -546,11 +567,11 @@ def execution_order(
 
 
 def mark_varying(op: Operation) -> None:
-    """Sets ``Tensor.varies`` on the outputs of an operation: variance along the axis, as in ``jax.shard_map``.
+    """Set ``Tensor.varies`` on the outputs of an operation: variance along the axis, as in ``jax.shard_map``.
 
     By default an output varies where an input does. A collective's never does, unless its type is ``per_position``; a
-    write's, and a read's of inputs that do not vary, as its cell; in tower context those of random and ``per_position``
-    types always do.
+    write's, and a read's of inputs that do not vary, as its state variable; in tower context those of random and
+    ``per_position`` types always do.
     """
     definition = op.definition
     if definition.collective and not definition.per_position:
@@ -560,8 +581,8 @@ def mark_varying(op: Operation) -> None:
         for tensor, varying in zip(op.outputs, marked, strict=True):
             tensor.varies = varying
         return
-    # One write of a varying value is enough: all cells that the operation writes are then stored per position. The host
-    # writes whole values.
+    # One write of a varying value is enough: all variables that the operation writes then have a value per shard. The
+    # host writes whole values.
     if (
         definition.writes
         and definition.host is None
@@ -569,7 +590,7 @@ def mark_varying(op: Operation) -> None:
     ):
         for cell in op.writes:
             make_varying(cell, op.graph)
-    # Outside of the towers (no axis) a cell with a value per position is read as one value, which does not vary.
+    # In cross-tower context (no axis) a varying variable is read as one combined value, which does not vary.
     mapped = op.axis is not None and op.axis.size > 1
     varying = mapped and (definition.per_position or definition.random)
     if definition.reads or definition.writes:
@@ -581,12 +602,12 @@ def mark_varying(op: Operation) -> None:
                 break
     if varying:
         for tensor in op.outputs:
-            # A handle stands for the whole cell at every position.
+            # A handle stands for the whole variable on every shard.
             tensor.varies = tensor.dtype is not resource
 
 
 def allow_varying_writes(op: Operation) -> None:
-    """Lets the positions of the axis of an operation write values of their own to the cells behind its handles."""
+    """Let the shards of an operation's axis write values of their own to the variables behind its handles."""
     assert op.axis is not None
     for tensor in op._inputs:
         if tensor.dtype is resource and op.axis.size > 1:
@@ -596,12 +617,12 @@ def allow_varying_writes(op: Operation) -> None:
 
 
 def make_varying(cell: StateVariable, graph: Graph) -> None:
-    """Turns a replicated cell with ``own`` into one with a value per position; does nothing to any other cell."""
+    """Turn a replicated state variable with ``own`` into a varying one, with a value per shard; else a no-op."""
     if cell.per_position or cell.own is None:
         return
     cell.axis, cell.combine = cell.own, "first"
     layouts.changed()
-    # Earlier reads of the cell vary from now on, and so does all that depends on them: in functions and around them.
+    # Earlier reads of it vary from now on, and so does all that depends on them: in functions and around them.
     around: Any = graph
     while around is not None and not around.executing_eagerly:
         for op in around.get_operations():

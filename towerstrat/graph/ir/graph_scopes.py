@@ -1,4 +1,4 @@
-"""What a graph notes of the scopes that are open in it."""
+"""Scopes that are open in a graph: the thread's name scope and variable creators, and control dependencies."""
 
 from __future__ import annotations
 

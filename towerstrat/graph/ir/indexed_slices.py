@@ -1,4 +1,11 @@
-"""``IndexedSlices``: some rows of a larger tensor, as gradients of row lookups have them."""
+"""``IndexedSlices``: a sparse gradient, some rows of a larger tensor that is zero elsewhere.
+
+``tf.gradients`` returns one for a variable that is only read by row lookups (``tf.gather``): values ``[n, ...]`` and
+indices ``[n]``, rows may repeat and then add up. Optimizers apply it to these rows only; converted to a tensor it is
+the dense gradient, of shape ``dense_shape``.
+
+    table: [1000, 8], ids: [4]          IndexedSlices(values: [4, 8], indices: ids, dense_shape: [1000, 8])
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""Axes and counts that programs give: Python and numpy integers, Dimensions, arrays, lists, constant tensors."""
+"""Conversion of axes and counts that programs give, in all the forms that TensorFlow accepts, to Python integers.
+
+These are needed while the graph is built, so a tensor must be a constant, or follow from static shapes:
+
+>>> integers([0, np.int64(-1)]), integer(np.array(2)), integers(None)
+((0, -1), 2, None)
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,20 @@
-"""Named axes over devices. The only module that uses JAX's mesh, ``shard_map`` and varying types.
+"""Mesh axes over devices. The only module that uses JAX's mesh, ``shard_map`` and varying types.
+
+An ``Axis`` is a mesh axis of shards ("towers"), each of one device or of several logical ones. ``Axis.map`` runs a
+function on every shard:
+
+    axis = Axis("tower", jax.devices()[:2])
+    step = axis.map(lambda w, x: lax.psum(jnp.sum(x @ w), "tower"), in_specs=(ALL, axis.one), out_specs=ALL)
+    step(w, x)                             # w: [3, 1] on both; x: [8, 3], 4 rows on each; the result: replicated
+
+Inside, a value's type says whether it is varying along the axis or invariant (``varies``); ``vary`` casts,
+``check_vma`` has JAX prove that an output with spec ``ALL`` is invariant. The transpose of the cast is a ``psum``:
+where that is not wanted, ``share`` and ``sum_shares`` have cotangents of their own.
+
+Logical devices of a shard are further axes of the mesh, of type Auto: values are replicated over them, except where
+``constrained`` gives a sharding, from which the compiler partitions the work. With several processes an axis may span
+devices of others: then ``told`` and
+``everywhere`` are collective: all processes call them together.
 
 Source for varying and invariant values: https://docs.jax.dev/en/latest/notebooks/shard_map.html.
 """
@@ -27,24 +43,24 @@ ALL = PartitionSpec()
 """Replicated over the whole mesh."""
 
 Parts = tuple[int, ...] | None
-"""Number of parts of each dimension of a value over the logical devices of a position; None: not split."""
+"""Number of parts of each dimension of a value over the logical devices of a shard; None: not split."""
 
 
 class Axis:
-    """A mesh axis of positions, each of one device or of several "logical" ones.
+    """A mesh axis of shards, each of one device or of several "logical" ones.
 
-    ``map`` runs the same function at every position on values of its own. Within a position values are replicated over
-    its logical devices, except where ``constrained`` splits them: the compiler then partitions the work.
+    ``map`` runs the same function on every shard, on values of its own. Within a shard values are replicated over its
+    logical devices, except where ``constrained`` splits them: the compiler then partitions the work.
 
     Args:
       name: the mesh axis' name, ``"tower"`` for towers.
-      devices: the JAX devices, in order of position; those of one position follow each other.
-      logical: the number of devices of each position.
-      copies: whether positions may write different values to any variable; from the first such write on each has its
-        own (``graph_elements.make_varying``).
+      devices: the JAX devices, in order of axis index; those of one shard follow each other.
+      logical: the number of devices of each shard.
+      copies: whether shards may write different values to any variable; from the first such write on each has its own
+        (``graph_elements.make_varying``).
 
     Attributes:
-      size: the number of positions.
+      size: the number of shards.
 
     Raises:
       ValueError: the number of devices is no multiple of ``logical``, or 0; or they are of several processes, and some
@@ -79,7 +95,7 @@ class Axis:
         return jax.process_count() > 1 and any(device.process_index != jax.process_index() for device in self.devices)
 
     def _require_all_processes(self) -> None:
-        """A program that runs over several processes is run by all of them: each has a part in it."""
+        """Raise ValueError unless every process has a shard: each runs its part of the program."""
         present = {device.process_index for device in self.devices}
         if len(present) < jax.process_count():
             raise ValueError(
@@ -89,15 +105,16 @@ class Axis:
 
     @cached_property
     def sends_apart(self) -> bool:
-        """Whether collectives send each buffer by itself, which takes a while however small it is.
+        """Whether each buffer of a collective is sent in a message of its own, so that combining them pays.
 
-        So does gloo, by which the CPUs of several processes add up: some 0.3 ms each. Others send many together.
+        True of gloo, by which the CPUs of several processes reduce: some 0.3 ms each, however small. Others send many
+        together.
         """
         return self.spans and self.platform == "cpu"
 
     @cached_property
     def own(self) -> tuple[int, ...]:
-        """This process' positions: those that have a device of it."""
+        """The axis indices of this process: of the shards that have a device of it."""
         if not self.spans:
             return tuple(range(self.size))
         mine = jax.process_index()
@@ -106,7 +123,7 @@ class Axis:
 
     @cached_property
     def most(self) -> int:
-        """The number of positions of the process that has most of them."""
+        """The largest number of shards that a process has."""
         if not self.spans:
             return self.size
         return max(Counter(device.process_index for device in self.devices[:: self.logical]).values())
@@ -124,31 +141,31 @@ class Axis:
 
     @cached_property
     def second(self) -> PartitionSpec:
-        """``[steps, positions, ...]``: the second dimension split over the positions."""
+        """Spec of ``[steps, shards, ...]``: the second dimension split over the axis."""
         return PartitionSpec(None, self.name)
 
     @cached_property
     def third(self) -> PartitionSpec:
-        """``[steps, elements, positions, ...]``: the third dimension split over the positions."""
+        """Spec of ``[steps, elements, shards, ...]``: the third dimension split over the axis."""
         return PartitionSpec(None, None, self.name)
 
     def placed(self, spec: PartitionSpec, parts: Parts = None) -> NamedSharding:
-        """The sharding of a value split by ``spec`` over positions and by ``parts`` over their logical devices."""
+        """The sharding of a value split by ``spec`` over shards and by ``parts`` over their logical devices."""
         if parts is None or math.prod(parts) != self.logical:
             return NamedSharding(self.mesh, spec)
         return NamedSharding(self.mesh, PartitionSpec(*spec, *_partition(parts)))
 
     def bring(self, values: Sequence[Any]) -> list[Any]:
-        """Replicates values that are on one device, or on the host, over all devices; others stay where they are."""
+        """Replicate values that are on one device, or on the host, over all devices; others stay where they are."""
         whole = self.placed(ALL)
         return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
 
     def spread(self, own: HostArray, dimension: int = 0) -> jax.Array:
-        """The array of all positions, split over them, of which each process has the part of its own positions.
+        """The array split over the axis, of which each process gives the slices of its own shards.
 
         Args:
           own: has one entry for each of ``self.own`` along a dimension. Nobody writes to it later.
-          dimension: along which positions are: 0, 1 or 2.
+          dimension: the one along which shards are: 0, 1 or 2.
         """
         sharding = self.placed((self.one, self.second, self.third)[dimension])
         before = (slice(None),) * dimension
@@ -159,7 +176,7 @@ class Axis:
         )
 
     def told(self, numbers: Sequence[int] | HostArray) -> HostArray:
-        """What each process says, in all of them: ``[positions, numbers]``. All processes come to it together.
+        """All-gather of integers between processes: int32 ``[shards, numbers]``, the same in each. Collective.
 
         Args:
           numbers: integers of 32 bits, or a row of them for each of ``self.own``.
@@ -168,9 +185,9 @@ class Axis:
         return np.asarray(everywhere(self.spread(np.array(np.broadcast_to(mine, (len(self.own), mine.shape[-1]))))))
 
     def map(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
-        """``jax.shard_map`` of ``function`` over the positions; with one position, the function itself.
+        """``jax.shard_map`` of ``function`` over the axis; with one shard, the function itself.
 
-        ``check_vma=True``: JAX proves that outputs with spec ``ALL`` are equal at all positions.
+        ``check_vma=True``: JAX proves that outputs with spec ``ALL`` are equal on all shards.
         """
         if self.size > 1:
             return jax.shard_map(
@@ -215,12 +232,12 @@ def _partition(parts: tuple[int, ...]) -> PartitionSpec:
 
 
 def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Array:
-    """A sharding constraint over the logical devices of a position; the identity where it has only one.
+    """A sharding constraint over the logical devices of a shard; the identity where it has only one.
 
     Args:
       parts: the number of parts of each dimension; all ones: replicated.
-      apart: put optimization barriers around it, so that the constraint does not spread to the values before and
-        after: the compiler refuses branches whose results, or gradients, are constrained in different ways.
+      apart: put optimization barriers around it, so that the constraint does not spread to the values before and after:
+        the compiler refuses branches whose results, or gradients, are constrained in different ways.
     """
     if not has_logical():
         return value
@@ -233,16 +250,16 @@ _UNDIVIDED = ContextVar("undivided", default=False)
 
 
 def has_logical() -> bool:
-    """True while a program for positions of several logical devices is traced, outside of ``undivided``."""
+    """Whether a program for shards of several logical devices is traced, outside of ``undivided``."""
     return "logical_0" in jax.sharding.get_abstract_mesh().axis_names and not _UNDIVIDED.get()
 
 
 @contextmanager
 def undivided() -> Iterator[None]:
-    """Turns ``constrained`` off inside, for code that only some positions run.
+    """Turn ``constrained`` off inside, for code that only some shards run.
 
-    To reassemble a value that is split the compiler may insert collectives over all devices: positions that do not run
-    the code would never join them.
+    To reassemble a value that is split the compiler may insert collectives over all devices: shards that do not run the
+    code would never join them.
     """
     before = _UNDIVIDED.set(True)
     try:
@@ -252,24 +269,24 @@ def undivided() -> Iterator[None]:
 
 
 def whole(structure: Any) -> Any:
-    """A pytree with its arrays replicated over the logical devices of each position."""
+    """A pytree with its arrays replicated over the logical devices of each shard."""
     if not has_logical():
         return structure
     return jax.tree.map(lambda v: lax.with_sharding_constraint(v, ALL) if isinstance(v, jax.Array) else v, structure)
 
 
 def several_devices() -> bool:
-    """True while a program for a mesh is traced."""
+    """Whether a program for a mesh is traced."""
     return not jax.sharding.get_abstract_mesh().empty
 
 
 def varies(value: object) -> bool:
-    """True where the value's type is varying along a mapped axis; False of host arrays."""
+    """Whether the value's type is varying along a mapped axis; False of host arrays."""
     return isinstance(value, jax.Array) and bool(jax.typeof(value).manual_axis_type.varying)
 
 
 def vary(value: Any, axis: Axis | None) -> Any:
-    """Casts a value to varying along ``axis`` (``lax.pcast``); the transpose of the cast is a ``psum``."""
+    """Cast a value to varying along ``axis`` (``lax.pcast``); the transpose of the cast is a ``psum``."""
     if axis is None or varies(value):
         return value
     return lax.pcast(value, (axis.name,), to="varying")
@@ -277,7 +294,7 @@ def vary(value: Any, axis: Axis | None) -> Any:
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
 def share(value: jax.Array, axis: Axis) -> jax.Array:
-    """What all positions share, at each of them, as a varying value: its cotangent is the sum of theirs, at each.
+    """A replicated value as a varying one; its cotangent, on each shard, is the sum of all shards' (``sum_shares``).
 
     Source: the operators *f* and, for ``sum_shares``, *g* of Shoeybi et al., *Megatron-LM*,
     https://arxiv.org/abs/1909.08053, section 3. Each is the other's transpose.
@@ -287,7 +304,7 @@ def share(value: jax.Array, axis: Axis) -> jax.Array:
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
 def sum_shares(value: jax.Array, axis: Axis) -> jax.Array:
-    """The sum of what positions have, shared by all, as a varying value: each one's cotangent is that of the sum."""
+    """``psum`` as a varying value; the cotangent of each shard's summand is the sum's one (``share``)."""
     return vary(lax.psum(vary(value, axis), axis.name), axis)
 
 
@@ -298,7 +315,7 @@ sum_shares.defvjp(
 
 
 def at_first(value: Array, axis: Axis) -> jax.Array:
-    """The first position's value at all positions, as an invariant one: one ``psum``."""
+    """Broadcast from shard 0: its value on all shards, as an invariant one, by one ``psum``."""
     value = vary(jnp.asarray(value), axis)
     value = jnp.where(lax.axis_index(axis.name) == 0, value, jnp.zeros_like(value))
     if value.dtype == jnp.bool_:
@@ -307,7 +324,7 @@ def at_first(value: Array, axis: Axis) -> jax.Array:
 
 
 def alike(*values: Any) -> tuple[Any, ...]:
-    """Casts values to varying along every axis along which one of them varies."""
+    """Cast values to varying along every axis along which one of them varies."""
     axes: frozenset[str] = frozenset()
     for value in values:
         if isinstance(value, jax.Array):
@@ -329,7 +346,7 @@ def _devices_of(value: object) -> Collection[jax.Device]:
 
 
 def put(value: Any, sharding: NamedSharding) -> jax.Array:
-    """A value on devices; where some are another process's, of a value that each process has (or has a part of)."""
+    """Place a value on devices; where some are another process's, from what each process has of it (or all of it)."""
     if sharding.is_fully_addressable or (isinstance(value, jax.Array) and not value.is_fully_addressable):
         return jax.device_put(value, sharding)
     host = np.asarray(value)
@@ -337,9 +354,9 @@ def put(value: Any, sharding: NamedSharding) -> jax.Array:
 
 
 def everywhere(value: Any) -> Any:
-    """A value that lies on devices of several processes, whole in each of them; any other value as it is.
+    """All-gather of a value that lies on devices of several processes, whole in each of them; others as they are.
 
-    All processes ask for it together.
+    All processes call it together.
     """
     if not isinstance(value, jax.Array) or value.is_fully_addressable or value.is_fully_replicated:
         return value

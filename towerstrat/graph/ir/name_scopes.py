@@ -1,4 +1,16 @@
-"""Names of operations and of state: what is unique in a graph, and the scopes that prefix names."""
+"""Names of operations and of state: unique within a graph, prefixed by scopes, as in TensorFlow.
+
+Checkpoints, ``get_tensor_by_name`` and random draws depend on names, so numbers are given exactly as in the original:
+the first "w" is ``w``, the next ``w_1``; case does not count; a scope's name is made unique, too, unless it ends in a
+slash.
+
+>>> from towerstrat.graph.ir.graph import Graph
+>>> graph = Graph()
+>>> with graph.name_scope("layer") as scope:
+...     names = [graph.unique_name("w"), graph.unique_name("W")]
+>>> scope, names, graph.unique_name("layer")
+('layer/', ['layer/w', 'layer/W_1'], 'layer_1')
+"""
 
 from __future__ import annotations
 

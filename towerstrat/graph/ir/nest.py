@@ -1,6 +1,13 @@
-"""Nested structures: sequences, namedtuples, dicts, views of dicts and objects of attrs classes.
+"""Nested structures (pytrees): sequences, namedtuples, dicts, views of dicts and objects of attrs classes.
 
-Everything else is a leaf: None, strings, tensors, dataclasses. Dict entries go in the order of their sorted keys.
+Everything else is a leaf: None, strings, tensors, dataclasses. Dict entries go in the order of their sorted keys, and a
+structure keeps its type when it is packed again:
+
+>>> flatten({"b": [1, 2], "a": (3,)})
+[3, 1, 2]
+>>> pack_sequence_as({"b": [1, 2], "a": (3,)}, "xyz")
+{'b': ['y', 'z'], 'a': ('x',)}
+
 Source: ``tensorflow/python/util/nest.py``.
 """
 
@@ -13,7 +20,7 @@ from typing import Any
 
 
 def is_sequence(o: Any) -> bool:
-    """True where ``o`` is a structure rather than a leaf."""
+    """Whether ``o`` is a structure rather than a leaf."""
     return _is_structure(o.__class__)
 
 
@@ -94,7 +101,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
 
 
 def _same_type(one: type, two: type) -> bool:
-    """True for one type, and for namedtuples of equal names and fields, wherever they were defined."""
+    """Whether types are one, or namedtuples of equal names and fields, wherever they were defined."""
     fields = getattr(one, "_fields", None)
     return one is two or (
         fields is not None and fields == getattr(two, "_fields", None) and one.__name__ == two.__name__

@@ -1,7 +1,14 @@
-"""Operations as the original's ``NodeDef``: inputs and attributes by its names.
+"""Convert operations to the original's ``NodeDef``: its input order, attribute names and types.
 
 Most types here have the original's attributes, or attributes that follow from inputs and outputs: how many there are
-and of which type. The tables say where a type keeps something else.
+and of which type (``_types``). The tables say where a type keeps something else: an axis that is an input there and an
+attribute here, another order or name. ``original_op_defs`` has the original's signatures.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     x = tf.concat([tf.zeros([2]), tf.ones([2])], 0)
+>>> x.op.type, x.op.get_attr("N"), x.op.get_attr("T").name
+('ConcatV2', 2, 'float32')
 """
 
 from __future__ import annotations
@@ -127,7 +134,7 @@ def _seeds(op: Operation) -> tuple[int, int]:
 
 
 def _types(known: Definition, op: Operation) -> dict[str, Any]:
-    """What inputs and outputs say: numbers of tensors and element types, by attribute."""
+    """Attributes that inputs and outputs determine: numbers of tensors, and element types, by name."""
     found: dict[str, Any] = {}
     for argument, tensors in (*_inputs(known.inputs, op), *_matched(known.outputs, op.outputs)):
         if argument.number:
@@ -156,7 +163,7 @@ def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument
 
 
 def _matched(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:
-    """The tensors of each argument. Lists share equally what single ones leave."""
+    """Match arguments to tensors in order. Lists share equally the tensors that single arguments leave."""
     lists = sum(a.many for a in arguments)
     each = (len(tensors) - (len(arguments) - lists)) // lists if lists else 0
     found, start = [], 0

@@ -1,4 +1,19 @@
-"""The registry of operation types: one ``OpDef`` per type holds all that the engine knows about it."""
+"""The registry of operation types: one ``OpDef`` per type holds all that the engine knows about it.
+
+A type is added by one call, beside its public function. What the fields say is used by different interpreters of the
+graph: ``rule`` while it is built, ``numpy`` to fold constants, ``kernel`` or ``lower`` while a program is traced,
+``gradient`` or ``backward`` in a backward pass, ``host`` or ``stage`` between programs, ``execute`` eagerly.
+
+    define_op("Relu", same, lambda x: jnp.maximum(x, 0), gradient=of_output(lambda g, y: jnp.where(y > 0, g, 0)))
+
+    graph.add("Relu", [x])                    rule: ([x], {}) -> [Signature(float32, (None, 3))]
+    lowering.execute(op)                      kernel: f32[8, 3] -> f32[8, 3]
+
+Without ``gradient`` or ``backward`` the derivative is ``jax.vjp`` of the kernel. A rule works on anything with a
+``dtype`` and ``dims``, so that it can be applied again to the shapes of a run (``lowering/shape_checks.py``). The
+default shape rules ``same``, ``broadcasting``, ``scalar`` and ``nothing`` are here, too, and the table of Python's
+operators.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +63,7 @@ class Eager(Protocol):
         """Scalar bool: the variable behind an eager handle has a value."""
 
     def assign(self, cell: StateVariable, value: Any) -> None:
-        """Stores the value of an eager tensor in a cell."""
+        """Store the value of an eager tensor in a state variable."""
 
 
 class Unrolling(Protocol):
@@ -96,12 +111,12 @@ class OpDef:
         fed value counts, as in TensorFlow's formulas. Output cotangents that nothing gives are None.
       constants: positions of inputs by which TensorFlow has no gradient (None), though they are floating.
       backward: the type's own gradient, used instead of ``jax.vjp``: (lowering, operation, output cotangents, gradient
-        operation) -> cotangent per input tensor. In tower context the cotangents of a collective whose output is equal
-        at all positions are summed over the positions before it is called.
+        operation) -> cotangent per input tensor. In tower context the cotangents of a collective with a replicated
+        output are summed over the axis before it is called.
       sources: (operation, place of an output) -> the tensors that the output depends on differentiably, of a type where
         these are other ones than the inputs.
       differentiable: False where TensorFlow registers no gradient.
-      check: what can be wrong with the values of its inputs.
+      check: a test of the values of its inputs, which may fail in a run.
       random: the kernel draws; the operation has a counter in the session's state and a new key at each execution.
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
       host: ``host(session, operation, values)`` runs in Python on numpy values, before or after a device program;
@@ -113,13 +128,12 @@ class OpDef:
       immediate: executed by itself it compiles nothing, or one program that all shapes share. Runs that initialize
         variables execute it eagerly.
       stateful: has a side effect; never folded.
-      reads, writes: it reads, or writes, the cells behind those inputs that are handles.
+      reads, writes: it reads, or writes, the state variables behind those inputs that are handles.
       callback: calls Python while a device program runs; a run waits for its calls.
-      collective: combines values along the named axis; its output is equal at all positions, unless ``per_position``.
-      joint: ``lower`` handles inputs whose shape differs by position; other types are evaluated once for each kind of
-        position.
-      chooses: what it does depends on the position: operations of it are evaluated once for each kind of position.
-      own: the attribute that may be another one at each position of an axis; "_own" then has those of all.
+      collective: combines values along the named axis; its output is replicated, unless ``per_position``.
+      joint: ``lower`` handles inputs whose shape differs by shard; other types are evaluated once per shard class.
+      chooses: selects an input by axis index: operations of it are evaluated once per shard class.
+      own: the attribute that may differ by shard; "_own" then has a list of those of all.
       per_position: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> one bool per output, True where it may differ along the axis; for types of which the
         inputs do not decide it.
@@ -176,12 +190,12 @@ class OpDef:
     narrow: Callable[[Operation, Set[Tensor]], Operation] | None = None
 
     def known(self, count: int, attrs: Attrs) -> tuple[int, ...]:
-        """Positions of the inputs, ``count`` in all, whose values must be known while lowering."""
+        """Indices of the inputs, ``count`` in all, whose values must be known while lowering."""
         return (*self.static, count - 1) if self.late_axis and attrs["axis"] is None else self.static
 
     @property
     def reads_value(self) -> bool:
-        """True of differentiable reads: their cotangents go to the variable's handle."""
+        """Whether it is a differentiable read: its cotangent goes to the variable's handle."""
         return self.reads and self.backward is not None
 
 

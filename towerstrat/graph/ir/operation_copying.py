@@ -1,4 +1,9 @@
-"""Copies of operations in another graph."""
+"""Copy operations into another graph, with their bodies, attributes and effects.
+
+``Copying(target, {x: x2}).copy(operations)`` makes each operation again, on the copies of its inputs; ``x`` is replaced
+by ``x2``, which cuts off what computes it. Functions are inlined with it. Attributes may hold
+tensors, operations and regions (a gradient's path, a loop's variables): these are mapped too (``_mapped``).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +17,7 @@ from towerstrat.graph.ir.shard_operations import replicated_of
 
 
 def path_from(tensor: Tensor, begins: Callable[[Operation], bool]) -> list[Operation]:
-    """The operations by which a tensor is computed from some, those of which ``begins`` is true: these and all between.
+    """The operations on paths to a tensor from those of which ``begins`` is true; both ends included.
 
     They are in the order of creation.
     """
@@ -48,19 +53,19 @@ class Copying:
         self.blocks: dict[Block, Block] = {}
 
     def copy(self, operations: Iterable[Operation]) -> None:
-        """Copies operations, in order; those whose outputs are all replaced are left out."""
+        """Copy operations, in order; those whose outputs are all replaced are left out."""
         for op in operations:
             if not (op.outputs and all(t in self.tensors for t in op.outputs)):
                 self._copy_one(op)
 
     def copy_beside(self, op: Operation) -> None:
-        """Copies an operation of ``target`` itself: what it uses and is no copy stands for itself."""
+        """Copy an operation of ``target`` itself: inputs and controls without a copy stand for themselves."""
         self.tensors.update((t, t) for t in op.inputs if t not in self.tensors)
         self.operations.update((c, c) for c in op.control_inputs if c not in self.operations)
         self._copy_one(op)
 
     def _copy_one(self, op: Operation) -> None:
-        """Copies one operation with its bodies; the handle of a captured variable becomes the target's."""
+        """Copy one operation with its bodies; the handle of a captured variable becomes the target's."""
         target = self.target
         outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
         if outside is not None:
@@ -105,7 +110,7 @@ class Copying:
         return value
 
     def _copy_block(self, block: Block) -> Block:
-        """Copies what a region runs, with the effects that were fixed when it was finished; each region once."""
+        """Copy the operations that a region runs, with its effects as of when it was finished; each region once."""
         if block in self.blocks:
             return self.blocks[block]
         with self.target.body(block.what) as made:

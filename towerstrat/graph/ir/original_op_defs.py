@@ -19,7 +19,7 @@ NO_DEFAULT = object()
 
 
 class Argument(NamedTuple):
-    """An input or output: its name, the attribute or element type of it, the attribute of how many there are, or ""."""
+    """An input or output: its name; its type, or the attribute that says it; the attribute of its count, or ""."""
 
     name: str
     kind: str
@@ -27,7 +27,7 @@ class Argument(NamedTuple):
 
     @property
     def many(self) -> bool:
-        """True where it stands for any number of tensors."""
+        """Whether it stands for any number of tensors."""
         return bool(self.number) or self.kind.startswith("*")
 
 
@@ -40,7 +40,7 @@ class Attribute(NamedTuple):
 
 @dataclass(frozen=True)
 class Definition:
-    """What the original knows of one operation type."""
+    """The original's ``OpDef`` of one operation type: its inputs, outputs and attributes."""
 
     inputs: tuple[Argument, ...]
     outputs: tuple[Argument, ...]

@@ -1,6 +1,13 @@
-"""Narrowing: branches and loops run what leads to those of their outputs that a run uses.
+"""Dead-code elimination by output: branches and loops run only the parts that lead to outputs in use.
 
-As in TensorFlow's graphs, where each output is a ``Merge`` or ``Exit`` of its own, and a run needs what leads to it.
+In TensorFlow's graphs each output of a branch or loop is a ``Merge`` or ``Exit`` of its own, and a run needs what leads
+to it: an assignment that leads to another output does not happen. Here a branch or loop is one operation. So for each
+run it is replaced by a ``PrunedOperation`` with the outputs in use, and bodies that compute these only.
+
+    a, b = cond(p, lambda: (f(x), g(x)), lambda: (x, x))        session.run(a):  If' with bodies (f(x),) and (x,)
+
+A ``PrunedOperation`` equals and hashes as the operation that it stands for, so that values, records and feeds that are
+keyed by that one are found by either.
 """
 
 from __future__ import annotations
@@ -16,7 +23,7 @@ from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, depende
 class PrunedOperation(Operation):
     """A branch or loop for some of its outputs, which are the same tensors. It is no part of the graph.
 
-    It equals the operation that it stands for, which its tensors name: what is looked up by that one is found by this.
+    It equals the operation that it stands for (``whole``), and hashes like it.
     """
 
     __slots__ = ("whole",)
@@ -47,7 +54,7 @@ def prune(
 
 
 def rewired(tensor: Tensor, source: Tensor) -> PrunedOperation:
-    """An operation that equals the one of ``tensor``, and gives it the value of ``source``.
+    """An operation that equals the one of ``tensor``, and forwards the value of ``source`` to it (an Identity).
 
     Raises:
       ValueError: the operation has other outputs too, or the two tensors have different element types.
@@ -63,7 +70,7 @@ def rewired(tensor: Tensor, source: Tensor) -> PrunedOperation:
 
 
 def prune_block(block: Block, results: Sequence[Tensor | Operation]) -> Block:
-    """A region for some of its results, and its effects; itself where nothing of it is left out."""
+    """A region for some of its results, and its effects; the same object where nothing is left out."""
     targets = [*results, *block.effects]
     order = execution_order([t.op if isinstance(t, Tensor) else t for t in targets], block)
     order = prune_order(order, targets)
@@ -78,7 +85,7 @@ def prune_block(block: Block, results: Sequence[Tensor | Operation]) -> Block:
 def prune_order(
     order: Sequence[Operation], targets: Iterable[Tensor | Operation], fed: Container[Tensor] = ()
 ) -> list[Operation]:
-    """The part of an order of execution that targets need, its branches and loops for the outputs that are used.
+    """The part of an order of execution that targets need, with branches and loops pruned to the outputs in use.
 
     Args:
       order: all operations that the targets depend on, in an order of execution.
@@ -109,7 +116,7 @@ def prune_order(
 
 
 def _along_paths(order: Iterable[Operation]) -> Iterator[Operation]:
-    """The operations of an order; gradients name the narrowed ones that their paths go through."""
+    """The operations of an order, with pruned ones replaced on gradients' paths, too."""
     made: dict[Operation, Operation] = {}
     for op in order:
         path = op.attrs.get("path", ())
@@ -121,5 +128,5 @@ def _along_paths(order: Iterable[Operation]) -> Iterator[Operation]:
 
 
 def captured_by(blocks: Iterable[Block]) -> set[Tensor]:
-    """All tensors that what regions run uses, and their results."""
+    """All tensors that the operations of some regions use, and their results."""
     return {t for b in blocks for t in (*(t for op in b.needed for t in op.inputs), *b.results)}

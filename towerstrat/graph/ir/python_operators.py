@@ -1,4 +1,12 @@
-"""Python's operators on tensors and variables. Each looks its function up in the registry when it is used."""
+"""Python's operators on tensors and variables: each looks its function up in the registry when it is used.
+
+Modules of operations register theirs (``op_registry.define_operator``), so tensors need not import them. Where a
+function refuses the other operand with a TypeError or ValueError, and the operand's class has the reflected operator,
+Python asks that next (``NotImplemented``).
+
+``==`` means identity in programs of 1.x and element-wise comparison in 2.x (``EQUALITY``); libraries written for 2.x
+have their meaning in both, decided by the module of the calling frame.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +23,7 @@ _REFLECTED = {
     **{f"__{name}__": f"__r{name}__" for name in _ARITHMETIC},
     "__lt__": "__gt__", "__le__": "__ge__", "__gt__": "__lt__", "__ge__": "__le__",
 }  # fmt: skip
-"""Operator -> what Python asks the second operand for, where the first returns ``NotImplemented``."""
+"""Operator -> the reflected one, which Python calls on the second operand if the first returns ``NotImplemented``."""
 
 
 def _defines(kind: type, method: str) -> bool:
@@ -94,8 +102,7 @@ class _Equality:
 
     Attributes:
       by_element: whether it is the second one.
-      libraries: what the names of modules begin with that were written for the second one, and have it in programs of
-        1.x too.
+      libraries: prefixes of names of modules that compare by element in programs of 1.x, too.
     """
 
     def __init__(self) -> None:

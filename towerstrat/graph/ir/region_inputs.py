@@ -1,4 +1,9 @@
-"""Branches and loops that positions make alike but for constants inside, and for what they use from outside."""
+"""Match branches and loops of two towers' traces that differ only in captures and in constants inside.
+
+``shard_traces`` makes one operation of them: captures become varying inputs (``replace_inside``), constants varying
+constants. It is refused where such a tensor would decide a shape or the control flow inside (``decides_inside``), since
+all towers run the region with the same shapes, or would be written to a replicated variable (``writes_variables``).
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 
 
 def counterparts(mine: Sequence[Tensor], other: Sequence[Tensor]) -> dict[Tensor, Tensor] | None:
-    """Each of the one position's inputs -> that of the other; None where some has two, or two have one."""
+    """One trace's inputs -> the other's, pairwise; None where the mapping is not one to one."""
     there, back = dict(zip(mine, other, strict=False)), dict(zip(other, mine, strict=False))
     one_to_one = all(there[m] is o and back[o] is m for m, o in zip(mine, other, strict=False))
     return there if len(mine) == len(other) and one_to_one else None
@@ -23,15 +28,15 @@ def inside(op: Operation) -> Iterator[Operation]:
 
 
 def writes_variables(op: Operation) -> bool:
-    """Whether an operation writes cells that have one value for all positions; random counters are none."""
+    """Whether an operation writes replicated variables; random counters do not count."""
     counters = {inner.counter for inner in inside(op)}
     return any(cell not in counters and not cell.per_position for cell in op.writes)
 
 
 def decides_inside(op: Operation, tensor: Tensor) -> bool:
-    """Whether a shape in the bodies of an operation, a branch or how often a loop runs may depend on a tensor there.
+    """Whether a shape in the bodies, a branch's predicate or a loop's trip count may depend on a tensor there.
 
-    Truth values and integers are followed, through all that is computed from them but floating numbers.
+    Booleans and integers are followed, through everything computed from them except floating values.
     """
     operations, results = {*inside(op)}, set(_results(op))
     stack, seen = [tensor], {tensor}
@@ -65,7 +70,7 @@ def _results(op: Operation) -> Iterator[Tensor]:
 
 
 def replace_inside(op: Operation, new: Mapping[Tensor, Tensor]) -> None:
-    """Makes the bodies of an operation use other tensors from outside."""
+    """Replace captures in the bodies of an operation, nested ones included."""
     for body in op.bodies:
         _replace(body, new)
 

@@ -1,5 +1,11 @@
 """Static shapes, of which sizes or the rank may be unknown.
 
+Inside the library a shape is ``Dims``, a tuple or None; programs see ``TensorShape``, whose entries are ``Dimension``s
+(1.x) or integers and None (2.x). ``merge`` combines two shapes of one tensor, ``broadcast`` those of operands:
+
+>>> merge((None, 3), (2, None)), broadcast((None, 3), (2, 1)), broadcast((None, 3), (1,))
+((2, 3), (2, 3), (None, 3))
+
 Source: ``tensorflow/python/framework/tensor_shape.py``.
 """
 

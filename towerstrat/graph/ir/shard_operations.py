@@ -1,8 +1,14 @@
-"""Operations as single positions of an axis have them, where each position's function is traced by itself.
+"""Views of operations and tensors by shard: what the function of one tower gets to see of an SPMD operation.
 
-The traces of all positions become one list of operations that every position runs. What a position's function gets to
-see of such an operation is a ``ShardOperation``: it has the position's name, device and inputs, and stands for it
-there.
+Where each tower's function is traced by itself (``shard_traces``), the traces become one list of operations that every
+tower runs. The Python of tower 1 must still find its own names, devices and inputs. So it gets a ``ShardOperation`` and
+its ``ShardTensor``s, which stand for ``whole``, the operation or tensor that runs:
+
+    mul            the operation, under the axis               tower_1/mul          the view of tower 1
+    mul:0          [2] on each tower, varying                  tower_1/mul:0        ``whole`` is mul:0
+
+When such a view is used, ``Graph.own`` replaces it: by ``whole`` in the trace of the same tower, elsewhere by a
+``SelectPosition`` that takes this shard out of the varying tensor.
 """
 
 from __future__ import annotations
@@ -15,7 +21,7 @@ from towerstrat.graph.ir.shapes import Dims
 
 
 class AxisIndex:
-    """One position of an axis. Compared by identity: one object for each position.
+    """One index along an axis, as an object. Compared by identity: one object for each index.
 
     Attributes:
       axis: the axis.
@@ -33,7 +39,7 @@ class AxisIndex:
 
 
 class ShardTensor(Tensor):
-    """An output of a ``ShardOperation``: what one position has of the tensor ``whole``."""
+    """An output of a ``ShardOperation``: one shard of the tensor ``whole``."""
 
     __slots__ = ("whole",)
     op: ShardOperation
@@ -48,7 +54,7 @@ class ShardTensor(Tensor):
 
     @property
     def dims(self) -> Dims:
-        """The static shape, which all positions share."""
+        """The static shape, which all shards have."""
         return self.whole.dims
 
     @dims.setter
@@ -57,11 +63,11 @@ class ShardTensor(Tensor):
 
 
 class ShardOperation(Operation):
-    """An operation as one position has it. It is in no region: what runs is ``whole``.
+    """The view that one shard has of an operation. It is in no region: what runs is ``whole``.
 
     Attributes:
-      whole: the operation of all positions.
-      place: the position.
+      whole: the operation that all shards run.
+      place: the shard's axis index.
     """
 
     __slots__ = ("place", "whole")
@@ -71,7 +77,7 @@ class ShardOperation(Operation):
     def stand_for(
         self, whole: Operation, place: AxisIndex, name: str, inputs: tuple[Tensor, ...], attrs: dict[str, Any]
     ) -> ShardOperation:
-        """Makes this the part that a position has of ``whole``."""
+        """Make this the view of ``whole`` that a shard has."""
         self.whole = whole
         self.place = place
         self.name = name
@@ -95,13 +101,13 @@ class ShardOperation(Operation):
 
 
 def shard_of(tensor: Tensor, place: AxisIndex) -> Tensor:
-    """What a position has of a tensor that varies along the axis; made once for each."""
+    """The view that one shard has of a varying tensor; made once for each."""
     found: Tensor = shard_of_operation(tensor.op, place).outputs[tensor.value_index]
     return found
 
 
 def shard_of_operation(op: Operation, place: AxisIndex) -> ShardOperation:
-    """The operation as a position has it; made once for each."""
+    """The view that one shard has of an operation; made once for each."""
     parts: dict[AxisIndex, ShardOperation] = op.__dict__.setdefault("_parts", {})
     if place not in parts:
         name = f"{op.name}/{place.axis.name}_{place.position}"
@@ -110,7 +116,7 @@ def shard_of_operation(op: Operation, place: AxisIndex) -> ShardOperation:
 
 
 def replicated_of(tensor: Any) -> Any:
-    """The tensor or operation that a part is one of; any other value itself."""
+    """The tensor or operation that a view stands for; any other value itself."""
     if isinstance(tensor, ShardTensor):
         return tensor.whole
     return tensor.whole if isinstance(tensor, ShardOperation) else tensor

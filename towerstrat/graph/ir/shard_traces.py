@@ -1,8 +1,23 @@
-"""Traces of one function at each position of an axis, made one after the other, as one list of operations.
+"""Merge the traces of one function on all towers, made one after the other, into one list of operations (SPMD).
 
-An operation that several positions make alike is one operation. Where they differ in a constant, or in which tensor
-from outside they use, it is still one: the constant or tensor becomes one that has a value of its own at each position.
-What is left is an operation of some positions ``only``: each position runs its own.
+``MirroredStrategy`` calls a function once per tower, in Python, with the tower's number. The compiled program is one
+for all of them. So each tower's trace is matched with what the earlier ones made: an operation that several make alike
+is one operation under the axis. Where they differ in a constant, or in which tensor from outside they use, it is still
+one: the constant or tensor becomes a varying one, with a value per tower. What is left is an operation of some towers
+``only``, which the others skip.
+
+    def fn():                                          tower 0:   Const 0., Const 2., Mul
+        i = get_tower_context().tower_id               tower 1:   Const 1., Const 2., Mul, Abs
+        y = tf.constant(float(i)) * 2.0
+        return tf.abs(y) if i == 1 else y              the graph: ConstOfPositions [0., 1.], Const 2., Mul,
+                                                                  Abs with only = {1}
+
+Each tower's Python sees a ``ShardOperation`` with a name of its own (``mul``, ``tower_1/mul``) for what it made.
+
+Operations are matched by type and inputs, constants also by the user's line, since the towers last met (``meet``, at a
+``merge_call`` or the end). A match is refused where a varying constant would decide a shape: one program has one shape
+for all. A gradient that was taken before names its path, so where an input becomes varying afterwards the join is put
+on that path too (``_lead_through``), and ``mark_varying`` is computed again from the first change on.
 """
 
 from __future__ import annotations
@@ -30,21 +45,22 @@ from towerstrat.graph.ir.user_lines import UserLine, user_line
 
 
 class ShardTraces:
-    """What the positions of an axis have made so far of a function.
+    """The traces of a function on the shards of an axis, as far as they were made.
 
-    Operations are compared with those since all positions were last at the same point (``meet``).
+    Operations are compared with those since all shards were last at the same point (``meet``).
 
     Args:
       graph: the graph that they are added to, in its current region.
       axis: the axis.
-      places: its positions.
-      sizes_known: whether tensors from outside can differ by position only where their shapes are known and equal; else
+      places: its axis indices.
+      sizes_known: whether tensors from outside can differ by shard only where their shapes are known and equal; else
         where they are known to some extent, and found to be equal when the program is lowered.
 
     Attributes:
-      first_difference: what is said of the first operation that not all positions have, or None.
-      shared: the regions in which positions meet, which all of them build together.
-      waiting: (region, number) -> that of ``shared`` which positions enter that open their so-manyth region below one.
+      first_difference: a description of the first operation that not all shards have, or None.
+      shared: the regions in which shards meet, which all of them build together.
+      waiting: (region, number) -> the region of ``shared`` to enter for a shard that opens its so-manyth region below
+        one.
     """
 
     def __init__(self, graph: Graph, axis: Axis, places: Sequence[AxisIndex], sizes_known: bool = True):
@@ -59,18 +75,18 @@ class ShardTraces:
         self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
         self._by_line: dict[tuple[str, UserLine], list[Operation]] = {}
         self._makers: dict[Operation, set[int]] = {}
-        """The operations since the last meeting -> the positions that made them."""
+        """The operations since the last meeting -> the shards that made them."""
         self._awaits: dict[Operation, set[Operation]] = {}
-        """These -> those of their control inputs that the positions which made them run."""
+        """These -> those of their control inputs that the shards which made them run."""
         self._first_read: dict[Tensor, Tensor] = {}
         """A variable's value as it was read -> as it was read first, nothing having written it since."""
         self._joins: dict[Tensor, list[Operation]] = {}
-        """A tensor from outside -> operations that have it at some positions and others at others."""
+        """A tensor from outside -> joins (``FromPositions``) that have it on some shards and others on the rest."""
         self._inside: list[Operation] = []
         """The gradients in regions, of the graph's operations from then on that were ``_scanned``."""
         self._scanned = len(graph.carried_out())
         self._changed: Operation | None = None
-        """The first operation that may differ by position since a constant or tensor came to."""
+        """The first operation that may have become varying, since a constant or tensor did."""
 
     # ---- finding ---------------------------------------------------------------------------------------------
 
@@ -78,10 +94,10 @@ class ShardTraces:
         self, type: str, position: int, inputs: Sequence[Tensor], attrs: Attrs, controls: Sequence[Operation],
         line: UserLine, sizes: Sequence[Dims] | None,
     ) -> Operation | None:  # fmt: skip
-        """The operation of an earlier position that this one makes too; notes that it does.
+        """The operation of an earlier shard that this one makes too; notes that it does.
 
         Args:
-          sizes: the shapes of its outputs, where constants that differ by position decide them.
+          sizes: the shapes of its outputs, where constants that differ by shard decide them.
         """
         definition = op_registry.lookup(type)
         if definition.given or not self._makers:
@@ -97,9 +113,9 @@ class ShardTraces:
         return None
 
     def _further_controls(self, op: Operation, position: int, controls: Sequence[Operation]) -> list[Operation] | None:
-        """The control inputs that a position has of an operation besides those there are; None: it cannot have these.
+        """The control inputs that a shard adds to an operation; None where it cannot have these.
 
-        They are other positions' (a tower's collections have what those before it made), so that it waits for nothing.
+        They are other shards' (a tower's collections have what those before it made), so that it waits for nothing.
         """
         if not set(op._control_inputs) <= set(controls) or self._awaits[op] != self._own_controls(controls, position):
             return None
@@ -107,18 +123,18 @@ class ShardTraces:
         return None if _depend(further, op) else further
 
     def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
-        """The control inputs of an operation that its position runs."""
+        """The control inputs of an operation that its shard runs."""
         return {c for c in controls if position in self._makers.get(c, c.only or (position,))}
 
     def _take(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:
-        """Whether an operation is this one, or can be at this position; then it is."""
+        """Match an operation by attributes and inputs, or by ones that may differ by shard; whether it matched."""
         if not _can_have(op, attrs) or not self._take_inputs(op, position, inputs):
             return False
         self._have(op, position, attrs)
         return True
 
     def _take_regions(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:
-        """Whether a branch or loop is this one but for constants and for what it uses from outside; then it is."""
+        """Match a branch or loop that differs only in constants inside and captures; whether it matched."""
         outside = counterparts(inputs, op._inputs) if "flows" in attrs else None
         if outside is None or writes_variables(op):
             return False
@@ -147,12 +163,12 @@ class ShardTraces:
         return [op for op in found if position not in self._makers[op]]
 
     def _has_sizes(self, op: Operation, sizes: Sequence[Dims]) -> bool:
-        """Whether the outputs of an operation have shapes; those that are unknown may turn out to differ."""
+        """Whether the outputs have these shapes; unknown ones may turn out to differ."""
         known = not (self._sizes_known or op.definition.dynamic) or all(d is not None and None not in d for d in sizes)
         return known and [t.dims for t in op.outputs] == list(sizes)
 
     def _take_inputs(self, op: Operation, position: int, inputs: Sequence[Tensor]) -> bool:
-        """Whether an operation's inputs are these, or can be at this position; then they are."""
+        """Match inputs: equal ones, or ones that are joined to a tensor with a value per shard; whether all matched."""
         if len(op._inputs) != len(inputs):
             return False
         known = op.definition.known(len(inputs), op.attrs)
@@ -174,7 +190,7 @@ class ShardTraces:
         return True
 
     def _can_differ(self, mine: Tensor, its: Tensor, position: int) -> bool:
-        """Whether an input can be ``its`` at the positions before, and ``mine`` at this one: both are from outside."""
+        """Whether an input can be ``its`` on earlier shards and ``mine`` on this one: both are from outside."""
         if "joined" in its.op.attrs:
             its = its.op._inputs[0]
         alike = mine.dtype is its.dtype and mine.dims == its.dims and mine.dims is not None
@@ -187,7 +203,7 @@ class ShardTraces:
         return tensor.op.axis is None and not tensor.varies
 
     def _is_led_through_inside(self, op: Operation, its: Tensor) -> bool:
-        """Whether a gradient in a region leads through an operation to an input: the region captures what there is."""
+        """Whether a gradient in a region has this input on its path: the region has captured it as it is."""
         for found in self.graph.carried_out(since=self._scanned):
             self._scanned += 1
             if "path" in found.attrs and found.block is not self.block:
@@ -195,7 +211,7 @@ class ShardTraces:
         return any(op in g.attrs["path"] and its in g.attrs["active"] for g in self._inside)
 
     def _join(self, op: Operation, i: int, its: Tensor, mine: Tensor, position: int) -> None:
-        """Makes input ``i`` of an operation one that is ``mine`` at a position."""
+        """Make input ``i`` of an operation one that is ``mine`` on a shard."""
         join = its.op
         if "joined" not in join.attrs or (position in join.attrs["joined"] and join._inputs[position] is not mine):
             join = self._joined(op, its, mine, position)
@@ -207,7 +223,7 @@ class ShardTraces:
             mine._consumers.append(join)
 
     def _use(self, op: Operation, i: int, its: Tensor, other: Tensor) -> None:
-        """Makes input ``i`` of an operation another tensor."""
+        """Replace input ``i`` of an operation."""
         op._inputs = (*op._inputs[:i], other, *op._inputs[i + 1 :])
         its._consumers.remove(op)
         other._consumers.append(op)
@@ -215,9 +231,9 @@ class ShardTraces:
         self._lead_through(other.op, op, its)
 
     def _lead_through(self, join: Operation, op: Operation, its: Tensor) -> None:
-        """Makes the paths of gradients that lead through an operation to an input of it lead through the join there.
+        """Put a join on the paths of gradients that lead through an operation to the input that it replaces.
 
-        Those outside of all positions too: of towers by hand what one alone has is done there, between what towers do.
+        Also on those outside of all towers: with towers by hand, what one alone has is made there.
         """
         for gradient in dict.fromkeys([*self._makers, *self.block.ops]):
             path, active = gradient.attrs.get("path", ()), gradient.attrs.get("active", frozenset())
@@ -226,9 +242,9 @@ class ShardTraces:
                 gradient.attrs["active"] = active | {join.outputs[0]}
 
     def _joined(self, op: Operation, its: Tensor, mine: Tensor, position: int) -> Operation:
-        """An operation that has what ``its`` is at the positions that made ``op``, and ``mine`` or nothing yet here.
+        """A join: ``its`` on the shards that made ``op``, and ``mine`` or nothing yet here.
 
-        What it has at these positions stays from now on.
+        Its inputs for the shards that made ``op`` stay from now on.
         """
         makers = self._makers[op]
         had = its.op._inputs if "joined" in its.op.attrs else (its,) * self.axis.size
@@ -244,14 +260,14 @@ class ShardTraces:
         return join
 
     def _take_own(self, op: Operation, position: int, attrs: Attrs) -> bool:
-        """Whether an operation has these attributes, or can have what is its own at a position; then it does."""
+        """Match an operation's attributes, its own one (constant, seed, message) per shard; whether they matched."""
         if not _can_have(op, attrs):
             return False
         self._have(op, position, attrs)
         return True
 
     def _have(self, op: Operation, position: int, attrs: Attrs) -> None:
-        """Gives an operation the constant, seed or message of these attributes at a position."""
+        """Set the constant, seed or message of an operation on one shard."""
         name, every = own_attribute(op), _all_own(op)
         if name is None or (every is None and _equal(attrs[name], op.attrs[name])):
             return
@@ -262,7 +278,7 @@ class ShardTraces:
         every[position] = np.asarray(attrs[name]) if name == "value" else attrs[name]
 
     def _give_positions(self, op: Operation, every: list[Any]) -> None:
-        """Gives an operation, which had one for all, a constant, seed or message at each position."""
+        """Turn a constant, seed or message that was one for all into a list with an entry per shard."""
         if op.type != "Const":
             op.attrs = {**op.attrs, "_own": every}
             return
@@ -278,7 +294,7 @@ class ShardTraces:
     # ---- adding ----------------------------------------------------------------------------------------------
 
     def note(self, op: Operation, position: int) -> None:
-        """Notes an operation that a position was the first to make."""
+        """Register an operation that a shard was the first to make."""
         self._awaits[op] = self._own_controls(op._control_inputs, position)
         if op.definition.reads_value and not op.attrs.keys() - {"dtype"} and len(op._inputs) == 1:
             self._note_read(op)
@@ -290,11 +306,11 @@ class ShardTraces:
         self._by_inputs.setdefault((op.type, *map(self._value_of, op._inputs)), []).append(op)
 
     def _value_of(self, tensor: Tensor) -> int:
-        """A number that two tensors share which are the same, or reads of the same value of a variable."""
+        """A key that is equal for one tensor, and for reads of the same value of a variable."""
         return id(self._first_read.get(tensor, tensor))
 
     def _note_read(self, op: Operation) -> None:
-        """Notes of a read the first one of the same variable, where nothing has written that since the one before."""
+        """Map a read to the first one of the same variable, if nothing has written it since (value numbering)."""
         reads = self._by_inputs.get((op.type, *map(id, op._inputs)))
         if not reads or set(reads[-1]._control_inputs) != set(op._control_inputs):
             return
@@ -304,12 +320,12 @@ class ShardTraces:
             self._first_read[op.outputs[0]] = self._first_read.get(before, before)
 
     def share(self, position: int, block: Block) -> None:
-        """Called when a position waits in a region below that of the traces: all build it together from now on.
+        """Make a region that a shard waits in one that all build together from now on, and the regions around it.
 
         So they do the other bodies of the operation that it is to be a body of.
 
         Raises:
-          RuntimeError: the first position does not wait there.
+          RuntimeError: the first shard does not wait there.
         """
         first = self.of_positions[0]
         if position != first.place.position:
@@ -333,7 +349,7 @@ class ShardTraces:
         self.waiting[parent, number] = block
 
     def meet(self) -> None:
-        """Called when all positions are at the same point: what not all of them made is run by those that did.
+        """End a stretch of the traces, all shards being at the same point: operations of some are run by those only.
 
         Raises:
           RuntimeError: they differ inside of a region that they build together.
@@ -363,7 +379,7 @@ class ShardTraces:
         self._by_inputs, self._by_line, self._joins = {}, {}, {}
 
     def _described(self, differing: Sequence[Operation]) -> str:
-        """The first of operations that not all positions have: of those that others do not follow from, a rare one."""
+        """A description of the first differing operation: not a consequence of another, made by the fewest shards."""
         roots = [op for op in differing if all(t.op.only is None for t in op._inputs)] or differing
         first = min(roots, key=lambda op: (len(self._makers[op]), op.index))
         which = ", ".join(str(m) for m in sorted(self._makers[first])[:8])
@@ -371,11 +387,11 @@ class ShardTraces:
 
 
 class _Trace:
-    """The trace of one position: a ``PositionTrace`` of a graph.
+    """The trace of one shard: a ``PositionTrace`` of a graph.
 
     Attributes:
       line: the user's line that makes the next operation; None: the one that runs.
-      opened: a region that it opened since the positions met -> (the one around, which of those below it that was).
+      opened: a region that it opened since the shards met -> (the one around, its number among those below it).
       counts: how many regions it has opened below one since then.
       taken: the regions that are bodies of an operation which it has made since then.
     """
@@ -447,10 +463,11 @@ class _Trace:
 
 
 def _own_sizes(type: str, own: Sequence[Tensor], inputs: Sequence[Tensor], attrs: Attrs) -> list[Dims] | None:
-    """The shapes of an operation's outputs as one position has them, where constants of its own decide them.
+    """The shapes of an operation's outputs on one shard, where constants of its own decide them; else None.
 
     Args:
-      own: its inputs. inputs: what the position has of them.
+      own: its inputs.
+      inputs: the shard's tensors for these.
     """
     definition = op_registry.lookup(type)
     deciding = range(len(own)) if definition.dynamic else definition.sized_by
@@ -460,7 +477,7 @@ def _own_sizes(type: str, own: Sequence[Tensor], inputs: Sequence[Tensor], attrs
 
 
 def _follows_from_own_constants(tensor: Tensor) -> bool:
-    """Whether a value is computed, without others, from constants that differ by position."""
+    """Whether a value is computed, without others, from constants that differ by shard."""
     stack, seen = [tensor], {tensor}
     while stack:
         op = stack.pop().op
@@ -473,7 +490,7 @@ def _follows_from_own_constants(tensor: Tensor) -> bool:
 
 
 def decides_shape(tensor: Tensor) -> bool:
-    """Whether a tensor is of integers, and a shape or another value that must be known while lowering depends on it."""
+    """Whether a shape, or another value that must be known while lowering, depends on a tensor by integers alone."""
     if not tensor.dtype.is_integer:
         return any(_is_known(op, tensor) for op in tensor._consumers)
     stack, seen = [tensor], {tensor}
@@ -496,12 +513,12 @@ def _is_known(op: Operation, tensor: Tensor) -> bool:
 
 
 def _all_own(op: Operation) -> list[Any] | None:
-    """The constant, seed or message of an operation at each position; None where it is one for all."""
+    """The constant, seed or message of an operation per shard; None where it is one for all."""
     return op.attrs.get("values" if op.type == "ConstOfPositions" else "_own")
 
 
 def _can_have(op: Operation, attrs: Attrs) -> bool:
-    """Whether an operation has these attributes, or can have their constant, seed or message at one position."""
+    """Whether an operation has these attributes, or can have their constant, seed or message on one shard."""
     name = own_attribute(op)
     if name is None:
         return TraceComparison().attributes(attrs, op.attrs)

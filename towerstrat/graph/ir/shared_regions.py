@@ -1,4 +1,9 @@
-"""Branches and bodies of loops in which positions meet that are traced one by one: all of them build these together."""
+"""Branches and loop bodies that all towers build together, because they meet (``merge_call``) inside.
+
+Usually each tower traces a region of its own, and the finished ones are compared (``region_inputs``). With a collective
+inside, every tower must run the same region. So the first tower's operations are entered in it, and each other tower,
+when it makes one, gets the first's: all must make the same, except for constants and seeds.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +23,12 @@ _SWAPPED = {
 
 
 class SharedRegion:
-    """Operations of positions in a region: the first makes them, the others must make the same but for constants.
+    """Operations of all shards in one region: the first makes them, the others must make the same but for constants.
 
     Args:
-      block: the region, with what the first position has made in it.
-      axis: the positions' axis.
-      take_own: (operation, position, attributes) -> whether the operation has these at the position; it may come to, by
+      block: the region, with what the first shard has made in it.
+      axis: the shards' axis.
+      take_own: (operation, axis index, attributes) -> whether the operation has these on the shard; it may come to, by
         a constant or seed there.
     """
 
@@ -32,17 +37,17 @@ class SharedRegion:
         self._axis = axis
         self._take_own = take_own
         self._makers: dict[Operation, set[int]] = {}
-        """The operations since the positions met -> the positions that made them."""
+        """The operations since the shards met -> the shards that made them."""
         self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
         self._results: tuple[Any, ...] = ()
         self._predicate: Tensor | None = None
         self._takers: set[int] = set()
-        """The positions that made the operation whose body this is."""
+        """The shards that made the operation whose body this is."""
         for op in block.ops:
             self.note(op, 0)
 
     def note(self, op: Operation, position: int) -> None:
-        """Notes an operation that the first position has made."""
+        """Register an operation that the first shard has made."""
         self._makers[op] = {position}
         self._by_inputs.setdefault((op.type, *map(id, op._inputs)), []).append(op)
 
@@ -50,10 +55,10 @@ class SharedRegion:
         self, type: str, position: int, inputs: Sequence[Tensor], attrs: Attrs, controls: Sequence[Operation],
         line: UserLine,
     ) -> Operation | None:  # fmt: skip
-        """The operation of the first position that this one makes too; None for the first. Notes that it does.
+        """The operation of the first shard that this one makes too; None for the first. Notes that it does.
 
         Raises:
-          RuntimeError: the first position has made no such operation.
+          RuntimeError: the first shard has made no such operation.
         """
         if position == 0:
             return None
@@ -71,13 +76,13 @@ class SharedRegion:
         raise self._difference(f"{type}, created at {line}, of {position}")
 
     def take(self, position: int, whole: Operation | None) -> None:
-        """Called when a position makes the operation whose body the region is.
+        """Check a shard's region against the first's, as it makes the operation whose body the region is.
 
         Args:
-          whole: that of the first position, which this one makes too; None: there is none.
+          whole: that of the first shard, which this one makes too; None: there is none.
 
         Raises:
-          RuntimeError: it differs from that of the first position.
+          RuntimeError: it differs from that of the first shard.
         """
         if position == 0:
             self._results, self._predicate = self.block.results, self.block.predicate
@@ -89,7 +94,7 @@ class SharedRegion:
         self._takers.add(position)
 
     def meet(self) -> bool:
-        """Called when all positions are at the same point; returns whether they have left the region.
+        """Close a stretch, all shards being at the same point; returns whether they have left the region.
 
         Raises:
           RuntimeError: not all of them have made the same.

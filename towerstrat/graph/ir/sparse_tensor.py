@@ -1,4 +1,10 @@
-"""``SparseTensor``: the entries of a larger tensor that are not its default value."""
+"""``SparseTensor``: the entries of a larger tensor that are not its default value, by coordinates (COO).
+
+    [[0, 5], [7, 0]]        indices int64 [[0, 1], [1, 0]]      values [5, 7]      dense_shape int64 [2, 2]
+
+It is a composite value: functions, loops and ``Session.run`` see its three tensors; a fetched one is a
+``SparseTensorValue`` of numpy arrays.
+"""
 
 from __future__ import annotations
 

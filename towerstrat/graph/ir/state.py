@@ -1,4 +1,18 @@
-"""State: cells, and the store of their values that a session owns."""
+"""Session state: state variables (a variable or a random counter), and the store of their values that a session owns.
+
+A state variable is *replicated*, one value for all shards of an axis, or *varying* (``per_position``): one value per
+shard, stored stacked along a new leading dimension. ``combine`` says which one value of these a checkpoint or a fetch
+outside of the towers sees, and ``divided`` is its inverse:
+
+>>> axis = Axis("tower", jax.devices()[:1] * 2)
+>>> total = StateVariable("total", int32, (), axis, combine="sum")
+>>> total.divided(5).tolist(), int(total.joined(np.array([3, 2])))
+([3, 2], 5)
+
+A program donates the arrays of the variables that it writes, so the store must know which arrays somebody else holds,
+too (``lend``): these are copied first. ``last`` lets a program that is called again, with nothing changed in between,
+skip collecting its state.
+"""
 
 from __future__ import annotations
 
@@ -17,24 +31,24 @@ _NUMBERS = itertools.count()
 
 
 class StateVariable:
-    """A slot of state: a variable or a random counter. Cells are compared by identity, not by name.
+    """A slot of state: a variable or a random counter. Compared by identity, not by name.
 
-    A cell is either *replicated*, one value for all positions of an axis, or *per position*, one value each, stored
-    stacked along a new leading dimension. A replicated cell with ``own`` becomes per position when positions first
-    write different values (``graph_elements.make_varying``).
+    It is either *replicated*, one value for all shards of an axis, or *varying*, one value per shard, stored stacked
+    along a new leading dimension. A replicated one with ``own`` becomes varying when shards first write different
+    values (``graph_elements.make_varying``).
 
     Args:
-      name: what messages and checkpoints call it.
+      name: its name in messages and checkpoints.
       dtype: element type.
-      dims: static shape of the value at one position.
-      axis: the axis of a cell that is per position, else None.
+      dims: static shape of the value on one shard.
+      axis: the axis of a varying one, else None.
       default: the value before the first write; None where reading first is an error.
-      combine: how values per position become the one that is seen from outside: "sum", "mean" or "first".
+      combine: how values per shard become the one that is seen from outside: "sum", "mean" or "first".
 
     Attributes:
-      own: the axis whose positions may come to write values of their own; None: they may not.
-      parts: number of parts of each dimension over the logical devices of a position; None: not split.
-      number: its place in the order in which cells were made.
+      own: the axis whose shards may come to write values of their own; None: they may not.
+      parts: number of parts of each dimension over the logical devices of a shard; None: not split.
+      number: its place in order of creation.
     """
 
     __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "number", "own", "parts")
@@ -54,25 +68,25 @@ class StateVariable:
 
     @property
     def per_position(self) -> bool:
-        """True where the store holds one value per position, of an axis with more than one."""
+        """Whether it is varying: the store holds one value per shard, of an axis with more than one."""
         return self.axis is not None and self.axis.size > 1
 
     @property
     def may_differ(self) -> bool:
-        """True where positions may write different values, now or from the first such write on."""
+        """Whether shards may write different values, now or from the first such write on."""
         return self.per_position or self.own is not None
 
     def stacked(self, value: Array) -> Array:
-        """A stored value as ``[positions, ...]`` if the cell is per position; one value is repeated for each."""
+        """A stored value as ``[shards, ...]`` if it is varying; one value is repeated for each."""
         if not self.per_position or self.dims is None or value is None or len(np.shape(value)) > len(self.dims):
             return value
         assert self.axis is not None
         return np.broadcast_to(np.asarray(value), (self.axis.size, *np.shape(value)))
 
     def joined(self, value: Array) -> Array:
-        """A stored value as one, combined over the positions as ``combine`` says.
+        """A stored value as one, combined over the shards as ``combine`` says.
 
-        The mean of integers is rounded down; of floats it is the sum times 1/n in the cell's own type.
+        The mean of integers is rounded down; of floats it is the sum times 1/n in the variable's own type.
         """
         if not self.per_position:
             return value
@@ -87,9 +101,9 @@ class StateVariable:
         return (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
 
     def divided(self, value: Array) -> Array:
-        """One value as it is stored, so that ``joined`` gives it again: a sum is divided over the positions.
+        """The stored form of one value, so that ``joined`` gives it again: a sum is divided over the shards.
 
-        Of an integer that does not divide the first position gets the rest.
+        Of an integer that does not divide the first shard gets the rest.
         """
         if not self.per_position or self.combine != "sum":
             return self.stacked(value)
@@ -107,7 +121,7 @@ class StateVariable:
 
 
 class _Layouts:
-    """Counts replicated cells that have become per position. Programs and traces keyed on an older count are void."""
+    """Counter of variables that have become varying. Programs and traces keyed on an older count are void."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -120,7 +134,7 @@ layouts = _Layouts()
 
 
 class _Fault(StateVariable):
-    """The cell of a program's record of failed checks. No store holds it; along an axis each position has its own."""
+    """The state variable of a program's error record. No store holds it; along an axis each shard has its own."""
 
     __slots__ = ()
 
@@ -130,37 +144,37 @@ class _Fault(StateVariable):
 
 
 ERROR_RECORD = _Fault("fault", int32, None)
-"""The record of failed checks, among the state of a lowering: see ``lowering/faults.py``."""
+"""The error record, among the state of a lowering: see ``lowering/error_state.py``."""
 
 
 class Program(Protocol):
-    """The compiled program of a stage, as a store remembers it: ``complete_for`` is the cache that it belongs to."""
+    """A stage's compiled program, as a store remembers it: ``complete_for`` is the cache that it belongs to."""
 
     complete_for: Any
 
 
 class StateStore:
-    """The values of cells: arrays by cell. A cell without an entry was never written."""
+    """Session state: state variable -> array. One without an entry was never written."""
 
     def __init__(self) -> None:
         self._values: dict[StateVariable, Array] = {}
         # A program donates the arrays that it writes. One that somebody else holds too is copied first.
         self.lent: set[StateVariable] = set()
-        """Cells whose array is held outside the store as well and must not be donated."""
+        """State variables whose array is held outside the store as well and must not be donated."""
         self.lost: str | None = None
         """The state lost in a device failure, as a message."""
         self.watched: set[StateVariable] = set()
-        """Cells that leave when they are written."""
+        """Restored state variables that have not been written since: a write takes them out."""
         self.expected: dict[str, Any] = {}
-        """The values of counters that have none yet, by name: those of a run that this one goes on with."""
+        """The values of counters that have none yet, by name: from the run that this one resumes."""
         self.own_values: dict[str, Any] = {}
-        """The values ``[positions, ...]`` by name of variables that such a run had by position."""
-        # A program called again with nothing changed in between skips collecting its state cell by cell.
+        """The values ``[shards, ...]`` by name of variables that were varying in that run."""
+        # A program called again with nothing changed in between skips collecting its state variable by variable.
         self.last: tuple[Program, list[Array], list[Array]] | None = None
         """(program, arrays it donates next, arrays it reads) of the newest run; None after any other change."""
 
     def get(self, cell: StateVariable) -> Any:
-        """The value of a cell, its default where it was never written, or None."""
+        """The value of a state variable, its default where it was never written, or None."""
         value = self._values.get(cell)
         if value is None and cell.default is not None:
             if cell.name in self.expected:
@@ -171,7 +185,7 @@ class StateStore:
         return value
 
     def wait(self) -> None:
-        """Waits until the values are computed."""
+        """Block until the values are computed."""
         jax.block_until_ready([value for value in self._values.values() if isinstance(value, jax.Array)])
 
     def lend(self, cell: StateVariable) -> Any:
@@ -182,30 +196,30 @@ class StateStore:
         return self.get(cell)
 
     def is_lent(self, cell: StateVariable) -> bool:
-        """Whether the array of a cell is held outside the store as well."""
+        """Whether an array is shared: held outside of the store as well, so that it must not be donated."""
         return cell in self.lent
 
     def update(self, values: Mapping[StateVariable, Any]) -> None:
-        """Stores new values; their cells are no longer lent."""
+        """Store new values; their arrays are not shared."""
         self.move(values)
         if self.watched:
             self.watched.difference_update(values)
 
     def move(self, values: Mapping[StateVariable, Any]) -> None:
-        """Stores the values that cells have already, as other arrays."""
+        """Store the same values as other arrays (another layout or device)."""
         self._values.update(values)
         if self.lent:
             self.lent.difference_update(values)
         self.last = None
 
     def discard(self, cell: StateVariable) -> None:
-        """Forgets the value of a cell, if it has one."""
+        """Forget the value of a state variable, if it has one."""
         self._values.pop(cell, None)
         self.lent.discard(cell)
         self.last = None
 
     def is_gone(self, cell: StateVariable) -> bool:
-        """True where the value was donated to a program that failed. Raises KeyError for a cell without an entry."""
+        """Whether the value was donated to a program that failed. Raises KeyError without an entry."""
         value = self._values[cell]
         return isinstance(value, jax.Array) and value.is_deleted()
 
@@ -216,7 +230,7 @@ class StateStore:
         return iter(tuple(self._values))
 
     def by_name(self) -> dict[str, StateVariable]:
-        """The cells with an entry, by name. Of several with one name the one first written last."""
+        """The state variables with an entry, by name. Of several with one name the one first written last."""
         return {cell.name: cell for cell in self._values}
 
     def nbytes(self) -> int:

@@ -1,5 +1,13 @@
 """Constants, placeholders and the conversion of Python, numpy and JAX values to tensors.
 
+Public functions call ``convert_to_tensor`` on their arguments. It asks the functions that are registered for the
+value's type (variables, composite values, shapes, sequences that hold tensors); what no one takes becomes a constant,
+whose element type is inferred from the Python value as in TensorFlow: int32, or int64 where it does not fit, float32,
+bool, string.
+
+>>> convert_to_tensor([1, 2]).dtype.name, convert_to_tensor(2**40).dtype.name, convert_to_tensor(0.5).dtype.name
+('int32', 'int64', 'float32')
+
 Source: ``tensorflow/python/framework/constant_op.py`` and ``tensor_util.py``.
 """
 
@@ -360,14 +368,14 @@ def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None 
 
 
 class _SelfConverting(type):
-    """The class of ``TensorProtocol``."""
+    """The metaclass of ``TensorProtocol``: ``isinstance`` is true of objects with a ``__tf_tensor__``."""
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return hasattr(type(instance), "__tf_tensor__")
 
 
 class TensorProtocol(metaclass=_SelfConverting):
-    """What ``isinstance`` takes for an object that says itself how it is converted."""
+    """An object with a ``__tf_tensor__`` method, by which it converts itself."""
 
     def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
         """The object as a tensor."""
@@ -414,7 +422,7 @@ def _holds_tensor(value: Any) -> bool:
 
 
 def _read(value: Any) -> Any:
-    """A sequence with what converts itself, such as variables, as tensors: they may be read in another type."""
+    """A nested sequence with variables and the like replaced by tensors, whose dtype may be another one."""
     if isinstance(value, list | tuple):
         return [_read(v) for v in value]
     return convert_to_tensor(value) if is_tensor(value) else value

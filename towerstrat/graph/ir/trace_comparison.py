@@ -1,4 +1,13 @@
-"""Whether two positions have made the same: attributes of operations, and the regions among them."""
+"""Structural equality of two towers' traces: attributes of operations, and the regions among them.
+
+Equality of values is not enough, because attributes may hold tensors, operations, regions (``Block``) and Python
+functions. Two regions are equal if their operations are, one by one, up to a renaming (``_same``) of what is inside;
+two functions if they have the same code, defaults and closure contents. Views of one operation by shard are equal.
+
+    tower 0: If(p, [x * 2.], [x])      tower 1: If(p, [x * 2.], [x])         equal
+    tower 0: If(p, [x * 2.], [x])      tower 1: If(p, [x * 3.], [x])         equal with ``outside``: differing {Const:
+    3.}
+"""
 
 from __future__ import annotations
 
@@ -16,25 +25,25 @@ _DERIVED = {"_traced_gradient"}
 
 
 class TraceComparison:
-    """Compares what one position has made with what another one has.
+    """Compares one shard's attributes, tensors and regions with another's.
 
-    Tensors and operations are equal where they are the same, or parts of the same. Regions are equal where their
+    Tensors and operations are equal where they are the same, or views of the same. Regions are equal where their
     operations are, one by one; then what is inside of them counts as equal too.
 
     Args:
-      outside: tensors that the one position uses in regions -> those that the other uses instead. Where this is given
-        regions are equal too where their constants, seeds and messages differ, and nothing else.
+      outside: captures of the one shard's regions -> the other's counterparts. Where this is given regions are equal
+        too where their constants, seeds and messages differ, and nothing else.
 
     Attributes:
-      differing: an operation of the other position -> the attributes that the one has there, with another constant,
-        seed or message.
+      differing: an operation of the other shard -> the attributes that the one has there, with another constant, seed
+        or message.
     """
 
     def __init__(self, outside: Mapping[Tensor, Tensor] | None = None) -> None:
         self._outside = outside
         self.differing: dict[Operation, Mapping[str, Any]] = {}
         self._same: dict[Any, Any] = {}
-        """Tensors, operations and regions inside of equal regions: the one position's -> the other's."""
+        """Tensors, operations and regions inside of equal regions: the one shard's -> the other's."""
         self._comparing: dict[int, Any] = {}
         """``id`` of the functions that are being compared, which may hold themselves."""
 
@@ -75,7 +84,7 @@ class TraceComparison:
         )
 
     def _functions(self, mine: Callable[..., Any], other: Callable[..., Any]) -> bool:
-        """Whether two functions have the same code, and use the same from around."""
+        """Whether two functions have the same code, and equal defaults and closure contents."""
         of_mine, of_other = _parts(mine), _parts(other)
         if of_mine[0] is not of_other[0] or self._comparing.get(id(mine)) is other:
             return of_mine[0] is of_other[0]
@@ -96,7 +105,7 @@ class TraceComparison:
         )
 
     def _used(self, mine: Sequence[Any], other: Sequence[Any]) -> bool:
-        """Whether operations or regions use the same tensors, or those that stand for each other outside."""
+        """Whether operations or regions use the same tensors, or counterparts outside."""
         outside = self._outside or {}
         return len(mine) == len(other) and all(
             outside.get(m) is o or self(m, o) if isinstance(m, Tensor) else self(m, o)
@@ -131,7 +140,7 @@ class TraceComparison:
 
 
 def own_attribute(op: Operation) -> str | None:
-    """The attribute of an operation that may be another one at each position: a constant's value, a seed, words."""
+    """The attribute of an operation that may differ by shard: a constant's value, a seed, a message."""
     return "seeds" if op.definition.random and "seeds" in op.attrs else op.definition.own
 
 
@@ -142,7 +151,7 @@ def _parts(function: Any) -> tuple[Any, ...]:
 
 
 def _held(function: Any) -> tuple[Any, ...]:
-    """What a function uses of the functions around it."""
+    """The contents of a function's closure cells; None for one that is not assigned yet."""
     cells: tuple[CellType, ...] = getattr(function, "__closure__", None) or ()
     found: list[Any] = []
     for cell in cells:

@@ -1,5 +1,12 @@
 """Type specifications: the Python type, dtypes and static shapes of values.
 
+``tf.function`` signatures, dataset elements and loop variables are described by them. A specification also flattens a
+value into its tensors and rebuilds one (``_to_components``, ``_from_components``), and knows the most exact type that
+covers several:
+
+>>> TensorSpec([2, 3]).most_specific_common_supertype([TensorSpec([5, 3])])
+TensorSpec(shape=(None, 3), dtype=tf.float32, name=None)
+
 Source: ``tensorflow/python/framework/type_spec.py`` and ``tensor_spec.py``.
 """
 

@@ -1,5 +1,8 @@
 """Element types of tensors: TensorFlow's names over numpy's types.
 
+There is one ``DType`` per type, so they may be compared with ``is``; it equals the numpy types and names that map to
+it. ``resource`` (a variable's handle), ``string`` (object arrays of bytes) and ``variant`` have no device arrays.
+
 Source: ``tensorflow/python/framework/dtypes.py``.
 """
 

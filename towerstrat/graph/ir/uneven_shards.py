@@ -1,4 +1,13 @@
-"""Values whose shape differs by position along an axis, as they travel between the stages of a run."""
+"""Ragged shards: values whose shape differs by axis index, as they travel between the stages of a run.
+
+A batch of 5 on two towers is 3 and 2 rows. A program along an axis takes one array for all shards, so these are padded
+with zeros to the largest and stacked; the true shapes are part of the program's key, and the program slices by them
+(see ``lowering/shard_classes.py``):
+
+>>> batch = UnevenShards.of([np.array([1, 2, 3]), np.array([4, 5])])
+>>> batch.padded.tolist(), batch.shapes
+([[1, 2, 3], [4, 5, 0]], ((3,), (2,)))
+"""
 
 from __future__ import annotations
 
@@ -12,16 +21,16 @@ from towerstrat.graph.ir.types import Array, HostArray
 
 
 def exactly(shape: Sequence[int]) -> tuple[slice, ...]:
-    """The index that undoes padding: it takes the leading part of this shape out of a larger array."""
+    """The index that undoes padding: the leading part of this shape of a larger array."""
     return tuple([slice(n) for n in shape])
 
 
 class UnevenShards:
-    """One array per position, of one rank and dtype: padded with zeros to the largest shape and stacked.
+    """One array per shard, of one rank and dtype: padded with zeros to the largest shape and stacked.
 
     Args:
-      padded: ``[positions, ...]``, on the host or on devices.
-      shapes: the shape at each position.
+      padded: ``[shards, ...]``, on the host or on devices.
+      shapes: the shape of each shard.
 
     >>> UnevenShards.of([np.ones(2), np.ones(1)]).part(1)
     array([1.])
@@ -35,7 +44,7 @@ class UnevenShards:
 
     @classmethod
     def of(cls, parts: Sequence[Array]) -> UnevenShards:
-        """The value with these arrays, one per position. Raises ValueError where their ranks differ."""
+        """The value with these arrays, one per shard. Raises ValueError where their ranks differ."""
         shapes = [np.shape(p) for p in parts]
         if len({len(s) for s in shapes}) > 1:
             raise ValueError(f"Expected values of one rank on all positions, got shapes {shapes}.")
@@ -51,11 +60,11 @@ class UnevenShards:
 
     @property
     def shape(self) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
-        """(padded shape, shape at each position): the part of a program's key that an array's shape is elsewhere."""
+        """(padded shape, shape of each shard): takes the place of an array's shape in a program's key."""
         return (self.padded.shape, self.shapes)
 
     def part(self, position: int) -> HostArray:
-        """The array at one position, on the host."""
+        """The array of one shard, on the host."""
         return np.asarray(everywhere(self.padded))[position][exactly(self.shapes[position])]
 
     def __repr__(self) -> str:
@@ -63,5 +72,5 @@ class UnevenShards:
 
 
 def of_parts(parts: Sequence[Array]) -> Any:
-    """The value with these arrays, one per position: stacked where their shapes are alike."""
+    """The value with these arrays, one per shard: stacked where their shapes are equal, else ``UnevenShards``."""
     return np.stack(parts) if all(p.shape == parts[0].shape for p in parts[1:]) else UnevenShards.of(parts)

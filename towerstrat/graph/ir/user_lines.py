@@ -1,4 +1,13 @@
-"""The user's line that created something, and the reasons why code was not converted by autograph."""
+"""The user's line that created an operation, and the reasons why code was not converted by autograph.
+
+Every error names a line of the user's program: that of the innermost frame whose file is neither ours nor Python's own
+machinery between (``_SKIPPED``). Only file, line and function are kept, a frame would keep its locals alive; the text
+is read when a message is made.
+
+    Dimensions must be equal, but are 3 and 4. ...
+      operation: MatMul (type MatMul) on (float32(2, 3), float32(4, 5))
+      created at: train.py:12 in model: y = tf.matmul(x, w)
+"""
 
 from __future__ import annotations
 

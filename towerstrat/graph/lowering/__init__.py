@@ -1,1 +1,1 @@
-"""From operations to JAX: evaluation in order, gradients, values whose shape differs by position."""
+"""Lowering of graphs to JAX: evaluation in order, reverse-mode gradients, input checks, ragged shards."""

@@ -1,7 +1,23 @@
-"""From a function traced for all kinds of positions to a program in which each position runs its own kind.
+"""Compile a function whose shapes differ by tower: each tower runs the equations of its own shard class.
 
-The pass works on the jaxpr: it assigns every equation to all positions or to one kind, and evaluates the latter in
-branches of ``lax.switch`` over the kind of the position.
+An SPMD program has one shape per array for all shards. A batch of 5 on two towers is 3 and 2 rows: both are padded to
+3, and each tower slices its own rows again, under a ``lax.switch`` over its shard class (``kind``; see
+``shard_classes``). The function is traced once by ``jax.make_jaxpr``, with what depends on uneven inputs traced once
+per class, and the jaxpr is then cut into switches:
+
+    traced                                          compiled
+    a0: f32[3,d] = slice x    a1: f32[2,d] = ...    switch(class): branch 0: a0, s0    branch 1: a1, s1
+    s0 = sum(a0 @ w)          s1 = sum(a1 @ w)                     -> s
+    s = joined(class, s0, s1)                       t = psum(s)
+    t = psum(s)
+
+A jitted call of the name ``JOINED`` marks where one value is selected out of the classes' ones; one named ``SAME``
+marks a value of the first class that all share. A collective is never put in a branch: towers of other classes would
+not take part, and the program would hang. So one switch may need what a collective made of another's result: there are
+as many switches, one after the other, as ``_Switches`` finds levels.
+
+Differentiation comes before: the trace contains the backward pass, whose values of the forward pass cross from an
+earlier switch to a later one as residuals.
 """
 
 from __future__ import annotations
@@ -43,16 +59,16 @@ _COLLECTIVES = ("psum", "all_gather", "pmax", "pmin", "ppermute", "all_to_all", 
 def switch_by_class(
     kinds: ShardClasses, function: Callable[[Any, Sequence[ByClass]], Any], given: Any, uneven: Sequence[Any]
 ) -> Any:
-    """``function(given, exact)``, with each position computing its own kind only.
+    """``function(given, exact)``, with each shard computing its own class only.
 
-    The function is traced once. ``exact`` holds the uneven values at their shapes in each kind; what depends on them is
-    traced per kind, and ``kinds.joined`` selects one value out of those of all kinds. The equations before a selection
-    become branches of a ``lax.switch``; there are several switches where one needs what collectives made of the
-    selected values of another.
+    The function is traced once. ``exact`` holds the uneven values at their shapes in each class; what depends on them
+    is traced per class, and ``kinds.joined`` selects one value out of those of all classes. The equations before a
+    selection become branches of a ``lax.switch``; there are several switches where one needs what collectives made of
+    the selected values of another.
 
     Args:
       given: a pytree of arrays.
-      uneven: for each entry of ``kinds.shapes`` this position's value, padded.
+      uneven: for each entry of ``kinds.shapes`` this shard's value, padded.
 
     Returns:
       What ``function`` returns, a pytree of arrays.
@@ -78,7 +94,7 @@ def _is_call(equation: Equation, name: str) -> bool:
 
 
 def _is_collective(equation: Equation) -> bool:
-    """True where positions wait for each other in the equation or in a jaxpr inside it."""
+    """Whether shards wait for each other in the equation or in a jaxpr inside it."""
     if equation.primitive.name.startswith(_COLLECTIVES):
         return True
     return any(_is_collective(e) for jaxpr in jax_extend.core.jaxprs_in_params(equation.params) for e in jaxpr.eqns)
@@ -89,13 +105,13 @@ def _variables(operands: Iterable[Atom]) -> list[Variable]:
 
 
 class _Switches:
-    """Sorts the equations of a jaxpr into those that every position evaluates and the branches of switches.
+    """The equations of a jaxpr, sorted into those that every shard evaluates and the branches of switches.
 
     Levels: the inputs are of level 0, the result of a join is one level above its operands, any other result is of its
     operands' highest level. The switch of level n makes the joins whose operands are of level n, so it runs after all
     switches of lower levels and the collectives on their results.
 
-    An equation of a kind is evaluated in the branches of the latest switch that still comes before all of its uses;
+    An equation of one class is evaluated in the branches of the latest switch that still comes before all of its uses;
     where branches of later switches use it too it leaves the switch as a residual, padded.
     """
 
@@ -110,9 +126,9 @@ class _Switches:
         self.values.update(zip(jaxpr.invars, given, strict=False))
         self.kind: dict[Variable, int] = {}
         self.owner: dict[int, int] = {}
-        """The kind of a variable, of an equation (by id); those without an entry belong to all kinds."""
+        """The class of a variable, of an equation (by id); those without an entry belong to all classes."""
         self.mixed: set[int] = set()
-        """Equations with operands of several kinds, such as a loop over all of them: every position evaluates them."""
+        """Equations with operands of several classes, such as a loop over all of them: every shard evaluates them."""
         self.inputs: dict[Variable, Array] = {}
         """The padded value that a variable for the exact form of an uneven input is sliced from."""
         rest = iter(jaxpr.invars[len(given) :])
@@ -125,9 +141,9 @@ class _Switches:
         self.maker: dict[Variable, Equation] = {v: e for e in self.equations for v in e.outvars}
         self.order = {id(e): i for i, e in enumerate(self.equations)}
         self.places: dict[int, set[int | None]] = {}
-        """The kinds whose branches evaluate an equation; None stands for every position, outside of the switches."""
+        """The classes whose branches evaluate an equation; None stands for every shard, outside of the switches."""
         self.switch_of: dict[int, int] = {}
-        """The level of the switch whose branch evaluates an equation of one kind."""
+        """The level of the switch whose branch evaluates an equation of one class."""
         self.first_use: dict[Variable, int] = {}
         """The lowest level of switch in which a branch uses a variable."""
         self._find_kinds()
@@ -139,7 +155,7 @@ class _Switches:
         return max([self.level.get(v, 0) for v in _variables(equation.invars)], default=0)
 
     def _find_kinds(self) -> None:
-        """Forward pass: the kind and the level of every variable and equation, from its operands."""
+        """Forward pass: the class and the level of every variable and equation, from its operands."""
         for equation in self.equations:
             operands = _variables(equation.invars)
             level = self._level(equation)
@@ -147,7 +163,7 @@ class _Switches:
                 level += 1
             elif not _is_call(equation, SAME):
                 found = {self.kind[v] for v in operands if v in self.kind}
-                # A print of a constant has no operand that says for which kind it was traced.
+                # A print of a constant has no operand that says for which class it was traced.
                 if equation.effects and not found:
                     found = shard_classes_in_scope(equation.source_info.name_stack)
                 if len(found) > 1:
@@ -160,7 +176,7 @@ class _Switches:
         self.levels = max(self.level.values(), default=0)
 
     def _find_places(self) -> None:
-        """Backward pass: by whom each equation is needed and in which switch; equations that nobody needs drop out."""
+        """Backward pass: who needs each equation and in which switch it runs; dead equations drop out."""
         uses: dict[Variable, set[int | None]] = {}
         for variable in _variables(self.jaxpr.outvars):
             uses.setdefault(variable, set()).add(None)
@@ -191,9 +207,9 @@ class _Switches:
             self._use(uses, equation.invars, needed, level)
 
     def _can_move(self, equation: Equation, needed: set[int | None]) -> bool:
-        """True where an equation of all kinds is needed by one of them only and may run in its branches alone.
+        """Whether an equation of all classes is needed by one of them only and may run in its branches alone.
 
-        Collectives may not: positions of other kinds would not take part.
+        Collectives may not: shards of other classes would not take part.
         """
         if equation.effects or id(equation) in self.mixed or _is_collective(equation):
             return False
@@ -210,7 +226,7 @@ class _Switches:
     # ---- branches --------------------------------------------------------------------------------------------
 
     def _collect(self) -> None:
-        """Fills in the branches of all switches, the last one first: it decides what the earlier ones pass on."""
+        """Fill in the branches of all switches, the last one first: it decides which residuals earlier ones pass on."""
         self.joins: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
         self.branches: list[list[_Branch]] = [
             [_Branch(self, kind, level) for kind in range(self.kinds.count)] for level in range(self.levels + 1)
@@ -230,7 +246,7 @@ class _Switches:
                 branch.collect()
 
     def run(self) -> list[Array]:
-        """Evaluates the program, level by level: the equations of all positions, then the switch."""
+        """Evaluate the program, level by level: the equations of all shards, then the switch."""
         self._collect()
         shared: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
         for equation in self.equations:
@@ -277,14 +293,14 @@ class _Switches:
 
 
 class _Branch:
-    """The branch of one switch for one kind.
+    """The branch of one switch for one shard class.
 
     Attributes:
       wanted: operands of the joins of this level.
       roots: equations with an effect.
       passed: variables that branches of later switches take from here; ``residuals``: their padded values.
       taken: variables that it takes from branches of earlier switches.
-      exact: uneven inputs, at their shapes in this kind.
+      exact: uneven inputs, at their shapes in this class.
       equations: the equations that it evaluates, in the order of the jaxpr.
     """
 
@@ -301,7 +317,7 @@ class _Branch:
         self.residuals: dict[Variable, Array] = {}
 
     def collect(self) -> None:
-        """Finds the equations that its results need, down to inputs, shared values and earlier switches."""
+        """Find the equations that its results need, down to inputs, shared values and residuals of earlier switches."""
         switches = self.switches
         found: dict[int, Equation] = {id(e): e for e in self.roots}
         stack = [*self.wanted, *self.passed, *(v for e in self.roots for v in _variables(e.invars))]
@@ -326,7 +342,7 @@ class _Branch:
         self.equations = sorted(found.values(), key=lambda e: switches.order[id(e)])
 
     def run(self) -> dict[Variable, Array]:
-        """Evaluates the branch: the values of its results and of all that it takes."""
+        """Evaluate the branch: variable -> value, of its results and all that it takes."""
         values = dict(self.switches.values)
         values.update((v, self.switches.inputs[v][exactly(v.aval.shape)]) for v in self.exact)
         values.update((v, source.residuals[v][exactly(v.aval.shape)]) for v, source in self.taken.items())
@@ -334,7 +350,7 @@ class _Branch:
 
 
 def _is_cheap(equation: Equation) -> bool:
-    """True where evaluating again is better than a residual: no operands, or a random key, which cannot be padded."""
+    """Whether to evaluate again rather than pass a residual: no operands, or a PRNG key, which cannot be padded."""
     extended = any(jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.extended) for v in equation.outvars)
     return extended or not _variables(equation.invars)
 
@@ -342,12 +358,12 @@ def _is_cheap(equation: Equation) -> bool:
 class _Slots:
     """The outputs of one switch: the joined values, then the residuals.
 
-    All branches of a ``lax.switch`` return the same types. A residual's slot is shared by the kinds: it holds a
+    All branches of a ``lax.switch`` return the same types. A residual's slot is shared by the classes: it holds a
     variable of each, of one dtype and rank, padded to the largest.
 
     Attributes:
       shapes, dtypes: of the outputs.
-      passed: per kind, the variable in each residual slot, or None.
+      passed: per class, the variable in each residual slot, or None.
     """
 
     def __init__(self, joins: Sequence[Equation], branches: Sequence[_Branch]):

@@ -1,9 +1,23 @@
-"""Failed checks in compiled programs: one record, written by the first check that fails.
+"""Failed checks in compiled programs: one int32 vector, written by the first check that fails.
 
-A device program raises nothing. Its record is a vector of int32: a number that stands for the check, 0 for none, and
-the bits of the values that its message shows, in two numbers where they are 64. (A TPU makes every operation on int64
-two.) Along a mesh axis each position has its own. It travels as the cell ``ERROR_RECORD`` does, through loops and
-branches; the host reads it after the program and raises.
+A device program cannot raise. So it carries a record, as ``jax.experimental.checkify`` does: the number of the check
+that failed (0: none), then the bits of the values that its message shows. The host reads the record after the program,
+looks the number up in ``ErrorRecords`` and raises the error with the operation and the user's line.
+
+>>> import towerstrat.compat.v1 as tf
+>>> from towerstrat.graph.lowering.input_checks import rows
+>>> with tf.Graph().as_default():
+...     op = tf.gather(tf.zeros([5, 2]), [0, 7]).op
+>>> checks = ErrorRecords("cpu")
+>>> record = checks.record(op, rows(np.array([0, 7]), 5), size=5)
+>>> record.tolist()                                         # check 1, at index 1 the value 7, padded
+[1, 1, 7, 0, 0]
+>>> checks.error(record).message
+'indices[1] = 7 is not in [0, 5)'
+
+The record is the value of the state variable ``ERROR_RECORD`` while lowering (``error_state``), so that it passes
+through loops and branches as all state does. Along a mesh axis each shard has its own. Values of 64 bits take two
+elements, since a TPU makes two operations of each on int64.
 """
 
 from __future__ import annotations
@@ -24,7 +38,7 @@ from towerstrat.graph.ir.types import Array
 
 
 class _Shown(NamedTuple):
-    """One value in a record: its numpy type, its shape, and the type of its bits."""
+    """One value in a record: its numpy type, its shape, and the type whose bits are stored."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -38,14 +52,14 @@ class _Entry(NamedTuple):
 
 
 class ErrorRecords:
-    """The checks that one program evaluates: what the numbers in its record stand for."""
+    """The checks that one program evaluates, numbered from 1: decodes its record to an error."""
 
     def __init__(self, platform: str) -> None:
         self.platform = platform
         self._entries: list[_Entry] = []
 
     def record(self, op: Operation, finding: CheckResult, size: int) -> jax.Array:
-        """The record of a check that fails, ``[size]``."""
+        """The record of a failure of this check, int32 ``[size]``; gives the check the next number."""
         shown, words = [], []
         for value in finding.shown:
             bits, dtype = self._bits(value)
@@ -65,9 +79,9 @@ class ErrorRecords:
         return lax.bitcast_convert_type(value.astype(jnp.float32), jnp.int32), np.dtype(np.float32)
 
     def error(self, records: Array) -> InvalidArgumentError | None:
-        """The error of a record, or of the first with one among ``[positions, size]``; None where there is none."""
+        """The error of a record ``[size]``, or of the first failed one of ``[shards, size]``; None for no failure."""
         rows = np.asarray(records)
-        # One position is the usual case, and read after every run: without the cost of a reduction by numpy.
+        # One shard is the usual case, and read after every run: without the cost of a reduction by numpy.
         if not (rows.item(0) if rows.ndim == 1 else rows[:, 0].any()):
             return None
         rows = np.atleast_2d(rows)
@@ -87,7 +101,7 @@ class ErrorRecords:
 
 
 def record_size(operations: Iterable[Operation]) -> int:
-    """Elements of the record of a program with such operations."""
+    """Elements of the record of a program with these operations: 1, and two per value of the longest message."""
     return 1 + 2 * max(_words(operations), default=0)
 
 
@@ -102,26 +116,26 @@ def _words(operations: Iterable[Operation]) -> Sequence[int]:
 
 
 def no_error(size: int) -> np.ndarray[Any, Any]:
-    """A record of ``size`` elements that no check has written."""
+    """A record of ``size`` zeros: no check has failed."""
     return np.zeros(size, np.int32)
 
 
 def _words_of(bits: Any) -> jax.Array:
-    """Integers, ``[n]``, as int32: two of each that has 64 bits."""
+    """Integers ``[n]`` as int32 ``[n]``, or ``[2 * n]`` where they have 64 bits."""
     if bits.dtype.itemsize < 4:
         return jnp.asarray(bits, jnp.int32)
     return jnp.ravel(lax.bitcast_convert_type(bits, jnp.int32))
 
 
 def failed_anywhere(found: Array, axis: Axis | None) -> jax.Array:
-    """Scalar bool, equal at all positions: whether a check has failed at one of them. ``found``: at this one."""
+    """Scalar bool, replicated: whether a check has failed on some shard (one ``psum``). ``found``: on this one."""
     if axis is None:
         return jnp.asarray(found)
     return lax.psum(failing(found, axis), axis.name) > 0
 
 
 def failing(found: Array, axis: Axis | None) -> jax.Array:
-    """Whether a check has failed at this position, as a float, to be added up with the gradients."""
+    """Whether a check has failed on this shard, as float32, so that it can be summed in one buffer with gradients."""
     return vary(jnp.asarray(found), axis).astype(jnp.float32)
 
 

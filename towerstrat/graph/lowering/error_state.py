@@ -1,4 +1,20 @@
-"""What an evaluation knows of failed checks: the record, the gate that keeps writes from happening, what is gated."""
+"""Runtime error state of a lowering: the first failed check, and the predicate that masks variable writes after it.
+
+TensorFlow raises where an operation fails, and what would come after it does not happen. A compiled program runs to its
+end. So ``check`` evaluates each operation's ``InputCheck``, the first that fails stays in the ``ERROR_RECORD``, and
+writes keep the old value where one has failed; the host raises after the program.
+
+    gather(table, i)          table: [5, 2], i = [0, 7]      record [0, 0, 0, ...] -> [1, 1, 7, ...]
+    v.assign_add(d)           new = where(failed(), v, v + d), noted in ``gated`` as masked by this record
+    end of the step           restored(): where(failed(), old, new) for variables whose writes were not masked so
+
+``failed()`` is one scalar for all shards: a ``psum`` over the axis per state of the record, however many checks there
+were. An all-reduce that is made anyway takes this sum along (``failing``, ``failing_are``). ``scheduling`` puts writes
+after all checks, because a write that comes before a check must be undone by a select over the whole variable.
+
+In a loop over training steps each step begins with an empty record (``begin_step``) and a gate: whether an earlier step
+failed. Where values are known (eagerly, on the host) a failed check raises at once.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +39,8 @@ class ErrorState:
 
     Attributes:
       faults: the checks that the program evaluates.
-      gate: scalar bool, equal at all positions: a check has failed before this evaluation; None: none can have.
-      gated: cell -> the record of failed checks that its writes were gated by; None where there was another, or none.
+      gate: scalar bool, replicated: a check has failed before this evaluation; None: none can have.
+      gated: state variable -> the error record that its writes were masked by; None where there was another, or none.
     """
 
     axis: Axis | None
@@ -56,21 +72,21 @@ class ErrorState:
 
     @property
     def fault(self) -> Any:
-        """The record of failed checks of the whole evaluation, as it is now; numpy where no check can have failed."""
+        """The error record of the whole evaluation, as it is now; numpy where no check can have failed."""
         return self.state.get(ERROR_RECORD) if self._steps_alone or self._below is None else self._below.fault
 
     def begin_step(self, size: int, gate: Any = None) -> None:
-        """Makes this fork a step of its own, which begins without a failed check.
+        """Make this fork a step of its own, which begins without a failed check.
 
         Args:
-          size: elements of the record.
-          gate: whether a step before it has failed.
+          size: elements of the error record.
+          gate: scalar bool, whether an earlier step has failed; None: none can have.
         """
         self._steps_alone, self.gate = True, gate
         self.state[ERROR_RECORD] = no_error(size)
 
     def failed(self) -> Any:
-        """Scalar bool, equal at all positions: whether a check has failed so far. None where none can have.
+        """Scalar bool, replicated: whether a check has failed so far. None where none can have.
 
         Along an axis this is one collective for all checks up to now.
         """
@@ -84,14 +100,14 @@ class ErrorState:
         return self._failed[1]
 
     def _failed_here(self) -> Any:
-        """Scalar bool: whether a check has failed so far at this position."""
+        """Scalar bool: whether a check has failed so far on this shard."""
         fault = self.fault
         return self._found[1] if self._found[0] is fault else self.joined(fault)[0] != 0
 
     def failing(self) -> Any:
-        """What ``failed`` would add up along the axis, for a collective that is made anyway.
+        """This shard's term of the sum behind ``failed``, a float32 scalar, to go along in another collective.
 
-        None where it is known already, where no check can have failed, and within branches and loops.
+        None where ``failed`` is known already, where no check can have failed, and within branches and loops.
         """
         alone = self._steps_alone or self._below is None
         if not alone or not isinstance(self.fault, jax.Array) or self._failed[0] is self.fault:
@@ -99,28 +115,28 @@ class ErrorState:
         return failing(self._failed_here(), self.axis)
 
     def failing_are(self, total: Any) -> None:
-        """Takes the sum along the axis of what ``failing`` gave."""
+        """Take the sum over the axis of the terms that ``failing`` gave."""
         self._enter(total > 0)
 
     def _enter(self, found: Any) -> None:
         self._failed = (self.fault, found if self.gate is None else self.gate | found)
 
     def update(self, cell: StateVariable, old: Array, new: Array) -> None:
-        """Writes a value that depends on the old one's entries alone; where a check has failed it stays the old one."""
+        """Write a new value of a state variable, masked: the old one stays where a check has failed so far."""
         failed = self.failed()
         if failed is not None:
             new = jnp.where(failed, old, new)
         self.write(cell, new, self.fault)
 
     def is_gated(self, cell: StateVariable) -> bool:
-        """Whether a cell has its old value wherever a check has failed."""
+        """Whether a state variable has its old value wherever a check has failed."""
         return cell not in self.written or self.gated.get(cell) is self.fault
 
     def stored(self, cell: StateVariable, value: Any) -> Any:
-        """A cell's value as one array.
+        """A state variable's value as one array.
 
         Raises:
-          UnsupportedError: its shape differs by position.
+          UnsupportedError: its shape differs by shard.
         """
         if isinstance(value, ByClass) and len(set(value.shapes)) > 1:
             raise UnsupportedError(
@@ -130,7 +146,7 @@ class ErrorState:
         return self.joined(value)
 
     def restored(self, cell: StateVariable, old: Any) -> Any:
-        """The value of a cell after a step: the old one where a check has failed."""
+        """The value of a state variable after a step: the old one where a check has failed."""
         new, failed = self.state[cell], self.failed()
         if failed is None or self.is_gated(cell):
             return new
@@ -138,7 +154,7 @@ class ErrorState:
         return jax.tree.map(lambda n, o: jnp.where(failed, o, n), new, old)
 
     def check(self, op: Operation) -> None:
-        """Evaluates what can be wrong with an operation's inputs, once.
+        """Evaluate the check of an operation's inputs, once.
 
         Raises:
           InvalidArgumentError: the values are known, and wrong, and the operation is executed by itself.
@@ -160,7 +176,7 @@ class ErrorState:
             self.find(op, finding)
 
     def find(self, op: Operation, finding: CheckResult) -> None:
-        """Enters what a check of an operation found in the record of failed checks; the first that fails stays."""
+        """Enter the result of a check in the error record, unless an earlier check has failed."""
         if ERROR_RECORD not in self.state or not (isinstance(finding.bad, jax.core.Tracer) or bool(finding.bad)):
             return
         before, bad = self.state[ERROR_RECORD], jnp.asarray(finding.bad)
@@ -173,6 +189,6 @@ class ErrorState:
             self._found = (after, lax.stop_gradient(bad))
 
     def _tested(self, tensor: Tensor) -> Any:
-        """The value of an input as a check sees it: without its derivative."""
+        """The value that a check looks at, without its derivative."""
         value = self.value(tensor)
         return lax.stop_gradient(value) if isinstance(value, jax.core.Tracer) else value

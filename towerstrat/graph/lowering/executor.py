@@ -1,4 +1,11 @@
-"""What runs operations one by one, and gives their gradients."""
+"""Interface of the eager executor: run one operation as a compiled program of its own, and give its pullback.
+
+``Lowering`` calls it for operations on concrete arrays instead of the kernel: ``executor(op, [x, y])`` returns
+``(outputs, pullback)``. An operation on a gradient's path is recorded with that pullback:
+
+    outputs, pull_back = executor(mul, [x, y])
+    pull_back([True, False], [dz])                 # [dz * y, None]: y's cotangent is not wanted
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,15 @@
-"""Gradient formulas of operation types (``OpDef.gradient``): evaluated on a tape, and as rules of JAX in regions."""
+"""Apply gradient formulas of operation types (``OpDef.gradient``), which take the place of ``jax.vjp`` of kernels.
+
+A formula is ``gradient(inputs, outputs, cotangents, **attrs) -> input cotangents``, None for zeros. It is used in two
+ways: outside of JAX's derivatives it is the pullback on the tape (``apply_formula``); inside a ``jax.vjp``, as of a
+loop's body, the kernel becomes a ``jax.custom_vjp`` with it (``with_formula``). In both cases cotangents of broadcast
+inputs are summed back to the inputs' shapes here, so that a formula need not.
+
+A fed output keeps its derivative, as in TensorFlow: the value is what was fed, the cotangent goes to the operation:
+
+>>> float(jax.grad(lambda x: in_place_of(jnp.float32(5.0), x * x))(3.0))
+6.0
+"""
 
 from __future__ import annotations
 
@@ -26,7 +37,7 @@ def apply_formula(
     Args:
       outputs: the values that later operations see.
       cotangents: of the outputs; None stands for zeros.
-      axis: values are cast to varying along it, so that cotangents are the position's own.
+      axis: values are cast to varying along it, so that cotangents are the shard's own.
     """
     static = op.definition.known(len(op.inputs), op.attrs)
     assert op.definition.gradient is not None
@@ -79,7 +90,7 @@ def with_formula(
 
 
 def by_source(op: Operation, sources: Sequence[Tensor], found: Sequence[Array | None]) -> list[Array | None]:
-    """Cotangents per input as cotangents per source: an operation may take the same tensor twice."""
+    """Cotangents per distinct input from those per input: an operation may take the same tensor twice."""
     sums: dict[Tensor, Array] = {}
     for tensor, value in zip(op.inputs, found, strict=True):
         if value is not None:
@@ -89,7 +100,7 @@ def by_source(op: Operation, sources: Sequence[Tensor], found: Sequence[Array | 
 
 @jax.custom_vjp
 def in_place_of(fed: Array, made: Array) -> Array:
-    """``fed``, with the derivative of ``made``."""
+    """The value ``fed`` with the derivative of ``made``."""
     return fed
 
 
@@ -101,7 +112,7 @@ def _inexact(value: Any) -> bool:
 
 
 def _like(cotangent: Array, value: Array) -> Array:
-    """A cotangent of the value's shape and type: summed over the dimensions along which the value was broadcast."""
+    """A cotangent summed over broadcast dimensions and cast: of the value's shape and type."""
     shape = np.shape(value)
     extra = np.ndim(cotangent) - len(shape)
     wide = tuple(i for i, size in enumerate(shape) if size == 1 and np.shape(cotangent)[i + extra] != 1)

@@ -1,4 +1,25 @@
-"""Which operations lie on differentiable paths, as ``tensorflow/python/ops/gradients_impl.py`` decides it."""
+"""Decide which operations lie on differentiable paths, as ``tensorflow/python/ops/gradients_impl.py`` does.
+
+``find_path`` walks forward from the xs and backward from the ys; what both reach is the path. A tensor carries a
+gradient if it is floating or complex, or a variable's handle; an operation passes one if its type is differentiable, or
+its own gradient function gives a cotangent. An integer does not:
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default() as graph:
+...     x, i = tf.constant(2.0), tf.constant(3)
+...     y = x * tf.cast(i, tf.float32) + tf.stop_gradient(x)
+...     path, active = find_path([y], [x, i], set(), {}, None, Captures(graph))
+>>> [op.type for op in path], x in active, i in active
+(['Cast', 'Mul', 'Add'], True, False)
+
+Gradient functions in Python are traced on the way (``rules``). The file also decides
+
+* which values a gradient depends on, for gradients of gradients: of a product the other factor (``BILINEAR``), of a sum
+  none (``LINEAR``); ``used_by`` is the ``sources`` of a ``Gradients`` operation;
+* whose cotangents are sparse, as IndexedSlices: a variable that is read by row lookups only (``Rowwise``).
+
+``gradient_check`` repeats the decision by another way and compares.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +79,7 @@ Recorded = Callable[[Operation], bool]
 
 
 class Captures:
-    """What functions that are being traced capture from graphs around them; gradients go through as if inlined."""
+    """Captures of functions that are being traced: (outside, inside) pairs; gradients pass as if inlined."""
 
     def __init__(self, graph: Graph) -> None:
         self._inner: dict[Tensor, list[Tensor]] = {}
@@ -68,7 +89,7 @@ class Captures:
             self.outer[inside] = outside
 
     def same(self, tensor: Tensor) -> list[Tensor]:
-        """The tensor and all that stand for it, or that it stands for."""
+        """The tensors that are one value: a captured tensor and its placeholders in functions being traced."""
         tensor = self.outer.get(tensor, tensor)
         return [tensor, *self._inner.get(tensor, ())]
 
@@ -110,7 +131,7 @@ def _reached(
 
 
 def _needed_by(ys: Sequence[Tensor], captures: Captures) -> set[Operation]:
-    """The operations that ``ys`` depend on: what is found of paths to them lies there, however large the graph is."""
+    """The ancestors of ``ys``, to which the walk from the xs is confined, however large the graph is."""
     found: set[Operation] = set()
     stack = [y.op for y in ys]
     while stack:
@@ -187,7 +208,7 @@ def find_path(
 
 
 def _trace_within(body: Block, rules: dict[Operation, TracedRule]) -> None:
-    """Traces the gradient functions of operations in a region, those in the bodies of loops and branches included."""
+    """Trace the gradient functions of operations in a region, bodies of loops and branches included."""
     for inner in body.needed:
         function = rule_of(inner)
         if function is not None and inner not in rules:
@@ -205,7 +226,7 @@ def used_by(gradient: Operation, place: int) -> list[Tensor]:
 
 
 def _uses(gradient: Operation, place: int) -> set[Use]:
-    """Where one output of a gradient operation uses which value."""
+    """The (operation, tensor) pairs of values that one output of a gradient operation uses."""
     attrs = gradient.attrs
     kinds = zip(attrs["xs"], attrs["sparse"], strict=True)
     owners = [x for x, index_type in kinds for _ in range(1 if index_type is None else 2)]
@@ -235,12 +256,12 @@ def _uses(gradient: Operation, place: int) -> set[Use]:
 
 
 def _is_factor(op: Operation, tensor: Tensor) -> bool:
-    """Whether a gradient is linear in a tensor that it uses at an operation: a given cotangent, or a factor."""
+    """Whether a gradient is linear in a tensor that it uses: a seed, or a factor of a product."""
     return op.type in BILINEAR or op.type == "Gradients"
 
 
 def _used_in(op: Operation, tensor: Tensor, rule: TracedRule | None) -> Iterator[Tensor]:
-    """The tensors that the cotangent which an operation gives to one of its inputs depends on."""
+    """The tensors that an operation's cotangent for one of its inputs depends on."""
     places = [i for i, t in enumerate(op.inputs) if t is tensor]
     if rule is not None:
         for i in places:
@@ -253,7 +274,7 @@ def _used_in(op: Operation, tensor: Tensor, rule: TracedRule | None) -> Iterator
 
 
 class Rowwise:
-    """Decides whose cotangents consist of rows: of what is only looked up by rows, or seeded with IndexedSlices.
+    """Decides which gradients are sparse: of what is only looked up by rows, or seeded with IndexedSlices.
 
     Args:
       path: the operations on the paths.
@@ -284,12 +305,12 @@ class Rowwise:
         return int64 if int64 in found else int32
 
     def _replayed(self, tensor: Tensor) -> bool:
-        """True of what a gradient on the path depends on: its own gradient is that of a replay, which is dense."""
+        """Whether a gradient on the path depends on it: its own gradient is that of a replay, which is dense."""
         paths = (op.attrs["path"] for op in self._path if op.type == "Gradients")
         return any(tensor in set(step.inputs) for path in paths for step in path if not step.definition.reads_value)
 
     def _through(self, op: Operation, tensor: Tensor) -> set[DType | None]:
-        """The types of the indices by one consumer of a tensor: None in it where the cotangent is dense."""
+        """The index types of one consumer's cotangent of a tensor; None in it where it is dense."""
         enters_towers = get_default_graph().axis is None and op.axis is not None and tensor.op.axis is None
         if enters_towers or rule_of(op) is not None:
             return {None}  # what enters the towers gets the sum over them
@@ -302,14 +323,14 @@ class Rowwise:
 
 
 def passes_rows(op: Operation) -> bool:
-    """Whether a cotangent of the result that consists of rows is one of each input too, as the original has it."""
+    """Whether a sparse cotangent of the result is passed on as a sparse one of each input, as in the original."""
     if op.type == "Cast":
         return op.inputs[0].dtype.is_floating and op.outputs[0].dtype.is_floating
     return op.type == "AddN" or (op.type in ROWWISE and len(op.inputs) == 1)
 
 
 def looks_up_rows(op: Operation) -> bool:
-    """True of what takes rows along the first dimension of a tensor of its context: the cotangent consists of rows."""
+    """Whether it gathers rows along dimension 0 of a tensor of its own context: its cotangent is sparse."""
     if op.type not in ("GatherV2", "GatherNd") or op.axis is not op.inputs[0].op.axis or op.attrs.get("batch_dims"):
         return False
     if op.type == "GatherNd":  # of a list of coordinates of one number each, as the original has it
@@ -319,7 +340,7 @@ def looks_up_rows(op: Operation) -> bool:
 
 
 def is_additive(rule: TracedRule) -> bool:
-    """Whether a gradient function of a sum of cotangents is the sum of those of each, as far as its operations tell."""
+    """Whether a gradient function is linear in its cotangents, as far as its operations tell."""
     follows = set(rule.cotangents)
     for op in rule.block.needed:
         places = [i for i, t in enumerate(op._inputs) if t in follows]
@@ -335,10 +356,10 @@ def is_additive(rule: TracedRule) -> bool:
 
 
 def check_rules(path: Sequence[Operation]) -> None:
-    """Refuses gradients of gradients that would call a gradient function in a branch or loop once for each of two sums.
+    """Refuse second gradients that would call a gradient function in a branch or loop once for each of two summands.
 
     Raises:
-      UnsupportedError: that is not linear in its cotangents, so that it should get their sum.
+      UnsupportedError: that function is not linear in its cotangents, so that it should get their sum.
     """
     for step in (o for o in path if o.type == "Gradients"):
         outside = set(step.attrs["path"])

@@ -1,8 +1,17 @@
 """``tf.gradients``: one operation that runs reverse-mode differentiation over the records of a lowering.
 
-The graph decides which operations lie on differentiable paths (as ``tensorflow/python/ops/gradients_impl.py`` does);
-the ``Gradients`` operation keeps them, the lowering records a ``jax.vjp`` of each as it evaluates it, and lowering the
-``Gradients`` operation walks the records backwards. Operations without a useful JAX derivative have a ``backward``.
+Building the graph decides which operations lie on differentiable paths (``gradient_paths``), and adds one ``Gradients``
+operation that names them. The lowering evaluates each of these under a ``jax.vjp`` and keeps its pullback;
+``Gradients`` then walks the records backwards, and sums cotangents per tensor (``tape``):
+
+    x -> y = x * 3 -> s = sum(y)        records: Mul, Sum         ds = 1,  dy = Sum.pull(ds),  dx = Mul.pull(dy)
+
+An operation without a useful derivative in JAX has a ``backward``, one with a Python gradient function a traced rule.
+
+A gradient taken in a tower is the tower's own. One taken in cross-tower context is of the whole: what all towers share
+gets the sum of their cotangents. Sums over the axis are made outside of the walk: it yields each to ``_run_together``,
+since every shard has to join the ``psum``, whatever its shapes. A gradient of a gradient is the ``jax.vjp`` of a replay
+of the inner walk (``_backward``).
 """
 
 from __future__ import annotations
@@ -84,7 +93,7 @@ def gradients(
 
     Returns:
       One entry per x: a tensor of its shape and type, IndexedSlices for a variable that is only read by row lookups;
-      None, or zeros, where no path leads from x to any y.
+      None, or zeros, where no differentiable path leads from x to any y.
 
     Raises:
       RuntimeError: under eager execution.
@@ -110,7 +119,7 @@ def _zeros(x: Any) -> Tensor:
 
 
 def _told_apart(results: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
-    """Several gradients of one operation, each by an operation of its own: programs tell them apart by ``op.name``."""
+    """Give each of several gradients an operation of its own: programs tell them apart by ``op.name``."""
     dense = [r for r in results if isinstance(r, Tensor)]
     if len(dense) < 2:
         return list(results)
@@ -129,14 +138,11 @@ def gradients_through(
     ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", stop_gradients: Any = None,
     recorded: Recorded | None = None,
 ) -> list[Any]:  # fmt: skip
-    """``gradients`` on paths through recorded operations only (None: through all): the gradient of a tape.
-
-    Source: ``tensorflow/python/eager/backprop.py``.
-    """
+    """``gradients`` on paths through recorded operations only (None: all): the gradient of a tape (``backprop.py``)."""
     graph = get_default_graph()
     y_list = [graph.own(_as_tensor(y)) for y in nest.flatten(ys)]
     own_xs = [graph.own(_source(x)) for x in nest.flatten(xs)]
-    # Outside of towers, what one position has of a tensor is differentiated as a part of what all have.
+    # In cross-tower context, one shard of a tensor is differentiated as a part of the varying tensor.
     x_list = [x.op.inputs[0] if _is_selected(x) else x for x in own_xs]
     for y in y_list:
         if not (y.dtype.is_differentiable or y.dtype.is_integer):
@@ -203,12 +209,12 @@ def gradients_through(
 
 
 def _is_selected(x: Tensor) -> bool:
-    """Whether a tensor outside of towers is what one position has of one of all positions."""
+    """Whether a tensor of cross-tower context is one shard of a varying tensor."""
     return x.op.type == "SelectPosition" and get_default_graph().axis is None
 
 
 def _selected(result: Any, x: Tensor) -> Any:
-    """What the position of ``x`` has of a gradient by the tensor of all positions."""
+    """One shard, that of ``x``, of the gradient with respect to the varying tensor that ``x`` is a shard of."""
     if result is None:
         return None
     attrs = {"axis": x.op.attrs["axis"], "position": x.op.attrs["position"]}
@@ -222,7 +228,7 @@ def _selected(result: Any, x: Tensor) -> Any:
 
 
 def _used_from_outside(path: Iterable[Operation], block: Block) -> dict[Tensor, None]:
-    """What the paths of a gradient that is taken in a region use before they enter it: the region captures these."""
+    """The captures of the region that a gradient is taken in: inputs of path operations that lie outside of it."""
     used = (o for o in path if not block.encloses(o.block) and not o.definition.reads_value)
     return {t: None for o in used for t in o.inputs if carries_gradient(t)}
 
@@ -234,7 +240,7 @@ def _as_tensor(value: Any) -> Tensor:
 
 
 def _source(x: Any) -> Tensor:
-    """The tensor that is differentiated with respect to x: of a variable its handle."""
+    """The tensor to differentiate with respect to: of a variable its handle, of IndexedSlices the values."""
     handle = getattr(x, "handle", None)
     if handle is not None:
         return handle
@@ -274,7 +280,7 @@ def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Any
 
 
 def _shape_of(x: Tensor) -> Tensor | None:
-    """The shape of what is differentiated with respect to, as a tensor; None of a variable of unknown shape."""
+    """The shape of x as a tensor; None of a variable of unknown shape."""
     dims = _signature(x).dims
     if dims is not None and None not in dims:
         return constant(np.array(dims, np.int32), name="shape")
@@ -303,16 +309,15 @@ T = TypeVar("T")
 Pass = Generator[tuple[int, Array], Array, T]
 """A backward pass as a coroutine: yields (whose, array) to be summed over the axis, is sent the sum, returns a result.
 
-One pass runs per kind of position, and all of them have to take part in the same ``psum``.
+One pass runs per shard class, and all of them have to take part in the same ``psum``.
 """
 
 
 def _backward_pass(lowering: Lowering, op: Operation, position: int | None = None) -> Pass[Cotangents]:
-    """Walks the paths of a gradient operation from the ys to the xs; the cotangents of all tensors on them.
+    """Walk the paths of a gradient operation from the ys to the xs; returns the cotangents of all tensors on them.
 
     Args:
-      position: differentiates the ys of this position alone, through what other positions did for them too; None: each
-        position its own.
+      position: seeds the ys of this axis index only, and follows them through all shards; None: each shard its own.
     """
     lowering = _with_records_of_region(lowering, op)
     sums = Cotangents()
@@ -331,7 +336,7 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
             if tensor in op.attrs["active"]:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
     for step in lowering.taped.intersection(op.attrs["path"]).difference(records):
-        # What other kinds of positions did by themselves has no part in what this one computes.
+        # What only other shard classes ran has no part in what this one computes.
         of_others = lowering.kind is not None and lowering.kinds and lowering.kind not in lowering.kinds.of(step)
         if not of_others and any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
             report(
@@ -369,7 +374,7 @@ def _first_order(lowering: Lowering, op: Operation) -> int:
 
 
 def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[StateVariable, Any]:
-    """The state that an operation outside of a gradient's region has read, as what the region is differentiated by.
+    """The state that an operation outside of a gradient's region read, with the region's primals in place of variables.
 
     Raises:
       UnsupportedError: it is differentiated by a variable that was assigned since.
@@ -389,7 +394,7 @@ def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Sta
 
 
 def _between(op: Operation, step: Operation) -> Iterator[Operation]:
-    """What the regions run that an operation is in and one outside of them is not."""
+    """The operations of the regions that enclose ``op`` and not ``step``."""
     block: Block | None = op.block
     while block is not None and not block.encloses(step.block):
         yield from block.needed
@@ -430,7 +435,7 @@ def _step_back(
     found = definition.backward(lowering, step, given, op).items()
     if not of_whole or lowering.axis is None:
         return found
-    # What all share has the whole cotangent at each position, and a tower's gradient adds up what positions have.
+    # What all share has the whole cotangent on each shard, and a tower's gradient adds up the shards': count it once.
     first = lax.axis_index(lowering.axis.name) == 0
     return [(t, g if t.op.axis is not None or t.varies else masked(g, first)) for t, g in found]
 
@@ -438,7 +443,7 @@ def _step_back(
 def _by_rule(
     lowering: Lowering, step: Operation, rule: TracedRule, given: Sequence[Array | None]
 ) -> list[tuple[Tensor, Cotangent]]:
-    """Evaluates a traced gradient function, with its effects; None in ``given`` stands for zeros."""
+    """Evaluate a traced gradient function, with its effects; None in ``given`` stands for zeros."""
     child = lowering.fork()
     found = list(input_cotangents(child, step, rule, given))
     for cell in child.written:
@@ -454,18 +459,14 @@ def _conjugated(value: Array) -> Array:
 def _summed_over_towers(
     lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Cotangent | None, inside: bool
 ) -> Pass[Cotangent | None]:
-    """The cotangent of a consumer's input, where it enters the towers summed over them.
-
-    A gradient in cross-tower context is the derivative of the whole: a value that all towers share gets the sum of the
-    towers' cotangents. One in tower context (``inside``) is the tower's own.
-    """
+    """The cotangent of a consumer's input, summed over the axis where a shared value enters the towers."""
     if inside or lowering.axis is None or consumer.axis is None or tensor.op.axis is not None or tensor.varies:
         return cotangent
     if cotangent is None:
         return None
     whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
     total = vary((yield id(tensor), whole), lowering.axis)
-    # Cotangents of what all have are equal at all positions: that of the sum is that of each summand.
+    # Cotangents of replicated values are equal on all shards: that of the sum is that of each summand.
     return in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total
 
 
@@ -485,12 +486,10 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
 
 
 def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) -> list[T]:
-    """Runs one backward pass per kind of position in lockstep: each sum they ask for is one ``psum``.
-
-    Passes that walk the same operations ask for the same sums and end together.
+    """Run one backward pass per shard class in lockstep: each sum that they yield is one ``psum``.
 
     Raises:
-      UnsupportedError: they do not, since positions differ in what they do.
+      UnsupportedError: the passes do not ask for the same sums in the same order, as towers do different operations.
     """
     answer: Any = None
     while True:
@@ -513,10 +512,10 @@ def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) 
 
 
 def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
-    """The outputs of a gradient operation: for each x its gradient, for rows two outputs."""
+    """The outputs of a gradient operation: a gradient for each x, or (values, indices) for one of rows."""
     if lowering.axis is None or not _through_others(op):
         return (yield from _of_xs(lowering, op))
-    # Each position differentiates its own ys, and what others did for them is on the paths: a pass for each position.
+    # Each shard differentiates its own ys, and what others did for them is on the paths: a pass per axis index.
     here = lax.axis_index(lowering.axis.name)
     totals: list[Array] = []
     for position in range(lowering.axis.size):
@@ -534,10 +533,7 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
 
 
 def _through_others(op: Operation) -> bool:
-    """Whether a position's gradient in tower context leads through operations that other positions did for it.
-
-    It does where values are combined twice on a path, or an x is shared by all positions.
-    """
+    """Whether a shard's path leads through what others did for it: two collectives, or one and a shared x."""
     depths: dict[Tensor, int] = {}
     deepest = 0
     for step in op.attrs["path"] if op.axis is not None else ():
@@ -553,12 +549,12 @@ def _is_of_whole(op: Operation) -> bool:
 
 
 def _is_shared(x: Tensor, op: Operation) -> bool:
-    """Whether an x of a gradient is one tensor for all positions, rather than each one's copy."""
+    """Whether an x is one tensor for all shards, rather than a copy of each."""
     return x.dtype is not resource and x.op.axis is None and not x.varies and x not in op.attrs["copies"]
 
 
 def _of_outputs(op: Operation) -> list[Tensor]:
-    """For each output of a gradient operation the x that it belongs to."""
+    """The x of each output of a gradient operation."""
     pairs = zip(op.attrs["xs"], op.attrs["sparse"], strict=True)
     return [x for x, rows in pairs for _ in range(1 if rows is None else 2)]
 
@@ -595,12 +591,12 @@ def _value_of(lowering: Lowering, x: Tensor) -> Array:
 
 
 def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> Pass[Array]:
-    """Casts a gradient to varying, or proves it equal everywhere, as the graph says of the output."""
+    """Cast a gradient to varying or to replicated, as the graph declares its output."""
     if lowering.axis is None:
         return value
-    if output.varies or lowering.differentiated:  # cotangents of what all have are equal at all positions: no sum
+    if output.varies or lowering.differentiated:  # cotangents of replicated values are equal on all shards: no sum
         return vary(value, lowering.axis)
-    # The graph knows that positions agree, JAX does not (the path was cast to varying): the first one's share summed
+    # The graph knows that shards agree, JAX does not (the path was cast to varying): the first one's share summed
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0
     value = vary(value, lowering.axis)
@@ -608,9 +604,9 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
 
 
 def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:
-    """Evaluates a step of a gradient that is differentiated: as a function of what it uses.
+    """Evaluate a step of a gradient that is differentiated: as a function of what it uses.
 
-    In a gradient of the whole, what all share enters the positions: its cotangent is the sum of theirs.
+    In a gradient of the whole, the cotangent of what all shards share is the sum of theirs (``mesh.share``).
     """
     axis = lowering.axis
     if axis is None or op.axis is not None or step.axis is None:
@@ -647,7 +643,7 @@ def _backward(
     """
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     path = sorted(records, key=lambda o: records[o].order)
-    # What was read, what operations with a gradient function made and what positions combined are leaves: the outer
+    # Reads, outputs of operations with a gradient function and results of collectives are leaves: the outer
     # walk goes on from there, and calls each gradient function once, with the sum of the cotangents.
     kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]}
     replayed = [o for o in path if o not in kept]
@@ -664,7 +660,8 @@ def _backward(
         given = dict(zip(leaves, args, strict=True))
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
-        inner.rules = lowering.rules | op.attrs["rules"]  # whose own operations with gradient functions have theirs
+        # Operations inside of these rules that have gradient functions themselves find theirs there, too.
+        inner.rules = lowering.rules | op.attrs["rules"]
         inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
         inner.quiet = inner.differentiated = True
         inner.cut = frozenset(values)

@@ -1,6 +1,15 @@
 """Checks of operations' inputs that several types share: divisors, indices, labels, lengths, matrices.
 
-Each is a ``InputCheck`` for a type's definition; the messages begin as the original's do.
+Each is an ``InputCheck`` for a type's definition. Its test looks at values that are numpy's (then it is decided at
+once) or tracers (then ``CheckResult.bad`` is a traced bool, and the lowering keeps it in the error record). The
+messages begin as the original's do and show the first entry that is wrong:
+
+>>> finding = rows(np.array([0, 7]), 5)
+>>> finding.bad, finding.message(*finding.shown)
+(np.True_, 'indices[1] = 7 is not in [0, 5)')
+
+Static shapes leave padding rows, whose indices lie past the end of every table (``LEFT_OVER`` to ``PADDING``): reads
+clip them, writes drop them, and the checks let them pass.
 """
 
 from __future__ import annotations
@@ -17,11 +26,11 @@ from towerstrat.graph.ir.graph_elements import Operation
 
 Values = Sequence[Any]
 PADDING = np.iinfo(np.int32).max
-"""The largest index of left-over rows, which lie past the end of every table: reads are clipped, writes dropped."""
+"""The largest index of padding rows, which lie past the end of every table: reads are clipped, writes dropped."""
 _SHOWN = 8
 """Coordinates that a message shows at most."""
 LEFT_OVER = PADDING - (1 << 24)
-"""The smallest index of left-over rows."""
+"""The smallest index of padding rows."""
 
 
 def on_host(*values: Any) -> bool:
@@ -30,7 +39,7 @@ def on_host(*values: Any) -> bool:
 
 
 def _first_true(bad: Any) -> tuple[Any, Any]:
-    """(whether any of ``bad``, booleans ``[n]``, is true, the index of the first). Traced, one reduction gives both."""
+    """(scalar bool: any of ``bad`` [n] is true, index of the first). Traced, one reduction gives both."""
     if on_host(bad):
         return np.any(bad), np.argmax(bad)
     count = bad.shape[0]
@@ -39,7 +48,7 @@ def _first_true(bad: Any) -> tuple[Any, Any]:
 
 
 def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> CheckResult | None:
-    """Finds the first true entry of ``bad``.
+    """Find the first true entry of ``bad``; None where it is empty.
 
     Args:
       bad: booleans.
@@ -88,14 +97,14 @@ EXPONENT = InputCheck(_raised, (1,))
 
 
 def outside(indices: Any, size: int) -> Any:
-    """Which indices are not in [0, size)."""
+    """Mask of the indices that are not in [0, size)."""
     if np.dtype(indices.dtype).itemsize < 8 and size > np.iinfo(indices.dtype).max:
         return indices < 0
     return (indices < 0) | (indices >= np.asarray(size, indices.dtype))
 
 
 def beyond(indices: Any, size: int) -> Any:
-    """Which indices are not in [0, size), but for those of left-over rows, which lie past the end of every table."""
+    """Mask of the indices that are not in [0, size), except those of padding rows, which lie past every table."""
     numpy: Any = np if on_host(indices) else jnp
     found = outside(indices, size)
     if np.iinfo(indices.dtype).max < LEFT_OVER:
@@ -104,7 +113,7 @@ def beyond(indices: Any, size: int) -> Any:
 
 
 def in_range(indices: Any, size: int, what: str = "indices") -> CheckResult | None:
-    """Every index is in [0, size)."""
+    """Check that every index is in [0, size)."""
     return first_of(
         outside(indices, size), indices, message=lambda where, i: f"{what}{where} = {int(i)} is not in [0, {size})"
     )
@@ -133,14 +142,14 @@ def indices(size: Callable[[Operation, Values], int | None], position: int = 1, 
 
 
 def rows(indices: Any, size: int) -> CheckResult | None:
-    """Every index is that of a row of a table of so many, or of a left-over row."""
+    """Check that every index is in [0, size) or of a padding row."""
     return first_of(
         beyond(indices, size), indices, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
     )
 
 
 ROWS = InputCheck(lambda op, values: rows(values[1], values[0].shape[0]), (1,))
-"""The second input holds indices of rows of the first, or left-over rows."""
+"""The second input holds indices of rows of the first, or of padding rows."""
 
 
 def _coordinates(op: Operation, values: Values) -> CheckResult | None:
@@ -152,7 +161,7 @@ COORDINATES = InputCheck(_coordinates, (1,))
 
 
 def coordinates(indices: Any, shape: Sequence[int], what: str) -> CheckResult | None:
-    """Every row of the last dimension is a (partial) coordinate in a shape."""
+    """Check that every row of the last dimension is a (partial) coordinate in a shape."""
     depth = indices.shape[-1]
     numpy: Any = np if on_host(indices) else jnp
     if not depth or not indices.size:
@@ -171,7 +180,7 @@ def coordinates(indices: Any, shape: Sequence[int], what: str) -> CheckResult | 
 
 
 def not_finite(words: str) -> Callable[[Any], CheckResult]:
-    """The finding of a decomposition whose result has NaN in it."""
+    """A check of a decomposition's result: the finding, with this message, that it has a NaN."""
 
     def found(result: Any) -> CheckResult:
         numpy: Any = np if on_host(result) else jnp

@@ -1,4 +1,8 @@
-"""Results of kernels as the outputs of operations, and the check that they are as declared."""
+"""Convert kernels' results to outputs of operations, and check that these are as declared.
+
+A value whose dtype or static shape is not what the graph says is an InternalError at once, at the operation that made
+it, rather than a wrong number later.
+"""
 
 from __future__ import annotations
 
@@ -44,5 +48,5 @@ def check_declared(tensor: Tensor, value: Any) -> None:
 
 
 def all_known(args: Sequence[Array], large: bool = False) -> bool:
-    """Whether numpy computes an operation of these inputs while lowering; of ``large`` ones where nothing else can."""
+    """Whether numpy can compute an operation of these inputs: all are known, and small unless ``large`` is set."""
     return all(isinstance(a, np.ndarray | np.generic) and (large or a.size <= FOLD_LIMIT) for a in args)

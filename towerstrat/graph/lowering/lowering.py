@@ -1,7 +1,28 @@
-"""From operations to JAX: an interpreter that evaluates a list of operations, in order, on JAX values.
+"""Evaluate graph operations, in order, on JAX values: the interpreter that turns a graph into one JAX function.
 
-Under ``jit`` the values are tracers and the result is one program; on concrete arrays it runs operation by operation.
-(The scheme is that of JAX's own interpreters: https://docs.jax.dev/en/latest/autodidax.html.)
+A ``Lowering`` is an environment, tensor -> value, with the session state, state variable -> value. ``run`` evaluates
+operations and binds their outputs. Under ``jax.jit`` the values are tracers, so the evaluation is the trace of one XLA
+program; on concrete arrays it runs operation by operation (``eager``). Values that are known stay numpy: shape
+arithmetic is folded while lowering.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default() as graph:
+...     x = tf.placeholder(tf.float32, [2])
+...     s = tf.reduce_sum(x * 3.0)
+...     g, = tf.gradients(s, x)
+>>> operations = [op for op in graph.get_operations() if op is not x.op]
+>>> lowering = Lowering("cpu", fed={x: np.array([1.0, 2.0], np.float32)}, operations=operations)
+>>> lowering.run(operations)
+>>> print(lowering.value(s), lowering.value(g))
+9.0 [3. 3.]
+
+The scheme is that of JAX's own interpreters (https://docs.jax.dev/en/latest/autodidax.html), and three things more:
+
+* Reverse mode is part of it. Operations on a gradient's path (``taped``: Mul and Sum here) are evaluated once, at their
+  own place, under a ``jax.vjp`` or formula each; the ``Gradients`` operation walks their ``records`` back.
+* Along a mesh axis values are varying or invariant, as in ``jax.shard_map``. Those on a path are cast to varying; what
+  is stored replicated is evaluated again from invariant inputs (``invariant``), and XLA merges the two.
+* Where inputs differ in shape by tower, what depends on them is evaluated once per shard class (``kind``).
 """
 
 from __future__ import annotations
@@ -59,7 +80,7 @@ _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConve
 
 
 class Lowering(ErrorState):
-    """One evaluation of operations: an environment of values and state. Forks see it and add their own.
+    """One evaluation of operations: the values of tensors, and the state so far. Forks see it and add their own.
 
     Args:
       operations: all operations that will be evaluated: the gradients among them say which others to record.
@@ -68,37 +89,33 @@ class Lowering(ErrorState):
       platform: "cpu", "gpu" or "tpu".
       axis: the named axis the evaluation is mapped over, or None.
       values: tensor -> value: numpy where it is known while lowering, else a JAX array or tracer; a ``ByClass`` where
-        it differs by kind of position; of a handle its cell.
-      state: cell -> current value (an array or ``ByClass``).
+        it differs by shard class; of a variable's handle the ``StateVariable``.
+      state: state variable -> current value (an array or ``ByClass``).
       fed: tensor -> value that replaces its operation's output.
-      taped: operations on the path of some gradient.
-      active: tensors on the path of some gradient.
-      trips: loop operation -> bound of its trip count, learned from a run of it.
-      counted: loop operation -> the cell that takes the largest number of iterations it had, where these are learned.
+      taped, active: the operations, and the tensors, on the path of some gradient.
+      trips: loop -> bound of its trip count, learned from a run of it.
+      counted: loop -> the state variable that takes its largest trip count, where these are learned.
       rules: operation -> its traced gradient function, for those that have one.
-      narrowed: operation -> what is evaluated of it, where some of its outputs are left out.
-      differentiated: True inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and
-        state that is written is discarded.
-      differentiated_again: True inside the ``jax.vjp`` of an operation inside another: what is made there has to have
-        derivatives of any order.
-      eager: True where operations run one by one on concrete values.
+      narrowed: operation -> its pruned form, where some of its outputs are left out.
+      differentiated: inside one operation's ``jax.vjp``. Along an axis every value then counts as varying, and state
+        that is written is discarded.
+      differentiated_again: inside a ``jax.vjp`` in another: what is made there needs derivatives of any order.
+      eager: operations run one by one on concrete values.
       executor: runs single operations, where ``eager``; None: their kernels are called.
-      variables: inside of a derivative, cell -> the array that stands for the variable: it gets the cotangents of all
-        reads, whatever wrote the values that they read.
-      cut: tensors that are given as independent variables of a derivative: their operations change nothing.
-      quiet: True in a second evaluation of the same operations: nothing is printed again.
-      calls_at_once: whether all values are known to the host, and calls of Python are made while it goes.
-      kinds: the kinds of positions, where some inputs have shapes that differ by position. Values that depend on such
-        inputs are ``ByClass``; they are computed by ``parts``, one evaluation on top of this one for each kind.
-      kind: of such a part, its kind.
-      split: the operations that were evaluated once per kind.
+      variables: inside a ``jax.vjp``, state variable -> the primal that gets the cotangents of all its reads, whatever
+        wrote the values that they read.
+      cut: tensors that are independent variables of a derivative: their operations do not overwrite them.
+      quiet: in a second evaluation of the same operations, which prints nothing again.
+      calls_at_once: all values are known to the host, and Python functions are called during the evaluation.
+      kinds, kind: the partition into shard classes, where input shapes differ by tower; of a part, its class.
+      split: the operations that were evaluated once per shard class, in ``parts``.
       records: the tape: operation -> its record.
-      twins: tensor -> its invariant twin, see ``invariant``.
+      twins: tensor -> its replicated copy, see ``invariant``.
       snapshots: operation -> the state that it read, for evaluating it again.
-      written: cells written so far.
-      lookups: inside of a branch or loop that is differentiated, the lookups whose cotangents stay rows; else None.
-      left_over: tensors with rows at their end that stand for nothing: nobody outside of the program may see them.
-      ahead: operations that are evaluated after the present one, where collectives are made together.
+      written: state variables written so far.
+      lookups: inside a differentiated branch or loop, the lookups whose cotangents stay sparse; else None.
+      left_over: tensors with padding rows at their end, which nobody outside of the program may see.
+      ahead: the operations after the present one, where collectives are combined.
     """
 
     def __init__(
@@ -167,11 +184,7 @@ class Lowering(ErrorState):
     def fork(
         self, values: Mapping[Tensor, Any] | None = None, state: Mapping[StateVariable, Any] | None = None
     ) -> Lowering:
-        """An evaluation on top of this one: it sees this one's values and a copy of its state, and changes neither.
-
-        Args:
-          values, state: entries that replace this one's.
-        """
+        """A child evaluation on this one's values and a copy of its state; ``values``, ``state`` replace entries."""
         child = Lowering(self.platform, self.axis, {**self.state, **(state or {})}, trips=self.trips, parent=self)
         child.values.update(values or {})
         child.fed = self.fed
@@ -181,7 +194,7 @@ class Lowering(ErrorState):
     # ---- values ----------------------------------------------------------------------------------------------
 
     def value(self, tensor: Tensor) -> Array:
-        """The value of a tensor; in a part for one kind of position, at that kind.
+        """The value of a tensor; in a part for one shard class, that class's.
 
         Raises:
           UnsupportedError: it was not computed in this evaluation or those below it.
@@ -190,7 +203,7 @@ class Lowering(ErrorState):
         return value if self.kind is None else at(value, self.kind)
 
     def of_all_kinds(self, tensor: Tensor) -> Any:
-        """The value of a tensor; a ``ByClass`` where it differs by kind of position."""
+        """The value of a tensor; a ``ByClass`` where it differs by shard class."""
         frame: Lowering | None = self
         while frame is not None:
             if tensor in frame.values:
@@ -201,7 +214,7 @@ class Lowering(ErrorState):
         )
 
     def shared(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """``make()``, computed once per evaluation and key: a common subexpression of several operations."""
+        """``make()``, computed once per evaluation and key: explicit common-subexpression elimination."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
@@ -211,11 +224,11 @@ class Lowering(ErrorState):
         return next((frame.records[op] for frame in self.frames() if op in frame.records), None)
 
     def state_read_by(self, op: Operation) -> dict[StateVariable, Any]:
-        """The state that an operation read when it was evaluated."""
+        """The state that an operation read when it was evaluated: state variable -> value."""
         return next((frame.snapshots[op] for frame in self.frames() if op in frame.snapshots), {})
 
     def frames(self) -> Iterator[Lowering]:
-        """This evaluation and those below it, each after its part for this one's kind."""
+        """This evaluation and its ancestors, each preceded by its part for this one's shard class."""
         frame: Lowering | None = self
         while frame is not None:
             if self.kind is not None and frame._parts:
@@ -224,20 +237,19 @@ class Lowering(ErrorState):
             frame = frame.parent
 
     def invariant(self, tensor: Tensor) -> Array:
-        """The value, or its invariant twin: the same value as one that JAX knows to be equal at all positions.
+        """The value, typed as replicated over the mesh axis.
 
-        Values on a differentiated path are cast to varying, so that cotangents are the position's own. Storing or
-        fetching one as a replicated value would fail under ``check_vma=True``, and a ``pmean`` per write would double
-        the all-reduces. So the operation is evaluated a second time, on the invariant twins of its inputs; XLA merges
-        the two evaluations.
+        Values on a differentiated path are cast to varying, so that each tower has its own cotangents.
+        ``check_vma=True`` would refuse to store or fetch one as replicated, and a ``pmean`` per write would double the
+        all-reduces. So the operation is evaluated a second time, on replicated inputs; XLA merges the two evaluations.
 
         Raises:
-          UnsupportedError: the value differs by position.
+          UnsupportedError: the value differs by axis index.
         """
         value = self.value(tensor)
         if self.axis is None or self.differentiated or not varies(value):
             return value
-        # Equal everywhere, yet evaluated per kind: the first kind's twin serves them all.
+        # Equal everywhere, yet evaluated per shard class: the first one's replicated copy serves them all.
         if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
             owner = next(frame for frame in self.frames() if tensor in frame.values)
             return mark_equal(owner.parts[0].invariant(tensor))
@@ -259,7 +271,7 @@ class Lowering(ErrorState):
         return self.twins[tensor]
 
     def static(self, op: Operation, position: int) -> HostArray:
-        """The value of an input that must be known while lowering. Raises NeedsStatic where it is a tracer."""
+        """The numpy value of an input that the kernel needs while lowering. Raises NeedsStatic where it is a tracer."""
         value: Any = self.value(op.inputs[position])
         if isinstance(value, jax.core.Tracer) and (value := common_value(self, op, position)) is None:
             raise NeedsStatic(op, position)
@@ -268,13 +280,13 @@ class Lowering(ErrorState):
     # ---- state -----------------------------------------------------------------------------------------------
 
     def read(self, cell: StateVariable, op: Operation) -> Array:
-        """The current value of a cell. Raises FailedPreconditionError, in the name of ``op``, where it has none."""
+        """The current value of a state variable. Raises FailedPreconditionError, naming ``op``, where it has none."""
         if cell not in self.state:
             raise uninitialized(cell, op)
         return self.state[cell]
 
     def read_variable(self, cell: StateVariable, op: Operation) -> Array:
-        """``read`` for a differentiable read of a variable: the cotangent goes to the variable, and not to a write."""
+        """``read`` as a differentiable read: the cotangent goes to the variable itself, not to what was written."""
         value, variable = self.read(cell, op), self.variables.get(cell)
         if variable is None or value is variable:
             return value
@@ -283,10 +295,10 @@ class Lowering(ErrorState):
         return in_place_of(vary(jnp.asarray(value), self.axis), variable)
 
     def write(self, cell: StateVariable, value: Array | ByClass, gate: Any = None) -> None:
-        """Stores a value in a cell, in the parts for each kind of position too.
+        """Store a value in a state variable, in the parts for each shard class too.
 
         Args:
-          gate: the record of failed checks, where the value is the old one if some check has failed by that record.
+          gate: the error record that masked this write: the value is the old one where that record has a failure.
         """
         self.state[cell] = value
         self.written.add(cell)
@@ -295,20 +307,19 @@ class Lowering(ErrorState):
             part.state[cell] = at(value, kind)
 
     def cells_of(self, op: Operation) -> list[StateVariable]:
-        """The cells that a branch or loop changes: of its operations, of counted loops inside, the record of checks."""
+        """The state variables that a branch or loop changes: written ones, trip counters, the error record."""
         inside = set(loops_in(op)) - {op} if self.counted else ()
         record = (ERROR_RECORD,) if op.checks and ERROR_RECORD in self.state else ()
         if op.writes:
-            self.failed()  # What its regions ask for is made here, outside of their traces.
+            self.failed()  # A collective must not be made inside of a region's trace.
         return list(dict.fromkeys((*op.writes, *(c for loop, c in self.counted.items() if loop in inside), *record)))
 
     def key(self, op: Operation) -> jax.Array:
-        """The random key of this execution of an operation; adds one to its counter.
+        """The PRNG key of this execution of an operation; adds one to its counter.
 
-        The key is Threefry's (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, SC 2011): one word is a
-        hash of the seeds, the other the counter; in tower context the position's index is folded in. An operation
-        without a seed of its own is told apart by its name, so that edits elsewhere in the program do not move it, and
-        without any seed by the process, where each goes its own way.
+        Threefry (Salmon et al., *Parallel Random Numbers: As Easy as 1, 2, 3*, SC 2011) of (hash of the seeds,
+        counter), with the axis index folded in for towers. Without a seed of its own an operation is told apart by its
+        name, so that edits elsewhere do not move its draws; without any seed also by the process.
         """
         counter = op.counter
         assert counter is not None
@@ -327,7 +338,7 @@ class Lowering(ErrorState):
         return key
 
     def position(self) -> Array:
-        """This position's index along the axis, an int32 scalar; 0 without an axis."""
+        """This shard's index along the axis, an int32 scalar; 0 without an axis."""
         if self.axis is None:
             return np.zeros((), np.int32)
         return lax.axis_index(self.axis.name).astype(jnp.int32)
@@ -339,7 +350,7 @@ class Lowering(ErrorState):
     # ---- evaluation ------------------------------------------------------------------------------------------
 
     def run(self, operations: Sequence[Operation]) -> None:
-        """Evaluates operations in the given order, but for checks: they come before the writes that they may forbid."""
+        """Evaluate operations in the given order, except that input checks go before the writes that they may mask."""
         together = self.axis is not None and self.axis.sends_apart
         if not self.eager and (together or any(op.checks for op in operations)):
             operations = late_ones_last(operations, together)
@@ -357,22 +368,22 @@ class Lowering(ErrorState):
         return any(tensor in frame.values for frame in self.frames())
 
     def _check_ahead(self, operations: Sequence[Operation]) -> None:
-        """Checks those of the writes whose inputs are known, but those evaluated once per kind of position."""
+        """Run the checks of writes whose inputs are known, except those evaluated once per shard class."""
         for op in operations:
             ready = op.checks and op.definition.writes and all(self.is_known(t) for t in op.inputs)
             if ready and (self.kinds is None or self.kind is not None or not self._splits(op)):
                 self.check(op)
 
     def execute(self, op: Operation) -> None:
-        """Evaluates one operation and enters its outputs in ``values``, except those that are fed.
+        """Evaluate one operation and bind its outputs in ``values``, except those that are fed.
 
         Raises:
           OpError: it cannot be evaluated on these inputs; names the operation and the user's line.
-          NeedsStatic, NeedsTrips: it needs a value that is not known while lowering.
+          NeedsStatic, NeedsTripCount: it needs a value that is not known while lowering.
           UnsupportedError: it cannot be compiled here.
         """
         if op.writes and (op.bodies or op.definition.writes) and self.kind is None:
-            self.failed()  # outside of bodies and of what is for one kind, where all positions come by
+            self.failed()  # outside of bodies and shard classes: a collective needs all shards
         if self.kinds is not None and self.kind is None and not has_collective(op) and self._splits(op):
             self.split.add(op)
             if not op.definition.joint:
@@ -391,7 +402,7 @@ class Lowering(ErrorState):
             else:
                 outputs = self.evaluate(op)
                 if self.differentiated and not op.definition.given and not passes_gradient(op):
-                    # Inside of a body JAX differentiates all kernels, also those that the original has no gradient of.
+                    # Inside of a body JAX differentiates all kernels, also those without a gradient in the original.
                     outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):
             raise
@@ -411,11 +422,11 @@ class Lowering(ErrorState):
         if check is not None and check.after:
             self.check(op)
 
-    # ---- kinds of positions ----------------------------------------------------------------------------------
+    # ---- shard classes ---------------------------------------------------------------------------------------
 
     @property
     def parts(self) -> list[Lowering]:
-        """One evaluation per kind of position, on top of this one; made at first use."""
+        """One child evaluation per shard class; made at first use."""
         if not self._parts:
             assert self.kinds is not None
             for kind in range(self.kinds.count):
@@ -430,11 +441,7 @@ class Lowering(ErrorState):
         return value if self.kinds is None else self.kinds.joined(value, found=not self.differentiated)
 
     def even(self, value: Any, holder: Tensor | StateVariable) -> Array:
-        """``joined`` for a value that must have one shape everywhere; ``holder`` is named in the error.
-
-        Raises:
-          UnsupportedError: the shape differs by position.
-        """
+        """``joined`` for a value of ``holder``. Raises UnsupportedError where its shape differs by tower."""
         if isinstance(value, ByClass) and len(set(value.shapes)) > 1:
             where = f" (created at {holder.op.line})" if isinstance(holder, Tensor) else ""
             shapes = sorted(set(value.shapes))
@@ -446,7 +453,7 @@ class Lowering(ErrorState):
         return self.joined(value)
 
     def _splits(self, op: Operation) -> bool:
-        """True where it, an input, the state it uses or the path of a gradient differs by kind of position."""
+        """Whether the operation, an input, state that it uses or its gradient's path differs by shard class."""
         if op.only is not None or op.definition.chooses:
             return True
         if any(isinstance(self.value(t), ByClass) for t in op.inputs if t.dtype is not resource):
@@ -456,7 +463,7 @@ class Lowering(ErrorState):
         return bool(self.split) and any(step in self.split for step in steps_of_gradients(op))
 
     def _execute_by_kind(self, op: Operation) -> None:
-        """Evaluates an operation once in each part; outputs that the graph calls equal everywhere are the first's."""
+        """Evaluate an operation once per shard class; an output that the graph calls replicated is the first's."""
         assert self.kinds is not None
         kinds = self.kinds.of(op)
         for kind in kinds:
@@ -469,7 +476,7 @@ class Lowering(ErrorState):
         self.collect()
 
     def of_kinds(self, values: Mapping[int, Array]) -> ByClass:
-        """The values of some kinds as those of all; what the others have nobody uses."""
+        """A ``ByClass`` from the values of some shard classes; zeros for the others, which nobody uses."""
         assert self.kinds is not None
         first = next(iter(values.values()))
         return ByClass([
@@ -478,7 +485,7 @@ class Lowering(ErrorState):
         ])  # fmt: skip
 
     def collect(self) -> None:
-        """Writes the cells that the parts have written, and clears their lists."""
+        """Write to this evaluation what its children per shard class wrote, and clear their lists."""
         for cell in {cell: None for part in self.parts for cell in part.written}:
             wrote = next(part.state[cell] for part in self.parts if cell in part.written)
             if cell.per_position:
@@ -491,12 +498,12 @@ class Lowering(ErrorState):
     # ---- one operation ---------------------------------------------------------------------------------------
 
     def note(self, op: Operation) -> None:
-        """Records an operation that was evaluated on the host: its gradient function is its only gradient."""
+        """Record an operation that was evaluated on the host: its gradient function is its only gradient."""
         if op in self.taped:
             self.records[op] = Record(next(self.clock), None, (), ())
 
     def _arguments(self, op: Operation) -> list[Array] | None:
-        """The inputs' values if the executor can run this operation, else None."""
+        """The inputs' values if the eager executor can run this operation, else None."""
         definition = op.definition
         if self.executor is None or not self.eager or self.differentiated or definition.dynamic or definition.random:
             return None
@@ -561,10 +568,7 @@ class Lowering(ErrorState):
         return to_output_list(op, kernel(*args, **attrs), lambda x: x)
 
     def _execute_taped(self, op: Operation) -> Sequence[Array]:
-        """Evaluates an operation on a gradient's path under its own ``jax.vjp`` and records it.
-
-        The operation stays at its place in the order, so effects and feeds need no second treatment.
-        """
+        """Evaluate an operation on a gradient's path under its own ``jax.vjp``; its pullback goes to ``records``."""
         definition = op.definition
         if definition.backward is not None or op in self.rules:
             self.records[op] = Record(next(self.clock), None, (), ())
@@ -615,7 +619,7 @@ class Lowering(ErrorState):
             return [jnp.asarray(by_tensor[t]) for t in results], (rest, changes, lookups.of(keys))
 
         args = [primals[t] for t in whole]
-        if by_rows:  # A first evaluation finds how many rows are looked up.
+        if by_rows:  # A first pass finds how many rows are looked up: the zeros of the vjp need shapes.
             _ = function([], *args) if self.eager else jax.eval_shape(function, [], *args)
             keys = list(shapes)
         saved_state, saved_written = dict(self.state), set(self.written)
@@ -640,7 +644,7 @@ class Lowering(ErrorState):
         self, op: Operation, executed: tuple[list[Array], Pullback], sources: Sequence[Tensor],
         results: Sequence[Tensor],
     ) -> Sequence[Array]:  # fmt: skip
-        """Records an operation on a gradient's path that the executor has run; returns its outputs."""
+        """Record an operation on a gradient's path that the executor has run; returns its outputs."""
         outputs, pull_back = executed
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
         on_path = set(sources)
@@ -657,7 +661,7 @@ class Lowering(ErrorState):
     def _execute_by_formula(
         self, op: Operation, sources: Sequence[Tensor], results: Sequence[Tensor]
     ) -> Sequence[Array]:
-        """Records an operation on a gradient's path whose type has a gradient formula; returns its outputs."""
+        """Record an operation on a gradient's path whose type has a gradient formula; returns its outputs."""
         outputs = self.evaluate(op)
         by_tensor = dict(zip(op.outputs, outputs, strict=True))
         known = op.definition.known(len(op.inputs), op.attrs)
@@ -676,11 +680,9 @@ class Lowering(ErrorState):
         return outputs
 
     def _changes(self, op: Operation, found: dict[StateVariable, Array]) -> dict[StateVariable, Array]:
-        """The state that a recorded operation wrote.
+        """The state that a recorded operation wrote: ``found`` as its ``jax.vjp`` has it, all varying.
 
-        Args:
-          found: the cells and values from its ``jax.vjp``, all varying. Values that must be equal everywhere come from
-            a second evaluation, without casts, that the compiler merges with the first.
+        Replicated values come from a second evaluation without casts, which the compiler merges with the first.
         """
         if self.axis is None or self.differentiated or all(c.per_position for c in found):
             return found

@@ -1,4 +1,9 @@
-"""What a lowering raises: requests for values that it has to know, and refusals of what cannot be compiled."""
+"""Errors of a lowering: requests for values that it has to know, and refusals of what cannot be compiled.
+
+The runtime catches two of them. After ``NeedsStatic`` it compiles again with the value as a constant, or runs operation
+by operation; after ``NeedsTripCount`` it runs the loop without derivatives to count its iterations. The others reach
+the user: they name the operation, the line that created it, and a way out.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +39,7 @@ class NeedsTripCount(UnsupportedError):
 
 
 def not_one_value(tensor: Tensor, axis: str) -> UnsupportedError:
-    """The error for a tensor that is stored or fetched as one value, and differs by position."""
+    """The error for a tensor that is stored or fetched as one value, and differs by tower."""
     return UnsupportedError(
         f"{tensor!r} (created at {tensor.op.line}) differs by {axis} and cannot be stored or fetched as one value. "
         "Combine it first (distribution.reduce in a merge_call), or unwrap it."
@@ -92,7 +97,7 @@ def on_host(op: Operation) -> UnsupportedError:
 
 
 def combines_inside(op: Operation) -> UnsupportedError:
-    """The error for a collective inside an operation that is evaluated per kind of position."""
+    """The error for a collective inside an operation that is evaluated per shard class."""
     return UnsupportedError(
         f"{op.name} (type {op.type}, created at {op.line}) combines values of all towers inside of a branch, loop or "
         "derivative of a derivative in which shapes differ by tower (an uneven batch): towers would wait for each "
@@ -101,7 +106,7 @@ def combines_inside(op: Operation) -> UnsupportedError:
 
 
 def sums_differ(op: Operation) -> UnsupportedError:
-    """The error for a gradient whose positions, which do different operations, do not add up the same."""
+    """The error for a gradient whose towers, which do different operations, do not add up the same."""
     return UnsupportedError(
         f"{op.name} (type {op.type}, created at {op.line}) differentiates what towers did by different operations and "
         "adds up over the towers what not all of them use, or in another order. Take the gradient of each tower's own "
@@ -110,7 +115,7 @@ def sums_differ(op: Operation) -> UnsupportedError:
 
 
 class DifferentShapes(UnsupportedError):
-    """Tensors of which each position gets one have different shapes.
+    """Tensors that are to become one varying tensor have different shapes.
 
     Args:
       instead: an advice; default that for tensors of the input.
@@ -129,4 +134,4 @@ ONE_SIZE = (
     "or a part of one size that begins elsewhere on each tower (tf.slice(x, [tower_id], [2])). Towers of "
     "MirroredStrategy may differ where the shape follows from the tower's number alone."
 )
-"""The advice where a shape depends on the position."""
+"""The advice where a shape depends on the axis index."""

@@ -1,4 +1,12 @@
-"""Values that differ by position and are known all the same: they follow from each position's number or constants."""
+"""Fold values that vary along the axis and yet are known: they follow from each shard's axis index, or from constants.
+
+While a program for all towers is traced, the axis index is a tracer, so ``tf.zeros([tower_id + 2])`` has no static
+shape. Where the graph has a value's inputs as constants, per-tower constants (``ConstOfPositions``) or the axis index
+(``PositionIndex``), ``_at`` evaluates it with numpy for each index in question. Kernels that need a value while
+lowering get it if all these are equal, as in what only one tower runs.
+
+    n = PositionIndex + 2        ``inputs_by_position``: {0: [2], 1: [3]}        ``common_value``: None; for class 0: 2
+"""
 
 from __future__ import annotations
 
@@ -19,7 +27,7 @@ _DEPTH = 40
 
 
 def positions_of(lowering: Lowering, op: Operation) -> list[int]:
-    """The positions for which an operation is evaluated: in a part those of its kind."""
+    """The axis indices for which an operation is evaluated: in a part those of its shard class."""
     assert lowering.axis is not None
     return [
         position
@@ -30,7 +38,7 @@ def positions_of(lowering: Lowering, op: Operation) -> list[int]:
 
 
 def inputs_by_position(lowering: Lowering, op: Operation, inputs: Sequence[int]) -> dict[int, list[HostArray]] | None:
-    """The values of some inputs at each position for which an operation is evaluated.
+    """Axis index -> numpy values of some inputs, for each index that an operation is evaluated for.
 
     None where there is no axis, or one of them is computed from other values than constants.
     """
@@ -48,7 +56,7 @@ def inputs_by_position(lowering: Lowering, op: Operation, inputs: Sequence[int])
 
 
 def common_value(lowering: Lowering, op: Operation, position: int) -> HostArray | None:
-    """The value of an input, where it is known and one for all positions for which the operation is evaluated."""
+    """The numpy value of an input, if it is known and equal for all axis indices that run the operation, else None."""
     found = inputs_by_position(lowering, op, (position,))
     values = [value for (value,) in found.values()] if found else []
     alike = values and all(np.array_equal(v, values[0]) and v.dtype == values[0].dtype for v in values)
@@ -56,7 +64,7 @@ def common_value(lowering: Lowering, op: Operation, position: int) -> HostArray 
 
 
 def settled(lowering: Lowering, op: Operation, values: Sequence[Any]) -> Sequence[Any]:
-    """The inputs' values, as far as they are known those of an operation whose result's size depends on some."""
+    """The inputs' values; of a type whose result's size depends on values, known ones as numpy."""
     if not op.definition.dynamic or lowering.axis is None:
         return values
     known = [common_value(lowering, op, i) for i in range(len(values))]
@@ -67,7 +75,7 @@ def _at(
     read: Callable[[Tensor], Any], tensor: Tensor, position: int, seen: dict[Tensor, HostArray | None],
     depth: int = _DEPTH,
 ) -> HostArray | None:  # fmt: skip
-    """The value of a tensor at a position, None where it is not known; ``seen`` memoises it."""
+    """The value of a tensor at an axis index, None where it is not known; ``seen`` memoises it."""
     if tensor in seen:
         return seen[tensor]
     op = tensor.op
@@ -96,5 +104,5 @@ def _at(
 
 
 def _sizes(tensor: Tensor) -> bool:
-    """Whether shapes may follow from a tensor: integers, and numbers that ``range`` counts to."""
+    """Whether shapes may follow from a tensor: an integer, or a scalar, which ``range`` may count to."""
     return not tensor.dtype.is_floating or tensor.dims == ()

@@ -1,6 +1,20 @@
 """Gradient functions in Python: ``tf.RegisterGradient``, ``gradient_override_map`` and ``tf.custom_gradient``.
 
-Each is traced to a region of the graph where ``tf.gradients`` finds its operation on a path.
+Each is called once, symbolically, where ``tf.gradients`` finds its operation on a path: on ``Cotangent`` placeholders,
+in a region (``Block``) of the graph. The region is a ``TracedRule``, and ``rule_evaluation`` runs it in the backward
+pass.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default() as graph:
+...     clipped = tf.identity(tf.constant(2.0))
+...     rule = trace_rule(clipped.op, lambda op, dy: tf.clip_by_value(dy, -1.0, 1.0))
+>>> [op.type for op in rule.block.ops if op.type != "Const"]
+['Cotangent', 'Minimum', 'Maximum']
+>>> len(rule.cotangents), len(rule.grads)                   # one per output, one per input
+(1, 1)
+
+``sources_of`` and ``differentiable_leaves`` say which inputs and captures an output depends on differentiably; the
+walks in ``gradient_paths`` and the regions of loops and branches use them.
 """
 
 from __future__ import annotations
@@ -40,13 +54,13 @@ class TracedRule(NamedTuple):
 
     @property
     def computes_again(self) -> bool:
-        """Whether something in it is to run after the cotangents, as what ``tf.contrib.layers.recompute_grad`` does."""
+        """Whether it recomputes: an operation waits for the cotangents, as in ``tf.contrib.layers.recompute_grad``."""
         own = {t.op for t in self.cotangents}
         return any(not own.isdisjoint(op.control_inputs) for op in self.block.ops)
 
 
 def register_rule(op_type: str, function: GradientFunction | None) -> None:
-    """Registers a gradient function under a type name, as ``tf.RegisterGradient`` does; None: not differentiable.
+    """Register a gradient function under a type name, as ``tf.RegisterGradient`` does; None: not differentiable.
 
     Raises:
       TypeError: ``op_type`` is not a string.
@@ -82,7 +96,7 @@ def rule_of(op: Operation) -> GradientFunction | None:
 
 
 def passes_gradient(op: Operation) -> bool:
-    """True where the operation is differentiable, by its override if it has one, else by its type."""
+    """Whether the operation is differentiable, by its override if it has one, else by its type."""
     kind = op.attrs.get("_gradient_op_type")
     if kind is not None and kind != op.type:
         return _RULES.get(kind, rule_of) is not None
@@ -90,7 +104,7 @@ def passes_gradient(op: Operation) -> bool:
 
 
 def trace_rule(op: Operation, function: GradientFunction, block: Block | None = None) -> TracedRule:
-    """Calls a gradient function once, symbolically, in a new region below ``block`` (default: the current one).
+    """Call a gradient function once, symbolically, in a new region below ``block`` (default: the current one).
 
     Raises:
       ValueError: it returns another number of gradients than the operation has inputs.
@@ -153,12 +167,12 @@ define_op(
 
 
 def carries_gradient(tensor: Tensor) -> bool:
-    """True of floating and complex tensors, and of handles: their cotangent is the variable's."""
+    """Whether a tensor is floating or complex, or a handle, whose cotangent is the variable's."""
     return tensor.dtype.is_differentiable or tensor.dtype is resource
 
 
 def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
-    """What one output of an operation depends on: inputs, structural operations say in ``flows`` at which places."""
+    """The inputs that one output of an operation depends on; of loops and branches by their ``flows`` attribute."""
     if op.definition.sources is not None:
         return op.definition.sources(op, tensor.value_index)
     flows = op.attrs.get("flows")
@@ -185,10 +199,12 @@ def differentiable_leaves(results: Sequence[Any], block: Block, stopped: bool = 
 def get_zeros(active: Set[Tensor], through_floats: Callable[[], Set[Tensor]]) -> set[Tensor]:
     """The outputs of loops whose cotangent is zeros, and not None, as in the original.
 
-    These are outputs on which the end depends only as by ``stop_gradient``, of loops that have others with a cotangent.
+    These are outputs that the end depends on through floats but not differentiably (``stop_gradient``), of loops that
+    have other outputs with a cotangent.
 
     Args:
-      active: the tensors that have a cotangent. through_floats: gives all that the end depends on through floats alone.
+      active: the tensors that have a cotangent.
+      through_floats: gives all that the end depends on through floats alone.
     """
     loops = {t.op for t in active if t.op.type == "While"}
     idle = {t for op in loops for t in op.outputs if t not in active and carries_gradient(t)}
@@ -203,7 +219,7 @@ def floats_before(tensor: Tensor) -> Sequence[Tensor]:
 
 
 def _before(ends: Iterable[Tensor], block: Block, stopped: bool) -> set[Tensor]:
-    """The tensors with a gradient that some in a region depend on, up to those that enter it; with these two."""
+    """The ancestors of some tensors that carry a gradient, up to those that enter the region; all ends included."""
     seen: set[Tensor] = set()
     stack = list(ends)
     while stack:

@@ -1,4 +1,8 @@
-"""The words of a random operation's key that say which operation it is of: a hash of its seeds."""
+"""Hash the seeds of a random operation: the word of its PRNG key that says which operation draws.
+
+``Lowering.key`` makes a Threefry key of (this hash, number of the execution), so that draws depend on the operation's
+seeds and, without an op-level seed, its name, but not on the other operations of the program.
+"""
 
 from __future__ import annotations
 
@@ -14,10 +18,10 @@ from towerstrat.hosts.process_index import PROCESSES
 
 
 def hash_of_seeds(op: Operation, position: Array | None) -> Any:
-    """The hash of an operation's seeds, a number; at a position those that the operation has there.
+    """The crc32 of an operation's seeds (and name, where it has no seed of its own); along an axis that of the shard.
 
     Args:
-      position: the index along the axis of a program that has one.
+      position: the axis index, of a program that has one.
     """
     seeds, own = op.attrs.get("seeds"), op.attrs.get("_own")
     if own is not None and position is not None:

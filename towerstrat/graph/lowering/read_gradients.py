@@ -1,4 +1,4 @@
-"""The gradient rules of what reads variables: whole, and by rows."""
+"""Gradient rules of variable reads: dense for a whole read, sparse (``RowCotangent``) for a row lookup."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def read_backward(
 def gather_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
 ) -> Mapping[Tensor, RowCotangent]:
-    """The gradient rule of a row lookup: the handle's cotangent is zero except for those rows.
+    """The gradient rule of a row lookup: a sparse cotangent of the handle, non-zero in the rows that were read.
 
     Source: ``_GatherGrad`` in ``tensorflow/python/ops/resource_variable_ops.py``.
     """

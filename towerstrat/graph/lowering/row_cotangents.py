@@ -1,8 +1,17 @@
-"""Row lookups of variables inside of branches and loops that are differentiated: their cotangents stay rows.
+"""Sparse gradients of row lookups inside differentiated branches and loops.
 
-Zeros are added to the rows that each lookup reads, as independent variables of the derivative: their cotangents are the
-rows, and their number does not depend on the size of the table. The indices leave the region beside its results; those
-of a branch that is not taken, and of iterations after a loop's end, are ``PADDING``, which updates skip.
+A branch or loop is differentiated as a whole, by ``jax.vjp``, which would return a dense cotangent of an embedding
+table that it looks rows up in. Instead the table is a constant of the vjp, and zeros are added to the rows of each
+lookup as independent variables: their cotangents are the rows' ones.
+
+    rows = table[ids] + zeros          zeros: [n, d]
+    vjp  -> d_zeros: [n, d]            the gradient is IndexedSlices(values=d_zeros, indices=ids), whatever the table's
+    size
+
+Shapes are fixed: a first abstract evaluation finds how many rows are looked up (``shapes``). The indices leave the
+region beside its results; those of a branch that is not taken, and of iterations after a loop's end, are ``PADDING``,
+which updates skip. A compiled loop of n iterations takes its zeros as ``[n, ...]`` (``split``) and returns its indices
+likewise (``join``); in an unrolled one each iteration is a ``Place`` of its own.
 """
 
 from __future__ import annotations
@@ -36,7 +45,7 @@ def index_type_of(op: Operation) -> DType:
 def rows_of(
     made: Collection[Operation], keys: Sequence[Key], values: Sequence[Array], indices: Sequence[Array], table: Array
 ) -> RowCotangent:
-    """The cotangent of a variable, of which ``made`` are the lookups.
+    """The sparse cotangent of a variable: the rows of all lookups in ``made``, one after the other.
 
     Args:
       values, indices: of each key: the cotangent of its zeros, and the rows that were read.
@@ -48,7 +57,7 @@ def rows_of(
 
 
 def rows_back(step: Operation, rows: RowCotangent) -> list[tuple[Tensor, RowCotangent]]:
-    """The cotangents of the inputs of an operation whose result has one of rows, and that passes rows."""
+    """Sparse cotangents of the inputs of an operation that passes rows on, from the one of its result."""
     values = rows.values
     if step.type == "Neg":
         values = -values
@@ -58,7 +67,7 @@ def rows_back(step: Operation, rows: RowCotangent) -> list[tuple[Tensor, RowCota
 
 
 def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:
-    """The row lookups through which a branch's or loop's results depend on a variable; None: also in another way."""
+    """The row lookups through which a branch's or loop's results depend on a variable; None where others do, too."""
     if op.type not in ("If", "While") or rule_of(op) is not None:
         return None
     found: dict[Operation, None] = {}
@@ -69,7 +78,7 @@ def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:
 
 
 def _find(body: Block, handle: Tensor, found: dict[Operation, None]) -> bool:
-    """Adds the lookups of a region to ``found``; False where there is another way, or a gradient inside."""
+    """Add the lookups of a region to ``found``; False where there is another use, or a gradient inside."""
     if any(inner.type == "Gradients" for inner in body.needed):
         return False
     seen: set[Tensor] = set()
@@ -93,11 +102,11 @@ def _find(body: Block, handle: Tensor, found: dict[Operation, None]) -> bool:
 
 
 class Lookups:
-    """The lookups that one evaluation of a region makes.
+    """The row lookups that one evaluation of a region makes.
 
     Args:
-      by_handle: variable -> its lookups, whose cotangents stay rows.
-      zeros: key -> what is added to the rows, ``[n, *row]``; empty in a first evaluation, which finds the shapes.
+      by_handle: variable -> its lookups, whose cotangents are sparse.
+      zeros: key -> the zeros added to the rows, ``[n, *row]``; empty in a first evaluation, which finds the shapes.
       axis: indices are cast to varying along it.
       shapes: key -> shape and element type of the rows, to be filled.
 
@@ -121,15 +130,15 @@ class Lookups:
         self.indices: dict[Key, Array] = {}
 
     def region(self, *unrolled: tuple[Operation, int]) -> Lookups:
-        """Those of a region inside of this one, or of an iteration of a loop that is unrolled."""
+        """The lookups of a nested region, or of one iteration of an unrolled loop, ``(loop, iteration)``."""
         return Lookups(self.by_handle, self.zeros, self.axis, (*self.place, *unrolled), self.shapes)
 
     def step(self, zeros: Mapping[Key, Array]) -> Lookups:
-        """Those of one iteration of a compiled loop, of which ``zeros`` are the zeros."""
+        """The lookups of one iteration of a compiled loop, with that iteration's slice of the zeros."""
         return Lookups(self.by_handle, zeros, self.axis, self.place)
 
     def read(self, op: Operation, rows: Array, indices: Array) -> Array:
-        """The rows that a lookup has read, with zeros added."""
+        """The rows that a lookup has read, with its zeros added; notes their indices and shape."""
         if op not in self.by_handle.get(op.inputs[0], ()):
             return rows
         key = (op, self.place)
@@ -146,11 +155,11 @@ class Lookups:
         return [k for k in here if not any(loop is op for loop, _ in k[1][depth : depth + 1])]
 
     def of(self, keys: Iterable[Key]) -> list[Array]:
-        """The indices of each lookup, ``PADDING`` of those that were not made."""
+        """The indices ``[n]`` of each lookup; ``PADDING`` for those that were not made."""
         return [self.indices[k] if k in self.indices else self._padding(k, self.zeros[k]) for k in keys]
 
     def skipped(self, keys: Sequence[Key], zeros: Sequence[Array]) -> list[Array]:
-        """The indices where none of these lookups is made."""
+        """The indices where none of these lookups is made: all ``PADDING``."""
         return [self._padding(k, z) for k, z in zip(keys, zeros, strict=True)]
 
     def _padding(self, key: Key, zeros: Array) -> Array:
@@ -161,16 +170,16 @@ class Lookups:
         return [jnp.reshape(z, (count, z.shape[0] // count, *z.shape[1:])) for z in (self.zeros[k] for k in keys)]
 
     def join(self, keys: Sequence[Key], stacked: Sequence[Array]) -> None:
-        """Enters the indices that left a region, whole or one row of them per iteration."""
+        """Enter the indices that left a region: ``[n]``, or stacked per iteration, ``[count, n]``."""
         self.indices.update(zip(keys, (jnp.reshape(s, (-1,)) for s in stacked), strict=True))
 
     def take(self, region: Lookups | None) -> None:
-        """Enters the indices of a region that was evaluated in the same trace."""
+        """Enter the indices of a region that was evaluated in the same trace."""
         assert region is not None
         self.indices.update(region.indices)
 
     def repeat(self, step: Lookups, count: int) -> None:
-        """Enters the shapes of the lookups of all iterations of a compiled loop, of which ``step`` is one."""
+        """Enter the shapes of the lookups of a compiled loop: ``count`` times those of one iteration, ``step``."""
         for key, ((size, *row), dtype) in step.shapes.items():
             self.shapes[key] = ((size * count, *row), dtype)
 

@@ -1,4 +1,14 @@
-"""Gradient functions in Python, evaluated: on a tape, and as rules of JAX inside of its derivatives."""
+"""Evaluate gradient functions in Python: in the backward pass of a tape, and as rules of JAX's derivatives.
+
+``input_cotangents`` runs a ``TracedRule`` (see ``python_gradients``) in an evaluation of its own: binds its
+placeholders to the outputs' cotangents, runs its region, yields the inputs' cotangents. Inside of a ``jax.vjp`` (a
+branch or loop that is differentiated, a gradient of a gradient) the operation becomes a ``jax.custom_vjp`` whose
+backward does that.
+
+    f(x) = x * x with gradient dy -> 10 * dy        jax.vjp(differentiable_by_rule)  ->  x * x,  pullback: dy -> 10 * dy
+
+Cotangents of complex values are conjugated on the way in and out: JAX's are the conjugates of TensorFlow's.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +30,13 @@ if TYPE_CHECKING:
     from towerstrat.graph.lowering.lowering import Lowering
 
 Arguments = tuple[list[Array], list[Array], list[Array]]
-"""What a gradient function, and the operation that has it, see of a region: tensors, variables, values of cells."""
+"""Primals of a ``custom_vjp``: values of tensors, of differentiated variables, and of state that is read."""
 
 
 def input_cotangents(
     child: Lowering, op: Operation, rule: TracedRule, given: Sequence[Array | None]
 ) -> Iterator[tuple[Tensor, Cotangent]]:
-    """Evaluates the gradient function of an operation in ``child``; the cotangents of its inputs.
+    """Evaluate the gradient function of an operation in ``child``; yields the cotangents of its inputs.
 
     Args:
       given: the cotangents of the outputs in JAX's convention; None stands for zeros.
@@ -44,9 +54,9 @@ def input_cotangents(
 
 
 def _hold_back(child: Lowering, rule: TracedRule) -> None:
-    """Makes what a gradient function takes from the forward pass depend on the cotangents, by an optimization barrier.
+    """Make what a gradient function captures depend on the cotangents, by an optimization barrier.
 
-    Else the compiler would merge what is computed again with what was computed, and keep that.
+    Else the compiler would merge the recomputation with the forward pass, and keep that one's values in memory.
     """
     taken = [t for t in rule.block.captures() if t.dtype.is_differentiable and child.is_known(t)]
     held = [t for t in (*taken, *rule.cotangents) if isinstance(child.value(t), jax.Array)]
@@ -54,7 +64,7 @@ def _hold_back(child: Lowering, rule: TracedRule) -> None:
 
 
 def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]:
-    """The outputs of an operation that has a gradient function, where JAX differentiates: a ``jax.custom_vjp``."""
+    """The outputs of an operation that has a gradient function, as a ``jax.custom_vjp``."""
     rule = lowering.rules[op]
     seen = dict.fromkeys((*op.inputs, *(t for t in rule.block.captures() if t.op is not op and lowering.is_known(t))))
     tensors = [t for t in seen if t.dtype is not resource and isinstance(lowering.value(t), jax.core.Tracer)]

@@ -1,5 +1,17 @@
-"""The order in which a program's operations are evaluated: checks before the writes that they may forbid, sums that
-can be made together beside each other, text last."""
+"""Order a program's operations: checks before the writes that they may mask, collectives side by side, strings last.
+
+Any order that keeps data, control and state dependences gives the same values; these are cheaper. A write after all
+checks is masked as it is made; one before a check must be undone by a select over the whole variable. Collectives that
+have their inputs at the same time can be one.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default() as graph:
+...     count = tf.assign_add(tf.Variable(0.0), 1.0)
+...     row = tf.gather(tf.zeros([5]), tf.placeholder(tf.int32, []))
+>>> operations = [op for op in graph.get_operations() if op.checks or op.definition.writes]
+>>> [op.type for op in late_ones_last(operations, collectives=False)]
+['GatherV2', 'AssignVariableOp', 'AssignAddVariableOp']
+"""
 
 from __future__ import annotations
 
@@ -13,16 +25,15 @@ _COLLECTIVE, _WRITE = 1, 2
 
 
 def late_ones_last(operations: Sequence[Operation], collectives: bool) -> Sequence[Operation]:
-    """The operations, with those that write variables as late as their effects allow.
+    """The operations in topological order, with writes of variables as late as dependences allow.
 
     A write that comes after all checks keeps the old value by itself where one fails. One that comes before some check
-    costs a choice over the whole variable at the end.
+    costs a select over the whole variable at the end.
 
     Args:
       operations: in an order in which they can be evaluated. Those that need the value or the state that another one
         leaves stay behind it.
-      collectives: whether collectives are late too, before the writes: all whose values are there by then are made
-        together.
+      collectives: whether collectives are late too, before the writes: all whose inputs are there by then are combined.
     """
     late = [_lateness(op, collectives) for op in operations]
     first = next((i for i, rank in enumerate(late) if rank), len(late))
@@ -50,7 +61,7 @@ def late_ones_last(operations: Sequence[Operation], collectives: bool) -> Sequen
 
 
 def texts_last(operations: Sequence[Operation], fed: Container[Tensor]) -> list[Operation]:
-    """The operations, with those that numpy alone computes and no other kind needs behind all others.
+    """The operations, with those that only numpy computes (strings) last, where only their like need them.
 
     A summary in the middle of a model would cut its program in two, and a gradient cannot be taken across the cut.
 
@@ -80,7 +91,7 @@ def _changes_variables(op: Operation) -> bool:
 
 
 def _befores(operations: Sequence[Operation], place: dict[Operation, int]) -> list[set[int]]:
-    """For each operation the places of those that have to come before it."""
+    """For each operation the indices of its predecessors: inputs, control inputs, and read/write order of state."""
     result: list[set[int]] = []
     writer: dict[StateVariable, int] = {}
     readers: dict[StateVariable, list[int]] = {}

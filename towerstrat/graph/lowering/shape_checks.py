@@ -1,4 +1,8 @@
-"""Shape rules on the shapes that a run has: what the graph could not refuse because a static shape was unknown."""
+"""Apply shape rules again to the shapes of a run, where a static shape was unknown while the graph was built.
+
+``MatMul`` of ``[?, ?]`` and ``[?, ?]`` is accepted by the graph. In a run with ``[2, 3]`` and ``[4, 5]`` the rule's
+ValueError becomes an InvalidArgumentError, with the inputs' dtypes and shapes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from towerstrat.graph.ir.shapes import StaticShapeError
 
 
 def check_shapes(op: Operation, args: Sequence[Any]) -> None:
-    """Asks an operation's shape rule again where the static shape of an input was not fully known.
+    """Apply an operation's shape rule again where the static shape of an input was not fully known.
 
     Args:
       args: one value per input.

@@ -1,8 +1,20 @@
-"""Values whose shape differs by position, while a program is traced: one value per kind of position.
+"""Shard classes: the partition of a mesh axis by the shapes of each shard's inputs, and by what each shard runs.
 
-Positions whose inputs have the same shapes are of one kind. Operations that depend on such an input are evaluated once
-per kind, at its exact shapes; ``switch_by_class`` turns the trace into a program in which each position runs its own
-kind.
+A batch of 8 on three towers is 3, 3 and 2 rows. Inside one SPMD program all shards have one shape, so these are padded
+to 3, and the shards form two classes (``kind``): those with 3 rows and that with 2. While the program is traced, a
+value that depends on such an input is a ``ByClass``: one value per class, at its exact shape.
+
+>>> from towerstrat.graph.ir.uneven_shards import UnevenShards
+>>> axis = Axis("tower", jax.devices()[:1] * 3)
+>>> classes = ShardClasses(axis, [UnevenShards.of([np.ones(3), np.ones(3), np.ones(2)])])
+>>> classes.count, classes.table, classes.shapes
+(2, (0, 0, 1), (((3,), (2,)),))
+
+Shards that run different operations (``Operation.only``) or select different tensors are of different classes, too.
+
+``joined`` makes one padded, varying value of a ``ByClass``. It and ``mark_equal`` are calls of jitted functions by
+whose names ``class_switch`` recognises them in the jaxpr, when it turns the trace into a program in which each shard
+runs its own class.
 """
 
 from __future__ import annotations
@@ -30,17 +42,17 @@ _SCOPE = "towerstrat_kind_"
 
 
 def tracing(kind: int) -> AbstractContextManager[None]:
-    """A scope whose equations belong to a kind even if no operand does (an effect on constants)."""
+    """A named scope whose equations belong to a class even if no operand does (an effect on constants)."""
     return jax.named_scope(f"{_SCOPE}{kind}")
 
 
 def shard_classes_in_scope(names: object) -> set[int]:
-    """The kinds of the ``tracing`` scopes in an equation's name stack."""
+    """The classes of the ``tracing`` scopes in an equation's name stack."""
     return {int(number) for number in re.findall(f"{_SCOPE}([0-9]+)", str(names))}
 
 
 class ByClass:
-    """The values of one tensor or cell, one per kind of position; their shapes may differ."""
+    """The values of one tensor or state variable, one per shard class; their shapes may differ."""
 
     __slots__ = ("values",)
 
@@ -56,7 +68,7 @@ class ByClass:
 
 
 def at(value: Array | ByClass, kind: int) -> Array:
-    """The value at positions of one kind; a value that is no ``ByClass`` is the same for all kinds."""
+    """The value for one shard class; a value that is no ``ByClass`` is the same for all."""
     return value.at(kind) if isinstance(value, ByClass) else value
 
 
@@ -64,7 +76,7 @@ T = TypeVar("T")
 
 
 def index_sets(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, ...]]:
-    """By position what it does of operations that not all positions do alike; empty tuples where there are none."""
+    """Per axis index which of the operations that shards do not run alike it runs; all empty where there are none."""
     columns: list[list[int]] = []
     stack = list(operations)
     while stack:
@@ -79,17 +91,17 @@ def index_sets(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, .
 
 
 class ShardClasses:
-    """The partition of an axis' positions by the shapes of their inputs, and by what they do.
+    """The partition of an axis by the shapes of each shard's inputs, and by the operations that each runs.
 
     Args:
       axis: the mesh axis.
-      inputs: the inputs of the program whose shape differs by position.
-      does: by position what it does of the program (``index_sets``); None: all do the same.
+      inputs: the inputs of the program whose shape differs by shard.
+      does: per axis index a key of the operations that it runs (``index_sets``); None: all run the same.
 
     Attributes:
-      count: the number of kinds.
-      table: the kind of each position.
-      shapes: for each input, its shape in each kind.
+      count: the number of classes.
+      table: the class of each axis index.
+      shapes: for each input, its shape in each class.
     """
 
     def __init__(self, axis: Axis, inputs: Sequence[UnevenShards], does: Sequence[Hashable] | None = None):
@@ -102,26 +114,26 @@ class ShardClasses:
         self.shapes = tuple(zip(*(of_kind for of_kind, _ in distinct), strict=True))
 
     def first_of(self, kind: int) -> int:
-        """The first position of a kind."""
+        """The first axis index of a class."""
         return self.table.index(kind)
 
     def of(self, op: Operation) -> list[int]:
-        """The kinds of the positions that run an operation."""
+        """The classes of the shards that run an operation."""
         return [k for k in range(self.count) if op.only is None or self.first_of(k) in op.only]
 
     def by_position(self, of_kinds: Sequence[T]) -> list[T]:
-        """One entry per position from one per kind."""
+        """One entry per axis index from one per class."""
         return [of_kinds[kind] for kind in self.table]
 
     def index(self) -> jax.Array:
-        """The kind of this position (int32 scalar)."""
+        """The class of this shard (int32 scalar), inside of the mapped program."""
         return jnp.asarray(np.array(self.table, np.int32))[lax.axis_index(self.axis.name)]
 
     def joined(self, value: Array | ByClass, found: bool = True) -> Array:
-        """A ``ByClass`` as one varying array of the largest shape: at each index its kind's value, padded with zeros.
+        """A ``ByClass`` as one varying array of the largest shape: on each shard its class's value, padded with zeros.
 
         Args:
-          found: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all kinds
+          found: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all classes
             everywhere. False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of
             that name, with other operands.
 
@@ -135,7 +147,7 @@ class ShardClasses:
         arrays = [vary(jnp.asarray(v), self.axis) for v in value.values]
         if self.count == 1:
             return arrays[0]
-        # One program has one shape for all positions: zeros fill up the smaller kinds.
+        # One program has one shape for all shards: zeros fill up those of the smaller classes.
         return (_joined if found else _join)(self.index(), *arrays)
 
 
@@ -170,14 +182,14 @@ _same = compilers.mark(_identity)
 
 
 def mark_equal(value: Array) -> Array:
-    """A value of the first kind that all kinds share, marked for ``switch_by_class``: every position computes it."""
+    """A value of the first class that all share, marked for ``switch_by_class``: every shard computes it."""
     return _same(value) if isinstance(value, jax.core.Tracer) else value
 
 
 def shard_classes_of(
     axis: Axis | None, inputs: Sequence[UnevenShards], operations: Iterable[Operation]
 ) -> ShardClasses | None:
-    """The kinds of positions of a program; None where there is one and no input is uneven."""
+    """The shard classes of a program; None where no input is uneven and all shards run the same operations."""
     if axis is None:
         return None
     does = index_sets(operations, axis)
@@ -185,7 +197,7 @@ def shard_classes_of(
 
 
 def has_collective(op: Operation) -> bool:
-    """True of a branch or loop with a collective inside: all positions have to run it together."""
+    """Whether a branch or loop has a collective inside: all shards have to run it together."""
     inside = (inner for body in op.bodies for inner in body.needed)
     return not op.definition.joint and any(inner.definition.collective or has_collective(inner) for inner in inside)
 

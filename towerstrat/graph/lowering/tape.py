@@ -1,5 +1,18 @@
 """The tape of reverse-mode differentiation: a record per evaluated operation, and sums of cotangents.
 
+A ``Record`` is what ``jax.vjp`` left of one operation: its pullback, and the tensors that it maps between. ``reverse``
+orders the records of a path, last evaluated first; ``pull_back`` applies one; ``Cotangents`` accumulates per tensor. A
+cotangent is an array, or for row lookups a sparse one, rows with their indices:
+
+>>> c = RowCotangent(values=jnp.ones((2, 3)), indices=jnp.array([1, 1]))
+>>> c.dense(jnp.zeros((2, 3))).tolist()
+[[0.0, 0.0, 0.0], [2.0, 2.0, 2.0]]
+>>> sums = Cotangents()
+>>> sums.add("table", c)
+>>> sums.add("table", c)
+>>> sums.rows("table").values.shape                         # sparse summands are concatenated, not added up
+(4, 3)
+
 Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, chapter 3.
 """
 
@@ -17,7 +30,7 @@ from towerstrat.graph.ir.types import Array
 
 
 class RowCotangent(NamedTuple):
-    """A cotangent that is zero except for some rows; rows that repeat add up.
+    """A sparse cotangent, as IndexedSlices: zero except for some rows; rows that repeat add up.
 
     Attributes:
       values: ``[n, ...]``, the rows.
@@ -29,11 +42,11 @@ class RowCotangent(NamedTuple):
 
     @classmethod
     def none_of(cls, table: Array) -> RowCotangent:
-        """No row of a table."""
+        """The zero cotangent of a table: no rows, ``[0, ...]``."""
         return cls(jnp.zeros((0, *table.shape[1:]), table.dtype), jnp.zeros((0,), jnp.int32))
 
     def dense(self, like: Array) -> Array:
-        """The whole cotangent, of the shape of ``like``."""
+        """The dense cotangent, of the shape of ``like``. Indices out of range (padding) are dropped."""
         zeros = jnp.zeros(like.shape, self.values.dtype)
         return zeros.at[self.indices].add(self.values, mode="drop", wrap_negative_indices=False)
 
@@ -66,16 +79,16 @@ class Cotangents:
         self._parts: dict[Tensor, list[Cotangent]] = {}
 
     def add(self, tensor: Tensor, value: Cotangent | None) -> None:
-        """Adds a summand; None stands for zeros."""
+        """Add a summand; None stands for zeros."""
         if value is not None:
             self._parts.setdefault(tensor, []).append(value)
 
     def has(self, tensor: Tensor) -> bool:
-        """Whether there is a summand."""
+        """Whether a tensor has a summand."""
         return tensor in self._parts
 
     def rows(self, tensor: Tensor) -> RowCotangent | None:
-        """The sum as rows; None where there is none or a summand is dense."""
+        """The sum as a sparse cotangent; None where there is none or a summand is dense."""
         parts = [p for p in self._parts.get(tensor, ()) if isinstance(p, RowCotangent)]
         if not parts or len(parts) < len(self._parts[tensor]):
             return None
@@ -84,7 +97,7 @@ class Cotangents:
         return RowCotangent(jnp.concatenate([p.values for p in parts]), jnp.concatenate([p.indices for p in parts]))
 
     def total(self, tensor: Tensor, like: Any = None) -> Array | None:
-        """The sum as one array; None where there is no summand. ``like`` is an array of its shape: rows need it."""
+        """The sum as one dense array, None without summands; sparse ones take the shape of the array ``like``."""
         parts = self._parts.get(tensor)
         if not parts:
             return None
@@ -109,7 +122,7 @@ def pull_back(
 
 
 def masked(cotangent: Cotangent | None, where: Array) -> Cotangent | None:
-    """A cotangent where a condition holds, zeros elsewhere."""
+    """The cotangent where a condition holds, zeros elsewhere."""
     if isinstance(cotangent, RowCotangent):
         return cotangent._replace(values=jnp.where(where, cotangent.values, jnp.zeros_like(cotangent.values)))
     return None if cotangent is None else jnp.where(where, cotangent, jnp.zeros_like(cotangent))

@@ -1,6 +1,8 @@
 """``tf.random.Generator``: random numbers whose state, a counter and a key, is a variable.
 
-The state evolves as the original's does; the numbers drawn from it are not the original's.
+Each draw takes the state as a seed and advances the counter by 256 per value, so draws do not depend on other
+operations and the state can be saved. The state evolves as the original's does; the numbers drawn from it are not the
+original's.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, create_variable
 
 _STEP = 256
-"""How far the counter moves per number, as in the original's ``stateful_random_ops``."""
+"""Step of the counter per number drawn, as in the original's ``stateful_random_ops``."""
 
 
 def _state_size(alg: int) -> int:

@@ -1,4 +1,9 @@
-"""Initializers: callables that make the initial value of a variable from its shape and dtype."""
+"""Initializers: callables that make the initial value of a variable from its shape and dtype.
+
+An initializer adds random or constant operations; it draws when the variable's initializer operation runs. Scaled ones
+take the fans of the whole variable, also where only a part of it is made (``partition_info``). ``get_config`` and
+``from_config`` describe one by its constructor's arguments.
+"""
 
 from __future__ import annotations
 

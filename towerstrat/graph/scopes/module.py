@@ -1,4 +1,8 @@
-"""``tf.Module``: an object that finds the variables and modules among its attributes."""
+"""``tf.Module``: an object that finds the variables and modules among its attributes.
+
+Nothing is registered: each time ``variables`` is read, the attributes are searched in the order of their names, also in
+lists and dicts, first the module's own variables, then those of its submodules; each object once.
+"""
 
 from __future__ import annotations
 
@@ -73,12 +77,12 @@ class Module(AutoTrackable):
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of ``variables`` that are trainable."""
+        """The trainable ones among ``variables``."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and x.trainable))
 
     @property
     def non_trainable_variables(self) -> tuple[Variable, ...]:
-        """Those of ``variables`` that are not trainable."""
+        """The ones among ``variables`` that are not trainable."""
         return tuple(self._flatten(predicate=lambda x: _is_variable(x) and not x.trainable))
 
     @property

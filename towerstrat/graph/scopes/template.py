@@ -1,5 +1,10 @@
 """``tf.make_template``: functions that make their variables in the first call and share them in all later ones.
 
+A template enters a variable scope of its own at each call, from the second on with ``reuse=True``; so ``get_variable``
+in the function finds the variables of the first call. A later call that makes another trainable variable (by
+``tf.Variable``, which is never shared) is an error. Eagerly variables live as long as someone holds them, so an
+``EagerTemplate`` has a store that keeps them.
+
 Source: ``tensorflow/python/ops/template.py``.
 """
 
@@ -54,7 +59,7 @@ class Template(Trackable):
 
     @contextmanager
     def _entered(self) -> Iterator[None]:
-        """The variable scope of a call: the template's, made in the first one."""
+        """Context of a call: the template's variable scope, made in the first one."""
         if self._variable_scope is not None:
             with variable_scope(self._variable_scope, reuse=self._variables_created):
                 yield
@@ -65,7 +70,7 @@ class Template(Trackable):
                 yield
 
     def _made(self, trainable: bool) -> list[Variable]:
-        """The (trainable) variables among which those that a call makes are looked for."""
+        """All variables (trainable ones) so far: a call's new ones are those after the call and not before."""
         key = GraphKeys.TRAINABLE_VARIABLES if trainable else GraphKeys.GLOBAL_VARIABLES
         return get_default_graph().get_collection(key)
 
@@ -164,7 +169,7 @@ class Template(Trackable):
 
 
 class EagerTemplate(Template):
-    """A template that keeps the variables that are made eagerly, and in functions that it calls.
+    """A template for eager execution: it keeps its variables in a store.
 
     Raises:
       RuntimeError: not eagerly.
@@ -195,7 +200,7 @@ class EagerTemplate(Template):
         return self._kept(self._store.trainable_variables() if trainable else self._store.variables())
 
     def _kept(self, variables: list[Variable]) -> list[Variable]:
-        """Those of the store that are below the template's scope: nested templates share a store."""
+        """The variables below the template's scope: nested templates share a store."""
         prefix = self.variable_scope_name
         return [] if prefix is None else [v for v in variables if v.name.startswith(prefix)]
 
@@ -222,9 +227,9 @@ class EagerTemplate(Template):
 
 @contextmanager
 def capture_dependencies(template: Any) -> Iterator[None]:
-    """Variables that are made inside become dependencies of a template, by their names in its scope.
+    """Context in which new variables become dependencies of a template, by their names in its scope.
 
-    Those that a template inside of it makes are that template's, which becomes a dependency itself.
+    Variables that a nested template makes are that template's, which becomes a dependency itself.
 
     Args:
       template: a ``Trackable`` with a ``variable_scope``, which is open.

@@ -1,4 +1,21 @@
-"""``tf.get_variable``, ``tf.variable_scope`` and their kin."""
+"""``tf.variable_scope`` and ``tf.get_variable``: variables shared by name.
+
+A variable scope prefixes names, sets defaults of ``get_variable``'s arguments, and says whether a name may exist
+(``reuse``): None makes only, True gets only, ``AUTO_REUSE`` does either. Variables are looked up in the graph's
+``VariableStore``; name scopes do not count for their names.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     with tf.variable_scope("layer"):
+...         w = tf.get_variable("w", [2])
+...     with tf.variable_scope("layer", reuse=True):
+...         same = tf.get_variable("w", [2])
+>>> w is same, w.name
+(True, 'layer/w:0')
+
+Entering a scope also opens a name scope of the same name, made unique: ``layer``, then ``layer_1``. So operations get
+new names where variables keep theirs.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,13 @@
-"""Variable stores: the variables of a graph by name, which ``get_variable`` gets or makes."""
+"""Variable stores: the variables of a graph by full name, which ``get_variable`` gets or makes.
+
+The way of a call: ``get_variable`` -> current ``VariableScope`` (prefix, defaults) -> ``VariableStore.get_variable``
+(custom getter) -> ``_get`` -> one variable (``_single``) or a partitioned one. An existing name must fit in shape and
+dtype, and the scope must allow it. A new variable gets an initializer (Glorot uniform for floats, zeros for integers,
+bools and strings), and its regularizer's loss goes to a collection.
+
+Eagerly variables are made anew by each call, since there is no graph to keep them, unless an ``EagerVariableStore`` is
+current.
+"""
 
 from __future__ import annotations
 

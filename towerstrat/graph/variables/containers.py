@@ -1,4 +1,14 @@
-"""Lists, dictionaries and tuples that checkpoints save, and what puts them in the place of Python's own.
+"""Trackable lists, dictionaries and tuples: ``AutoTrackable`` puts them in the place of Python's own.
+
+Checkpoints save objects by the names of attributes. So that ``model.layers = [a, b]`` saves a and b, as ``layers/0``
+and ``layers/1``, the assigned list becomes a ``ListWrapper``, which equals the list, changes it, and keeps dependencies
+up to date.
+
+>>> class Model(AutoTrackable): pass
+>>> model = Model()
+>>> model.parts = [Model(), Model()]
+>>> type(model.parts).__name__, [each.name for each in model.parts._checkpoint_dependencies]
+('ListWrapper', ['0', '1'])
 
 Source: ``tensorflow/python/trackable/data_structures.py``.
 """
@@ -21,7 +31,7 @@ _UNSAVED = (
 
 
 class NoDependency:
-    """Around a value that is assigned to an attribute: the attribute gets the value, and no dependency.
+    """Wrapper of a value that is assigned to an attribute without becoming a dependency; it is unwrapped.
 
     >>> class Holder(AutoTrackable): pass
     >>> holder = Holder()
@@ -37,7 +47,7 @@ class NoDependency:
 
 
 def wrap(value: Any) -> Any:
-    """A list, dictionary or tuple as one that is trackable, what is in a ``NoDependency``, or the value itself."""
+    """A list, dictionary or tuple as a trackable one; the content of a ``NoDependency``; other values as they are."""
     if isinstance(value, NoDependency):
         return value.value
     if isinstance(value, Trackable):
@@ -59,7 +69,7 @@ def _is_tracked(element: Any) -> bool:
 
 
 def sticky_attribute_assignment(trackable: Trackable, name: str, value: Any) -> Any:
-    """What an attribute gets when ``value`` is assigned to it; it becomes a dependency where it is trackable."""
+    """Wrap a value for assignment to an attribute, and track it as a dependency if it is trackable."""
     wrapped = wrap(value)
     if isinstance(wrapped, Trackable) and not isinstance(value, NoDependency):
         trackable._track_trackable(wrapped, name, overwrite=True)
@@ -67,7 +77,7 @@ def sticky_attribute_assignment(trackable: Trackable, name: str, value: Any) -> 
 
 
 class AutoTrackable(Trackable):
-    """An object that depends on each trackable object that is assigned to one of its attributes, by its name."""
+    """An object that tracks each trackable value assigned to an attribute, under the attribute's name."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if self._self_setattr_tracking and vars(self).get(name) is not value:
@@ -83,7 +93,7 @@ class AutoTrackable(Trackable):
 
 
 class TrackableDataStructure(Trackable):
-    """The base of containers. They have the variables of what is in them, as layers have.
+    """The base of trackable containers. Like layers, they list the variables of their elements.
 
     Attributes:
       trainable: False takes all variables out of ``trainable_variables``.
@@ -97,7 +107,7 @@ class TrackableDataStructure(Trackable):
         raise NotImplementedError
 
     def _track_value(self, value: Any, name: str) -> Any:
-        """Adds a dependency; the value as it is stored. Raises ValueError where it is not trackable."""
+        """Add a dependency; returns the value as it is stored. Raises ValueError where it is not trackable."""
         value = sticky_attribute_assignment(self, name, value)
         if not isinstance(value, Trackable):
             raise ValueError(
@@ -161,7 +171,7 @@ def _has_weights(value: Any) -> bool:
 
 
 class _Copied:
-    """A wrapper of a list or dictionary is copied and pickled by what it wraps."""
+    """Mixin: a wrapper of a list or dictionary is copied and pickled as the object that it wraps."""
 
     _storage: Any
 
@@ -279,7 +289,7 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
 
     @contextmanager
     def _changing(self) -> Iterator[None]:
-        """Around a change through this object: tracks what is new, and notes where something tracked has moved."""
+        """Context of a change through this object: tracks new elements, notes whether tracked ones have moved."""
         before, known = list(self._storage), _same(self._storage, self._seen)
         yield
         now = self._storage

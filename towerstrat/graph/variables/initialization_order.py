@@ -1,4 +1,10 @@
-"""Initial values that read other variables, which may have none yet."""
+"""Initial values that read other variables: use the other's initial value where it has none yet.
+
+In the original's graphs single initializers can be run in any order:
+
+    a = tf.Variable(2.)             b = tf.Variable(a * 3.)
+    session.run(b.initializer)      # 6., although a is not initialized
+"""
 
 from __future__ import annotations
 
@@ -11,10 +17,9 @@ from towerstrat.graph.ir.operation_copying import Copying, path_from
 
 
 def guarded(graph: Graph, initial: Tensor, variables: Iterable[Any]) -> Tensor:
-    """An initial value that takes the initial value of a variable that it reads, where that has no other yet.
+    """An initial value in which reads of variables fall back to their initial values.
 
-    As in the original's graphs, so that single initializers can be run in any order. Reads inside of loops and branches
-    are left as they are.
+    Reads inside of loops and branches are left as they are.
 
     Args:
       variables: those whose reads are looked for.

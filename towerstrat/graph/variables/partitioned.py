@@ -1,5 +1,10 @@
 """Partitioned variables, split along one dimension, and the partitioners that decide the number of parts.
 
+``get_variable("w", [10, 4], partitioner=fixed_size_partitioner(3))`` makes the variables ``w/part_0`` to ``w/part_2``
+of 4, 3 and 3 rows, and returns a ``PartitionedVariable``, which converts to their concatenation. Each part knows its
+slice of the whole (``SaveSliceInfo``): savers write one tensor ``w``, and initializers get a ``PartitionInfo`` with the
+whole shape.
+
 Source: ``tensorflow/python/ops/partitioned_variables.py``.
 """
 

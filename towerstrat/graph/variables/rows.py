@@ -1,4 +1,16 @@
-"""Rows of a table: how they are read and written, and the sum of those that repeat.
+"""Rows of a table: gather, scatter, and the sum of rows with equal indices (a segment sum by sorting).
+
+Shapes are fixed in a compiled program, so ``sum_repeated`` returns as many rows as it gets: the sums first, by
+ascending index, then zeros whose indices lie past the end of every table (``PADDING``), which scatters drop.
+
+>>> values, indices = sum_repeated(jnp.array([1.0, 2.0, 4.0]), jnp.array([5, 3, 5]))
+>>> values.tolist(), indices[:2].tolist()
+([2.0, 5.0, 0.0], [3, 5])
+>>> write_rows(jnp.zeros(6), indices, "add", values, distinct=True).tolist()
+[0.0, 0.0, 0.0, 2.0, 0.0, 5.0]
+
+``CellRows`` is what optimizers write their update rules on: the same code changes a whole table or the rows of a sparse
+gradient. ``RowSum`` adds dense where the table is small beside the number of rows (``DENSE_BELOW``).
 
 Source: ``_deduplicate_indexed_slices`` in ``tensorflow/python/training/optimizer.py``.
 """
@@ -44,25 +56,25 @@ def write_rows(
 
 
 def drop_if(failed: jax.Array | None, indices: jax.Array) -> jax.Array:
-    """Indices of rows to write; where ``failed`` all different ones past the end of every table. None: none has."""
+    """The indices of rows to write; where ``failed`` all past the end of every table. None: no check can fail."""
     return indices if failed is None else jnp.where(failed, left_over(indices), indices)
 
 
 def left_over(indices: jax.Array) -> jax.Array:
-    """As many indices past the end of every table, ascending, of the same type."""
+    """Padding indices of the same shape and type: ascending, distinct, past the end of every table."""
     places = jnp.reshape(lax.iota(indices.dtype, indices.size), indices.shape)
     return places + np.asarray(PADDING - indices.size, indices.dtype)
 
 
 def are_distinct(indices: Tensor) -> bool:
-    """True of the indices that ``deduplicate`` made: they ascend, and none comes twice."""
+    """Whether ``deduplicate`` made these indices: they ascend, and none comes twice."""
     return _is_of_graph(indices) and indices.op.type == "DeduplicateRows"
 
 
 def of_lookups(indices: Tensor) -> bool:
-    """True of the indices of a gradient all of whose rows come from lookups, which have checked them.
+    """Whether these are the indices of a gradient all of whose rows come from lookups, which have checked them.
 
-    Also of those of all positions together.
+    Also of those gathered from all shards.
     """
     return _is_of_graph(indices) and looked_up(indices) is not None
 
@@ -93,9 +105,9 @@ def scale_of(op: Operation) -> Tensor | None:
 
 
 def from_positions(tensor: Tensor) -> list[Tensor]:
-    """The way from a tensor that has the values of all positions, one after the other, to what each of them has.
+    """The chain from a tensor with the values of all shards, one after the other, to the varying tensor of each.
 
-    The values may be multiplied and divided by scalars on it. Of another tensor it alone.
+    On the chain values may be multiplied and divided by scalars. For any other tensor ``[tensor]``.
     """
     way = [tensor]
     while (op := way[-1].op).type == "Identity" or scale_of(op) is not None:
@@ -113,8 +125,8 @@ def from_positions(tensor: Tensor) -> list[Tensor]:
 def sum_repeated(values: jax.Array, indices: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Sums of rows ``[n, ...]`` by index, and the indices, which ascend: ``n`` of both.
 
-    Rows of one index are added in the order in which they come. What is left over at the end has values of zero and
-    indices past the end of every table; they are all different.
+    Rows of one index are added in the order in which they come. The padding at the end has values of zero and distinct
+    indices past the end of every table.
     """
     count = indices.shape[0]
     if count == 0:
@@ -138,7 +150,7 @@ class CellRows:
       indices: integers ``[m]``; None for all rows.
       distinct: as of ``write_rows``.
       failed: scalar bool: nothing changes where it is true; None: it cannot be.
-      given: bool ``[n]`` or ``[n, ...]``: what changes of all rows; None: everything.
+      given: bool ``[n]`` or ``[n, ...]``: mask of the entries that change, of all rows; None: all.
 
     Attributes:
       table: the whole table, as changed so far.
@@ -156,11 +168,11 @@ class CellRows:
 
     @property
     def value(self) -> jax.Array:
-        """``[m, ...]``, or the table."""
+        """The rows before the change: ``[m, ...]``, or the table."""
         return self.table if self._indices is None else read_rows(self.table, self._indices)
 
     def set(self, value: jax.Array) -> jax.Array:
-        """Changes the rows, and gives what to compute with: where nothing may change the old values, of all rows.
+        """Replace the rows, and return the array to compute with: of all rows the masked one.
 
         So XLA computes a slot once, in its old place, which it would copy for two computations with the old value.
         """
@@ -177,7 +189,7 @@ class CellRows:
         self.table = self.kept(self.table - change) if self._indices is None else self._write("subtract", change)
 
     def kept(self, table: jax.Array) -> jax.Array:
-        """A new table; the old one where nothing may change."""
+        """The new table, masked: the old one where nothing may change."""
         if self._given is not None:
             table = jnp.where(self._given, table, self.table)
         return table if self._failed is None else jnp.where(self._failed, self.table, table)
@@ -192,7 +204,7 @@ class CellRows:
 
 
 class RowSum(NamedTuple):
-    """A sum of rows that repeat, ready to be added to whole tables of one shape.
+    """Rows summed by index, ready to be added to whole tables of one shape.
 
     Attributes:
       values: of ``indices``, or of the table's shape.
@@ -204,7 +216,7 @@ class RowSum(NamedTuple):
 
     @classmethod
     def of(cls, table: jax.Array, values: jax.Array, indices: jax.Array, failed: jax.Array | None = None) -> RowSum:
-        """The sum for a table: dense where the table is small beside the number of rows; of no row where ``failed``."""
+        """The sum for a table: dense if the table is small beside the number of rows; no row where ``failed``."""
         indices = drop_if(failed, indices)
         if table.shape[0] < DENSE_BELOW * indices.shape[0]:
             return cls(write_rows(jnp.zeros_like(table), indices, "add", values), None)
@@ -212,7 +224,7 @@ class RowSum(NamedTuple):
 
     @classmethod
     def whole(cls, total: jax.Array, failed: jax.Array | None = None) -> RowSum:
-        """The sum that a table has; zeros where ``failed``."""
+        """A sum that is a dense table already; zeros where ``failed``."""
         return cls(total if failed is None else jnp.where(failed, jnp.zeros_like(total), total), None)
 
     def added_to(self, table: jax.Array, function: Callable[[jax.Array], jax.Array]) -> jax.Array:
@@ -222,7 +234,7 @@ class RowSum(NamedTuple):
 
 
 def repeated(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows from which ``deduplicate`` made these; rows of another origin as they are."""
+    """The inputs of ``deduplicate`` that gave these rows; other rows as they are."""
     if are_distinct(indices) and values.op is indices.op:
         values, indices = indices.op.inputs
     return values, indices

@@ -1,4 +1,4 @@
-"""The methods of variables that update rows or slices, as TensorFlow names them."""
+"""Mixin with the scatter methods of variables, as TensorFlow names them: by IndexedSlices, and by coordinates."""
 
 from __future__ import annotations
 

@@ -1,5 +1,16 @@
 """The operations on variables: reads, assignments, lookups and updates of rows.
 
+Each takes a variable's handle, whose value while lowering is its ``StateVariable``: ``lowering.read`` gives the present
+array, ``lowering.write`` replaces it. Kernels are functional: an update of rows is ``table.at[indices].add(updates)``,
+which XLA does in place where the program donates the array.
+
+    AssignAddVariableOp(v, d)       state[v] = where(failed, old, old + d)
+    ResourceScatterAdd(v, i, d)     state[v] = old.at[where(failed, PADDING, i)].add(d, mode="drop")
+
+Writes are masked by failed input checks in two ways: a dense one selects the old value; one of rows moves its indices
+past the table's end, where updates are dropped, because a select would read and write the whole table. Values are
+stored replicated, or varying where the variable has a value per tower (``_storable``).
+
 Source: ``tensorflow/core/ops/resource_variable_ops.cc``.
 """
 
@@ -28,7 +39,7 @@ from towerstrat.graph.variables.rows import Method, are_distinct, drop_if, write
 
 
 def variable_handle(cell: StateVariable, name: str) -> Tensor:
-    """Adds a variable's handle to the current graph: a tensor of dtype ``resource`` that stands for the cell.
+    """Add a variable's handle to the current graph: a tensor of dtype ``resource`` that stands for it.
 
     Args:
       name: the operation's absolute name.
@@ -41,7 +52,7 @@ def _cell(tensor: Tensor) -> StateVariable:
 
 
 def _cell_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
-    """Shape rule: one output of the cell's dtype and shape."""
+    """Shape rule: one output of the variable's dtype and shape."""
     cell = _cell(inputs[0])
     return [Signature(cell.dtype, cell.dims)]
 
@@ -76,7 +87,7 @@ Lower = Callable[[Lowering, Operation], list[Array]]
 
 
 def _storable(lowering: Lowering, op: Operation, position: int) -> jax.Array:
-    """An input of a write: varying if the cell is per position, else invariant (see ``Lowering.invariant``)."""
+    """The array to store for an input of a write: varying for a variable per tower, else replicated."""
     cell, tensor = _cell(op.inputs[0]), op.inputs[position]
     if cell.per_position:
         return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
@@ -87,9 +98,9 @@ def _storable(lowering: Lowering, op: Operation, position: int) -> jax.Array:
 
 
 def _first_outside(lower: Lower) -> Lower:
-    """The lowering of a read or write that gives operations outside of tower context the first position's value.
+    """The lowering of a read or write that, outside of tower context, broadcasts shard 0's value.
 
-    Only cells that became per position when their positions first differed (``StateVariable.own``) are read like that.
+    Only variables that became varying when their towers first differed (``StateVariable.own``) are read like that.
     """
 
     def lowered(lowering: Lowering, op: Operation) -> list[Array]:
@@ -139,7 +150,7 @@ def _check_shape(cell: StateVariable, old: Array, new: Array) -> None:
 
 
 def _updating(function: Callable[[Array, Array], Array]) -> Lower:
-    """The lowering of ``cell = function(cell, value)``."""
+    """The lowering of ``variable = function(variable, value)``."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
@@ -154,7 +165,7 @@ def _updating(function: Callable[[Array, Array], Array]) -> Lower:
 
 
 def _rows_written(lowering: Lowering, op: Operation, value: Array) -> list[Array]:
-    """Writes the value of a row update, which leaves the old one where a check has failed."""
+    """Write the result of a row update, which is masked already: its indices were dropped if a check had failed."""
     lowering.write(_cell(op.inputs[0]), value, lowering.fault)
     return [value]
 

@@ -1,4 +1,4 @@
-"""What is known of a variable's shape before it has a value."""
+"""Static shapes of variables: the initial value's, or a wider one that the program asks for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Variables of strings: the host reads and writes them, between device programs."""
+"""Variables of strings: the host reads and writes them, between device programs.
+
+JAX has no arrays of strings. So each operation on variables has a twin for strings with the same shape rule
+(``_ON_HOST``), which runs in Python on object arrays of bytes in the session's state. ``type_for`` picks the one for a
+variable; inside of a tower there is none.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +36,7 @@ READS = ("ReadVariableOp", "ReadStringVariableOp")
 
 
 def type_for(cell: StateVariable, type: str) -> str:
-    """The type of an operation on the variable of a cell: ``type``, or for strings that of the host.
+    """The type of an operation on a variable: ``type``, or for strings its twin on the host.
 
     Raises:
       UnsupportedError: there is none for strings, or this is inside of a tower, which runs on the device.

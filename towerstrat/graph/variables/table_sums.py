@@ -1,8 +1,13 @@
-"""The rows of all positions of an axis, summed as a table of them where that is no more than the rows are.
+"""All-reduce sparse gradients as a dense table, where that is cheaper than gathering the rows.
 
-Rows that are reduced over an axis are those of each position, one after the other. What adds up those that repeat may
-as well sum a table of them at each position, and these tables over the axis: fewer bytes are sent, and nothing is
-sorted. Sizes decide, which are the same everywhere.
+A sparse gradient is reduced over towers by an all-gather: rows and indices of each, one after the other. Adding up the
+rows of equal index needs a sort of all. Where the table is not much larger than the rows of all towers together, each
+tower scatters its own rows into a zero table, and one ``psum`` adds the tables: fewer bytes are sent, and nothing is
+sorted.
+
+    4 towers, 256 rows each, table [500, 8]      gathered: 1024 x 8 values, sorted      summed: 500 x 8 values
+
+The choice is made while lowering, by static sizes (``ADDED_UP_TO``, ``JOINED_UP_TO``), so all towers choose alike.
 """
 
 from __future__ import annotations
@@ -33,23 +38,23 @@ from towerstrat.graph.variables.rows import (
 )
 
 ADDED_UP_TO, JOINED_UP_TO = 0.75, 2.0
-"""A table is summed that has up to so many rows for each one that all positions give together, where rows are only
+"""A table is summed that has up to so many rows for each one that all shards give together, where rows are only
 added, and where those that repeat have to be joined first. By the CPU's times (``benchmarks.replica_rows``)."""
 
 
 class TableSum(NamedTuple):
-    """The sum of rows, as a table.
+    """A dense sum of rows.
 
     Attributes:
       values: ``[rows, *row]``, zeros where no row was given.
-      given: bool ``[rows]``: whether some position gave a row.
+      given: bool ``[rows]``: whether some shard gave a row.
     """
 
     values: jax.Array
     given: jax.Array
 
     def rows(self, indices: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Its rows as ``sum_repeated`` has them, of ``indices`` of all positions: no more than the table has."""
+        """The given rows as ``sum_repeated`` has them, padded, at most the table's; ``indices``: of all shards."""
         size = self.given.shape[0]
         count = min(size, indices.shape[0])
         place = jnp.where(self.given, jnp.cumsum(self.given, dtype=jnp.int32) - 1, count)
@@ -62,7 +67,7 @@ class TableSum(NamedTuple):
 def table_sum(
     lowering: Lowering, op: Operation, values: Tensor, indices: Tensor, added: bool = False
 ) -> TableSum | None:
-    """The sum of the rows that an operation uses; None where they are not of all positions, or fewer than a table has.
+    """The dense sum of the rows that an operation uses; None if they are not of all shards, or the table is too large.
 
     Args:
       op: adds up those that repeat, or gets them from ``deduplicate``.
@@ -100,7 +105,7 @@ def table_sum(
 
 
 def _scaled(lowering: Lowering, rows: jax.Array, by: Operation) -> jax.Array:
-    """Rows multiplied or divided as an operation does it with those of all positions."""
+    """One shard's rows multiplied or divided by the scalar by which an operation scales all shards' rows."""
     scale = scale_of(by)
     assert scale is not None
     return rows * lowering.value(scale) if by.type == "Mul" else rows / lowering.value(scale)
@@ -130,10 +135,10 @@ define_op(
 
 
 def deduplicate(values: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
-    """Rows that no index repeats, of the same shapes: ``(summed values, indices)``.
+    """Sum rows with equal indices, at fixed shapes: ``(summed values, indices)``, as many as there were.
 
-    Rows of one index are added up. What then is left over at the end has values of zero and an index that is past the
-    end of every table, so that updates skip it; the number of rows stays known, which compiled loops need.
+    The padding at the end has values of zero and indices past the end of every table, so that updates skip it; the
+    number of rows stays known, which compiled loops need.
     """
     summed, distinct = get_default_graph().add("DeduplicateRows", [values, indices], None, "deduplicate").outputs
     return summed, distinct

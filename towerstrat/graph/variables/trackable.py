@@ -1,4 +1,13 @@
-"""Objects that checkpoints save: each has named dependencies on others, which together make a graph of objects.
+"""Trackable objects: each has named dependencies on others, and a checkpoint saves the graph that these make.
+
+A variable is found by the path of names from the root, not by its own name, so that objects may be renamed. Values may
+come before objects: what a restored checkpoint has for a name that is not there yet waits (``_deferred_dependencies``),
+and is given to the object as soon as it is tracked under that name.
+
+>>> root, child = Trackable(), Trackable()
+>>> _ = root._track_trackable(child, "layer")
+>>> root._lookup_dependency("layer") is child
+True
 
 Source: ``tensorflow/python/trackable/base.py``, in 1.12 ``training/checkpointable/base.py``.
 """
@@ -12,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 VARIABLE_VALUE = "VARIABLE_VALUE"
-"""The name of a variable's value among what its object saves."""
+"""The key of a variable's value among the values that it saves."""
 
 
 class TrackableReference(NamedTuple):
@@ -23,14 +32,14 @@ class TrackableReference(NamedTuple):
 
 
 class Position(Protocol):
-    """An object in a checkpoint that waits for one in the program."""
+    """A node of a restored checkpoint that waits for its object in the program."""
 
     @property
     def restore_uid(self) -> int:
         """The number of the call of ``restore``; the latest one decides."""
 
     def restore(self, trackable: Trackable) -> None:
-        """Gives an object, and what it depends on, the values of the checkpoint."""
+        """Restore an object, and its dependencies, from this node."""
 
 
 class NamedValues(Protocol):
@@ -40,13 +49,13 @@ class NamedValues(Protocol):
     def restore_uid(self) -> int: ...
 
     def eager_restore(self, trackable: Trackable) -> None:
-        """Gives an object the values that the checkpoint has under its names."""
+        """Restore an object from the values that the checkpoint has under its names."""
 
 
 class Trackable:
     """An object with named dependencies that checkpoints save and restore. It declares them by ``_track_trackable``.
 
-    What has values of its own says so by ``_gather_saveables_for_checkpoint``, or by ``_serialize_to_tensors`` and
+    An object with values of its own overrides ``_gather_saveables_for_checkpoint``, or ``_serialize_to_tensors`` and
     ``_restore_from_tensors``. Subclasses whose dependencies depend on the graph override ``_checkpoint_dependencies``
     and ``_lookup_dependency``, or ``_trackable_children``.
     """
@@ -90,7 +99,7 @@ class Trackable:
         return self._self_name_based_restores
 
     def _maybe_initialize_trackable(self) -> None:
-        """Makes the empty lists of dependencies, unless they are there: subclasses need not call an initializer."""
+        """Make the empty lists of dependencies, unless they are there: subclasses need not call an initializer."""
         if hasattr(self, "_self_unconditional_checkpoint_dependencies"):
             return
         # Past ``__setattr__`` of subclasses, which tracks what is assigned.
@@ -114,14 +123,14 @@ class Trackable:
 
     @property
     def _deferred_dependencies(self) -> dict[str, list[Position]]:
-        """Name -> what waits in checkpoints for a dependency of that name."""
+        """Name -> nodes of restored checkpoints that wait for a dependency of that name."""
         return self._self_unconditional_deferred_dependencies
 
     def _lookup_dependency(self, name: str, cached_dependencies: Mapping[str, Trackable] | None = None) -> Any:
         """The dependency of a name, None where there is none.
 
         Args:
-          cached_dependencies: what ``_trackable_children`` returned, to look in.
+          cached_dependencies: a result of ``_trackable_children``, to look in.
         """
         if cached_dependencies:
             return cached_dependencies.get(name)
@@ -133,7 +142,7 @@ class Trackable:
         return dict(self._checkpoint_dependencies)
 
     def _track_trackable(self, trackable: Any, name: str, overwrite: bool = False) -> Any:
-        """Adds a dependency, and gives it the values that wait in checkpoints for that name.
+        """Add a dependency, and restore it from the checkpoints that wait for that name.
 
         Args:
           overwrite: another object may have had the name.
@@ -142,7 +151,8 @@ class Trackable:
           ``trackable``.
 
         Raises:
-          TypeError: it is no ``Trackable``. ValueError: another object has that name.
+          TypeError: it is no ``Trackable``.
+          ValueError: another object has that name.
         """
         self._maybe_initialize_trackable()
         if not isinstance(trackable, Trackable):
@@ -180,7 +190,7 @@ class Trackable:
             references[:] = [each for each in references if each.name != name]
 
     def _handle_deferred_dependencies(self, name: str, trackable: Trackable) -> None:
-        """Gives an object the values that wait for a dependency of that name, the latest call of ``restore`` first."""
+        """Restore a new dependency from checkpoints that wait for its name, the latest first."""
         self._maybe_initialize_trackable()
         trackable._maybe_initialize_trackable()
         waiting = self._deferred_dependencies.pop(name, ())
@@ -190,7 +200,7 @@ class Trackable:
             trackable._name_based_attribute_restore(values)
 
     def _name_based_attribute_restore(self, checkpoint: NamedValues) -> None:
-        """Takes its values from a checkpoint of variables by name, and lets what it comes to depend on take theirs."""
+        """Restore its values from a checkpoint of variables by name, and later dependencies from it, too."""
         self._maybe_initialize_trackable()
         self._self_name_based_restores.add(checkpoint)
         if self._update_uid < checkpoint.restore_uid:
@@ -201,10 +211,10 @@ class Trackable:
         self, name: str, shape: Any = None, dtype: Any = "float32", initializer: Any = None,
         getter: Callable[..., Any] | None = None, overwrite: bool = False, **kwargs_for_getter: Any,
     ) -> Any:  # fmt: skip
-        """Makes a variable by ``getter`` and adds it as a dependency; it takes what waits for it in checkpoints.
+        """Make a variable by ``getter``, add it as a dependency, and restore it from checkpoints that wait for it.
 
         Args:
-          overwrite: another object may have had the name; what the getter makes need not be trackable.
+          overwrite: another object may have had the name; a getter's result need not be trackable.
         """
         assert getter is not None
         made = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
@@ -219,18 +229,18 @@ class Trackable:
     # ---- values ----------------------------------------------------------------------------------------------
 
     def _gather_saveables_for_checkpoint(self) -> Mapping[str, Any]:
-        """What the object saves of its own: name -> a variable, or a function of ``name`` that makes a SaveableObject.
+        """The object's own values: name -> a variable, or a function of ``name`` that makes a SaveableObject.
 
         A function with a default for ``name`` is found by savers of variables by name as well.
         """
         return {}
 
     def _serialize_to_tensors(self) -> Mapping[str, Any]:
-        """What the object saves of its own, as tensors by name: another way to say it."""
+        """The object's own values as name -> tensor: the alternative protocol of later versions."""
         raise NotImplementedError(f"{type(self).__name__} saves no tensors of its own.")
 
     def _restore_from_tensors(self, restored_tensors: Mapping[str, Any]) -> Any:
-        """The operation that takes what ``_serialize_to_tensors`` gave."""
+        """The operation that restores the object from tensors as ``_serialize_to_tensors`` gave them."""
         raise NotImplementedError(f"{type(self).__name__} saves no tensors of its own.")
 
 
@@ -239,14 +249,14 @@ TRACKING_ATTRIBUTES = frozenset({*Trackable.__annotations__, "_self_setattr_trac
 
 
 class TrackableVariable(Trackable):
-    """An object whose one value is its own: a variable."""
+    """An object that has one value of its own: a variable."""
 
     def _gather_saveables_for_checkpoint(self) -> Mapping[str, Any]:
         return {VARIABLE_VALUE: self}
 
 
 def no_automatic_dependency_tracking(method: _Method) -> _Method:
-    """Decorator of a method: what it assigns to attributes becomes no dependency."""
+    """Decorator of a method: values that it assigns to attributes do not become dependencies."""
 
     @functools.wraps(method)
     def without(self: Trackable, *args: Any, **kwargs: Any) -> Any:
@@ -258,7 +268,7 @@ def no_automatic_dependency_tracking(method: _Method) -> _Method:
 
 @contextmanager
 def no_automatic_dependency_tracking_scope(obj: Trackable) -> Iterator[None]:
-    """Inside of it, what is assigned to attributes of an object becomes no dependency."""
+    """Context in which values assigned to attributes of an object do not become dependencies."""
     # Past properties of subclasses: an object that delegates to another is not made yet when its __init__ begins.
     before = obj._self_setattr_tracking
     object.__setattr__(obj, "_self_setattr_tracking", False)
@@ -270,7 +280,7 @@ def no_automatic_dependency_tracking_scope(obj: Trackable) -> Iterator[None]:
 
 @contextmanager
 def no_manual_dependency_tracking_scope(obj: Trackable) -> Iterator[None]:
-    """Inside of it, ``_track_trackable`` of an object adds nothing."""
+    """Context in which ``_track_trackable`` of an object adds nothing."""
     before = obj._manual_tracking
     object.__setattr__(obj, "_manual_tracking", False)
     try:

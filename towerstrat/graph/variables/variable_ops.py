@@ -1,5 +1,9 @@
 """Public functions on variables: the collections of a graph, initializers, and assignments to one.
 
+Collections hold ``Variable`` objects by key; ``global_variables_initializer`` groups the initializers of one. Running
+an initializer again gives a new initial value. ``report_uninitialized_variables`` and ``count_up_to`` run on the host:
+the one returns strings, the other raises OutOfRangeError at a limit.
+
 Source: ``tensorflow/python/ops/variables.py`` and ``state_ops.py``.
 """
 
@@ -27,7 +31,7 @@ def _names_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _names(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
-    # A variable with a value for each position has all of them, or none; positions that do not ask say nothing.
+    # A varying variable has all its values, or none; shards that do not run the operation have no flag.
     asking = slice(None) if op.only is None else min(op.only)
     flags = (np.all(flag[asking]) if np.ndim(flag) else flag for flag in values)
     missing = [name.encode() for name, initialized in zip(op.attrs["names"], flags, strict=True) if not initialized]

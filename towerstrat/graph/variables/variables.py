@@ -1,6 +1,18 @@
-"""``tf.Variable`` of 1.x and 2.x: a handle in the graph on a cell in a session's state.
+"""``tf.Variable`` of 1.x and 2.x: a handle in the graph on a state variable in a session's state.
 
-All variables behave like TensorFlow's resource variables: each use reads at its own point of the program.
+Making one adds four operations: handle (``resource``), initial value, initializer, and a read under its name; the value
+itself is in the session's ``StateStore``, under the key ``cell``. All variables behave like TensorFlow's resource
+variables: each use adds a read at its own point of the program, and assignments are operations.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default() as graph:
+...     w = tf.Variable(1.0, name="w")
+...     y = w * 2.0
+>>> [op.name for op in graph.get_operations()][:4]
+['w/initial_value', 'w', 'w/Assign', 'w/read']
+>>> y.op.inputs[0].op.type
+'ReadVariableOp'
+
 Source: ``tensorflow/python/ops/resource_variable_ops.py`` and ``variables.py``.
 """
 
@@ -36,7 +48,7 @@ from towerstrat.graph.variables.trackable import TrackableVariable
 
 
 class VariableSynchronization(enum.Enum):
-    """When the copies of a distributed variable are made equal."""
+    """The time at which the copies of a distributed variable are made equal."""
 
     AUTO = 0
     NONE = 1
@@ -273,7 +285,7 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
         self, graph: Graph, initial_value: TensorLike, name: str | None, dtype: DTypeLike | None,
         expected_shape: ShapeLike, validate_shape: bool, axis: Axis | None, combine: str, shape: ShapeLike,
     ) -> None:  # fmt: skip
-        """Adds the operations of the variable: handle, initial value, initializer and a read under its name.
+        """Add the operations of the variable: handle, initial value, initializer and a read under its name.
 
         A variable of a function that is traced belongs to the graph around it.
         """

@@ -1,4 +1,13 @@
-"""Branches and loops inside of which processes that go their own ways meet: all of them go the same way there."""
+"""Branches and loops around gradient averaging: all processes agree on the way before they take it.
+
+Processes that go different ways would wait in different rounds for ever. So each says its predicate in a round of
+its own before a branch, and its condition before every iteration of a loop:
+
+    if step % 10 == 0: apply_gradients     process 0: True     process 1: False
+    round                                  [True, False]  -> FailedPreconditionError in both, naming the predicate
+
+A round is a mean, as of gradients: each process brings a vector with its own bool at its own index and zeros elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +33,7 @@ _INSTEAD = (
 
 
 class CollectiveBranch(HostBranch, CollectiveStage):
-    """One ``If`` whose branches average gradients: a round before it says which branch each process takes."""
+    """The stage of an ``If`` whose branches average gradients: a consensus on the predicate comes first."""
 
     def run(self, run: Run) -> None:
         if run.session.meets:
@@ -42,7 +51,7 @@ class CollectiveBranch(HostBranch, CollectiveStage):
 
 
 class CollectiveLoop(HostLoop, CollectiveStage):
-    """One ``While`` whose body averages gradients: a round before each iteration says who goes on."""
+    """The stage of a ``While`` whose body averages gradients: a consensus on the condition before each iteration."""
 
     def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
         if run.session.meets and not self.endless:
@@ -74,10 +83,10 @@ def _meets(block: Block) -> bool:
 
 
 def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation, what: str, mine: bool) -> None:
-    """Returns where all processes go the same way: one round.
+    """Exchange a bool between all processes; return if it is the same in all. One round.
 
     Raises:
-      FailedPreconditionError: they do not; in all of them.
+      FailedPreconditionError: it is not; in all of them.
     """
     run.settle_before()
     ways = np.zeros(PROCESSES.count, np.float32)

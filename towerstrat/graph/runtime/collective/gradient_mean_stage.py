@@ -1,4 +1,20 @@
-"""The stage of a run in which processes average gradients, and the values that they begin with."""
+"""Gradient averaging between processes that each run a program of their own, and the broadcast of initial values.
+
+Between-graph training: every process builds its own graph and calls ``run`` at its own pace; in the stage of a
+``MeanOverWorkers`` operation they meet in a round (``hosts/gradient_rendezvous``), and all get the mean. Of two
+processes:
+
+    process 0     gradient w: [1., 3.]       process 1     gradient w: [3., 5.]
+    round         layout ("w", float32[2]) must be equal in both, then the mean
+    both          [2., 4.]                   of IndexedSlices: the rows of both
+
+Before the first round about a variable all processes take the value of the first one (``share_values``), so that equal
+means keep the copies equal.
+
+A process whose run fails must not leave the others waiting. ``absence_from`` decides what it says, by how far it was:
+before its round it takes part as failed (all others raise); inside the round all have heard the error; after it, it
+fails in the next round. ``run.kept[stage]`` records which: absent, False (inside), True (done).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +49,7 @@ _ALONE = (
 
 
 class GradientMeanStage(CollectiveStage):
-    """Carries out one ``MeanOverWorkers``.
+    """The stage of a ``MeanOverWorkers`` operation.
 
     Args:
       op: the operation.
@@ -70,7 +86,11 @@ class GradientMeanStage(CollectiveStage):
             MEETING.miss(self._layout(run, None), absence)
 
     def _layout(self, run: Run, arrays: Sequence[Any] | None) -> Layout:
-        """What is averaged. ``arrays``: this process's; None: it has none."""
+        """The names, shapes and dtypes of the gradients, which must agree in all processes.
+
+        Args:
+          arrays: this process's gradients; None: it has none, and unknown sizes are those of its variables.
+        """
         attrs, inputs = self.op.attrs, self.op.inputs
         names = self._names
         shapes = list(attrs["shapes"])
@@ -88,16 +108,16 @@ class GradientMeanStage(CollectiveStage):
 
 @contextmanager
 def taking_part(run: Run, stage: CollectiveStage) -> Iterator[None]:
-    """Inside, a stage takes part in its round. What is raised there, all processes have heard."""
+    """Mark a stage as inside of its round: an error that is raised there has reached all processes."""
     run.kept[stage] = False
     yield
     run.kept[stage] = True
 
 
 def absence_from(run: Run, stage: CollectiveStage, error: BaseException) -> SkippedRound | None:
-    """What a process whose run has failed says in the round of a stage; None where it has nothing to say there.
+    """The message of a failed process for the round of a stage; None where it sends none.
 
-    One that has taken part in the round says in the next one that it fails.
+    One that has already taken part in the round sends it in the next one.
     """
     if not run.session.meets or MEETING.over is not None or isinstance(error, DifferentShapes):
         return None  # Of the last the session makes another plan.
@@ -112,9 +132,9 @@ def absence_from(run: Run, stage: CollectiveStage, error: BaseException) -> Skip
 
 
 def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = None) -> None:
-    """Gives the variables of this process the values that the first process's have.
+    """Broadcast the first process's variables to all processes. A collective call.
 
-    It happens once for each variable, before processes first meet about it, and each time that they make a session that
+    It happens once for each variable, before the first round about it, and each time that processes make a session that
     is ready to train.
 
     Args:
@@ -137,13 +157,13 @@ def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = Non
 
 
 def wait_for_values(runner: Runner, graph: Graph, ops: Sequence[Operation]) -> None:
-    """Waits for the first process's values where a run of another asks which variables have some."""
+    """Receive the first process's values, where a run of another process asks which variables are initialized."""
     if PROCESSES.index and any(op.type == "VarIsInitializedOp" for op in ops):
         share_values(runner, graph, [v.cell.name for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)])
 
 
 def _cells(graph: Graph) -> dict[str, StateVariable]:
-    """The cells of the variables that all processes have together, by name."""
+    """The state variables that all processes hold copies of, by name."""
     own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
     cells = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
     return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.per_position}

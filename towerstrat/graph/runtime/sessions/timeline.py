@@ -10,10 +10,10 @@ from towerstrat.platform import messages
 
 
 class Timeline:
-    """The times of a run.
+    """The times of a run as a Chrome trace.
 
-    The trace has a span for the run, named ``Session.run``, and one for each of its stages: operations of the host, and
-    device programs, which have no times of single operations; ``jax.profiler.trace`` looks inside of programs.
+    It has a span for the run, named ``Session.run``, and one for each of its stages: operations of the host, and device
+    programs, which have no times of single operations; ``jax.profiler.trace`` looks inside of programs.
 
     Args:
       step_stats: ``run_metadata.step_stats`` of a run with ``RunOptions(trace_level=RunOptions.FULL_TRACE)``.

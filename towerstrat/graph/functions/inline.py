@@ -1,4 +1,15 @@
-"""Inlining: the operations of a function's graph are copied into the calling graph, or executed eagerly."""
+"""Inline execution of a traced function: its operations one by one in the eager context, so that tapes record each.
+
+``Executing`` has the interface of ``Copying``, which copies operations to another graph; here a copy is an execution,
+and ``tensors`` maps the graph's tensors to eager ones. Branches and loops are unrolled by the ``unroll`` of their
+types:
+
+    graph       m = Mul(x, x)      c = If(p, ...)          tensors = {x: eager 3., p: eager True}
+    copy        m -> eager 9.      the taken branch's operations, one by one
+
+A ``CustomGradient`` in the graph becomes a record of its own, so that a tape uses the traced gradient function instead
+of the gradient of an identity.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +25,7 @@ from towerstrat.graph.lowering.python_gradients import TracedRule
 
 
 class Executing:
-    """Executes a graph's operations one by one, eagerly (an ``Unrolling`` of the registry).
+    """Executor of a graph's operations in the eager context (an ``Unrolling`` of the registry).
 
     Args:
       eager: the context that executes them.

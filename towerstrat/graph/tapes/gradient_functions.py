@@ -1,4 +1,13 @@
-"""Transformations of functions to their gradients: ``tf.contrib.eager.gradients_function`` and its kin."""
+"""Transformations of functions to their gradients, as ``jax.grad``: ``tf.contrib.eager.gradients_function`` etc.
+
+``value_and_gradients_function`` differentiates by the arguments, ``implicit_value_and_gradients`` by the variables
+read; each has a form without the value. All are a ``GradientTape`` around the call.
+
+>>> from towerstrat.graph.eager import mode
+>>> with mode.eager_mode():
+...     [float(g) for g in gradients_function(lambda x, y: x * y)(2.0, 5.0)]
+[5.0, 2.0]
+"""
 
 from __future__ import annotations
 
@@ -98,7 +107,7 @@ def _returned(f: Callable[..., Any], value: Any) -> Any:
 
 
 def _positions(f: Callable[..., Any], params: Sequence[Any] | None, count: int) -> Sequence[int]:
-    """The positions of parameters given by name or position (None: of all ``count`` arguments)."""
+    """The indices of parameters given by name or index (None: of all ``count`` arguments)."""
     if params is None:
         return range(count)
     if all(isinstance(p, int) for p in params):

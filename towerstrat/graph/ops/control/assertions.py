@@ -1,6 +1,10 @@
-"""``tf.assert_equal`` and its family: decided at once where that can be, as always eagerly, else when it runs.
+"""``tf.assert_equal`` and its family: decided at once where values are known, as always eagerly, else at run time.
 
-Eagerly, and where 2.x says so, they return None instead of an operation.
+    tf.assert_equal(tf.constant(1), 2)        raises while the graph is built
+    tf.assert_equal(x, 2), x a placeholder    an Assert operation, to be run by control dependencies
+
+Ranks and types are decided from static shapes where these are known. Eagerly, and where 2.x says so, the functions
+return None instead of an operation.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ _TYPES = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", 
 
 
 def _named(x: Tensor, what: str) -> str:
-    """How a message calls a value: by its name, or by its shape where it has none."""
+    """A value's name in a message, or its shape and dtype where it has no name."""
     if get_default_graph().executing_eagerly:
         return f"{what} (shape={x.shape} dtype={x.dtype.name}) = "
     return f"{what} ({x.name}) = "
@@ -226,9 +230,9 @@ def assert_rank_in(
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Any:
-    """Makes sure that tensors have the sizes that are written down for them, and equal ones for equal symbols.
+    """Check that tensors have the sizes given for them, and equal ones for equal symbols.
 
-    A violation that is known now is a ValueError; what is not known now is checked when it runs.
+    A violation that is known now is a ValueError; sizes that are not known now are checked when it runs.
 
     Args:
       shapes: a dict or list of pairs of a tensor and its sizes: integers, symbols (equal symbols are equal sizes), None

@@ -1,4 +1,12 @@
-"""``tf.TensorArray``: a list of tensors, written and read by index."""
+"""``tf.TensorArray``: a list of tensors, written and read by index.
+
+In graphs an object is one version of the array: a tensor (``flow``) and the shared static description of the elements.
+Eagerly ``TensorArray(...)`` makes an ``EagerTensorArray``, a Python list that a write changes in place.
+
+    a = tf.TensorArray(tf.float32, size=3)
+    a = a.write(0, 1.).write(2, 3.)        in graphs the new version must be used from then on
+    a.stack()                              [1., 0., 3.]: elements never written are zeros
+"""
 
 from __future__ import annotations
 
@@ -197,7 +205,7 @@ class TensorArray(Composite):
         return self._next(self._op("TensorArraySplitV3", [tensor, sizes], name))
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements, int32."""
+        """The number of elements, int32."""
         return self._op("TensorArraySizeV3", [], name)
 
     def close(self, name: str | None = None) -> Operation:

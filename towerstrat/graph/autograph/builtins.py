@@ -174,7 +174,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     filter: _plain(filter, 1),
 }
 OVERLOADS = {id(function): replacement for function, replacement in _REPLACED.items()}
-"""By identity: what converted code calls in the place of a builtin."""
+"""``id`` of a builtin -> the function that converted code calls instead."""
 
 
 def in_caller(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, depth: int) -> Any:

@@ -49,7 +49,7 @@ _LIBRARY = tuple(
 )
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _FUTURE = 0x1FF0000
-"""Where the flags of ``from __future__`` lie in ``co_flags``."""
+"""Mask of the flags of ``from __future__`` in ``co_flags``."""
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 

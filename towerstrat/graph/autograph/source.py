@@ -27,11 +27,11 @@ Definition = ast.FunctionDef | ast.Lambda
 Places = Mapping[int, Sequence[tuple[Definition, str | None]]]
 
 _FILES: dict[str, tuple[list[str], Places]] = {}
-"""What was parsed last from each file: its lines, and its definitions by first line, each with its class."""
+"""File -> (its lines when it was parsed last, its definitions by first line, each with its class)."""
 
 
 class SourceError(Exception):
-    """The source of a function cannot be told; the message says why."""
+    """The source of a function cannot be determined; the message says why."""
 
 
 def definition_of(function: FunctionType) -> Definition:

@@ -52,7 +52,7 @@ from towerstrat.platform.threads import ThreadState
 Cotangent: TypeAlias = Tensor | IndexedSlices | None
 """The gradient of the target by a tensor; None where the target does not depend on it."""
 CellValues: TypeAlias = Sequence[tuple[StateVariable | None, Array | None]]
-"""For each cell of an execution the cell of the eager state (None: a count of draws, or a record), and its value."""
+"""For each state variable of an execution: that of the eager state (None: random counter, error record), value."""
 
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
 
@@ -176,7 +176,7 @@ class EagerSession(Runner):
     what = "program"
 
     def release(self, key: Any) -> None:
-        """Drops the resource kept under ``key``, if there is one."""
+        """Drop the resource kept under ``key``, if there is one."""
         self._resources.pop(key, None)
 
     def run(self, fetches: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
@@ -505,7 +505,7 @@ class EagerContext(Graph):
         return f"{self.scope_name}/{name}" if self.scope_name else name
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Does nothing: a collection would keep alive what the program has dropped."""
+        """Do nothing: a collection would keep alive what the program has dropped."""
 
     def get_operations(self) -> list[Operation]:
         return []

@@ -68,7 +68,7 @@ class EagerTensor(Tensor):
 
     @property
     def graph(self) -> NoReturn:
-        """Raises AttributeError, by which libraries tell eager tensors from those of graphs."""
+        """Raise AttributeError, by which libraries tell eager tensors from those of graphs."""
         raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
 
     @property

@@ -98,7 +98,7 @@ class EagerVariable(Variable):
         graph.note_variable(self)
 
     def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
-        """Does nothing: an eager variable lives only as long as the program holds it."""
+        """Do nothing: an eager variable lives only as long as the program holds it."""
 
     # ---- what it is ------------------------------------------------------------------------------------------
 

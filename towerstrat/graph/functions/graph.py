@@ -178,7 +178,7 @@ class FunctionGraph(Graph):
             return super().add("Const", (), {"value": tensor.host(), "dtype": tensor.dtype}, "Const").outputs[0]
 
     def _check_around(self, tensor: Tensor) -> None:
-        """Raises TypeError unless the tensor is eager or of a graph that encloses this one."""
+        """Raise TypeError unless the tensor is eager or of a graph that encloses this one."""
         graph: Graph | None = self.outer
         while graph is not None:
             if tensor._graph is graph:

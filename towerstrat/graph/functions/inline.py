@@ -41,17 +41,17 @@ class Executing:
         return Executing(self.eager, {**self.tensors, **tensors})
 
     def execute(self, type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None) -> list[Tensor]:
-        """Executes one operation on eager tensors; returns its outputs."""
+        """Execute one operation on eager tensors; return its outputs."""
         return self.eager.add(type, inputs, attrs).outputs
 
     def copy(self, operations: Iterable[Operation]) -> None:
-        """Executes operations of the graph in order and adds their outputs to ``tensors``."""
+        """Execute operations of the graph in order and add their outputs to ``tensors``."""
         for op in operations:
             if not (op.outputs and all(t in self.tensors for t in op.outputs)):
                 self._execute(op)
 
     def _execute(self, op: Operation) -> None:
-        """Executes one operation; branches and loops by the ``unroll`` of their types."""
+        """Execute one operation; branches and loops by the ``unroll`` of their types."""
         outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
         if outside is not None:
             self.tensors[op.outputs[0]] = outside
@@ -69,7 +69,7 @@ class Executing:
             self.tensors.update(zip(op.outputs, made.outputs, strict=True))
 
     def _execute_ruled(self, op: Operation) -> None:
-        """Executes a ``CustomGradient``: its outputs are new tensors, so that tapes record its own gradient."""
+        """Execute a ``CustomGradient``: its outputs are new tensors, so that tapes record its own gradient."""
         inputs = [self.tensors[t] for t in op.inputs]
         outputs = [self.eager.tensor(t.array, t.dtype) for t in inputs[: len(op.outputs)] if isinstance(t, EagerTensor)]
         self.tensors.update(zip(op.outputs, outputs, strict=True))

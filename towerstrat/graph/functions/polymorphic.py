@@ -50,7 +50,7 @@ from towerstrat.platform import logs
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
-"""How many of the recent calls may trace before a warning is logged."""
+"""Number of recent calls that may trace before a warning is logged."""
 
 _Key = tuple[Hashable, Hashable]
 """(surroundings, arguments) of a trace."""
@@ -91,9 +91,9 @@ class Function:
         self._cache: dict[Hashable, ConcreteFunction] = {}
         self._variants: dict[Hashable, _Variant] = {}
         self._kept: list[Any] = []
-        """Objects whose ``id`` is in a key."""
+        """Objects whose ``id`` is in a key, kept alive so that no other object gets it."""
         self._bound: dict[int, tuple[Any, Function]] = {}
-        """Of a method: ``id(instance)`` -> (weak reference to the instance, its own function)."""
+        """For methods: ``id(instance)`` -> (weak reference to the instance, its own function)."""
         self._recent: deque[str] = deque(maxlen=_RECENT_CALLS)
         self._traces = 0
         self._variables_made = False

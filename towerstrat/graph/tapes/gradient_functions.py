@@ -22,7 +22,7 @@ from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
-    """Transforms ``f`` to a function that returns its value and its gradients by the variables it reads.
+    """Transform ``f`` to a function that returns its value and its gradients by the variables it reads.
 
     Returns:
       A function of the same arguments that returns ``(value, [(gradient, variable), ...])``, with the trainable
@@ -55,7 +55,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
 def value_and_gradients_function(
     f: Callable[..., Any], params: Sequence[Any] | None = None
 ) -> Callable[..., tuple[Any, list[Any]]]:
-    """Transforms ``f`` to a function that returns its value and its gradients by its arguments.
+    """Transform ``f`` to a function that returns its value and its gradients by its arguments.
 
     Args:
       params: the parameters to differentiate by: names or positions; default all.

@@ -89,7 +89,7 @@ def _check_rows(flat: Sequence[Tensor]) -> None:
 def _region(
     graph: Graph, fn: Callable[[Any], Any], elems: Any, flat: Sequence[Tensor]
 ) -> tuple[Block, list[Tensor], Any]:
-    """Traces the function as a region of the graph; returns the region, its row variables and the result."""
+    """Trace the function as a region of the graph; return the region, its row variables and the result."""
     with graph.name_scope("loop_body"), graph.body(f"the function of vectorized_map in {graph.scope_name}") as block:
         rows = []
         for tensor in flat:

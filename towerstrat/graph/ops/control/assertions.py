@@ -191,7 +191,7 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes sure that ``x`` has this rank: ValueError now where it is known, else an operation that checks."""
+    """Check that ``x`` has this rank: ValueError now where the rank is known, else an operation that checks."""
     return _rank(x, [rank], lambda a, r: a == r[0], "==", "rank", data, summarize, message, name or "assert_rank")
 
 
@@ -203,7 +203,7 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes sure that ``x`` has this rank or a higher one."""
+    """Check that ``x`` has this rank or a higher one."""
     return _rank(
         x, [rank], lambda a, r: a >= r[0], ">=", "rank at least", data, summarize, message,
         name or "assert_rank_at_least",
@@ -218,7 +218,7 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes sure that ``x`` has one of these ranks."""
+    """Check that ``x`` has one of these ranks."""
     return _rank(
         x, list(ranks), lambda a, r: a in r, "in", "rank in", data, summarize, message, name or "assert_rank_in"
     )
@@ -310,7 +310,7 @@ def _size_is(
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:
-    """Raises TypeError unless the tensor has this element type. Returns an operation that does nothing."""
+    """Raise TypeError unless the tensor has this dtype. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_type"):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -322,7 +322,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
-    """Raises TypeError unless ``x`` is of an integer type. Returns an operation that does nothing."""
+    """Raise TypeError unless ``x`` has an integer dtype. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_integer"):
         x = convert_to_tensor(x, name="x")
@@ -340,7 +340,7 @@ def assert_scalar(tensor: Any, name: str | None = None) -> Tensor:
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Raises TypeError unless ``values`` is iterable and no tensor, array or string."""
+    """Raise TypeError unless ``values`` is iterable and no tensor, array or string."""
     if isinstance(values, Tensor | np.ndarray | bytes | str):
         raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
     if not hasattr(values, "__iter__"):

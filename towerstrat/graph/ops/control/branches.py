@@ -402,7 +402,7 @@ def _unwritten(
 
 
 def _unroll_if(unrolling: Unrolling, op: Operation) -> None:
-    """Executes the branch that is taken, operation by operation."""
+    """Execute the branch that is taken, operation by operation."""
     block = op.bodies[0 if bool(unrolling.tensors[op.inputs[0]]) else 1]
     unrolling.copy(block.needed)
     unrolling.tensors.update(zip(op.outputs, [unrolling.tensors[t] for t in block.results], strict=True))

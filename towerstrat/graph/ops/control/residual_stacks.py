@@ -37,7 +37,7 @@ Variable = Any
 Equation = Any
 """A ``JaxprEqn``, likewise."""
 Aval = Any
-"""The type of a value while it is traced."""
+"""The abstract value (shape, dtype, varying axes) of a traced value."""
 ONE = np.int32(1)
 
 
@@ -69,6 +69,7 @@ def repeat(
     leaves = jax.tree.leaves(carry)
     loop = _Loop(_Function(one), None if asked is None else _Function(asked), len(leaves), bound)
     function = jax.custom_vjp(loop.run)
+    # With symbolic zeros the rule sees which inputs are perturbed, and keeps residuals for these alone.
     function.defvjp(loop.forward, lambda pull, cotangents: pull(cotangents), symbolic_zeros=True)
     consts = (list(one.consts), [] if asked is None else list(asked.consts), jax.tree.leaves(rest))
     after, made = function(consts, leaves, jax.tree.leaves(rows))

@@ -209,7 +209,7 @@ class TensorArray(Composite):
         return self._op("TensorArraySizeV3", [], name)
 
     def close(self, name: str | None = None) -> Operation:
-        """Does nothing: the elements live as long as something needs them."""
+        """Do nothing: the elements live as long as something needs them."""
         return get_default_graph().add("NoOp", (), None, name or "TensorArrayCloseV3")
 
     def __repr__(self) -> str:
@@ -356,7 +356,7 @@ class EagerTensorArray(TensorArray):
         return constant(len(self._rows), int32)
 
     def close(self, name: str | None = None) -> Any:
-        """Forgets the elements."""
+        """Drop the elements."""
         self._rows.clear()
 
     def __repr__(self) -> str:

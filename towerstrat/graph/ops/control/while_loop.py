@@ -43,7 +43,7 @@ from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_lowering import lower_while
 
 _FLOWS = ("flows", "reach")
-"""What says which inputs an output depends on: those that get a cotangent of it, and all by way of floats."""
+"""Attributes with the inputs of each output: those that get a cotangent of it, and all by way of floats."""
 
 
 def while_loop(

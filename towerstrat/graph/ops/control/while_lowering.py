@@ -55,9 +55,9 @@ _UNROLLED = 1024
 """Iterations up to which a loop whose shapes change is unrolled."""
 
 Rows = tuple[Sequence[Array], list[Array]]
-"""What enters an iteration, or leaves it, beside the carry: elements of arrays; what belongs to row lookups."""
+"""Inputs or outputs of an iteration beside the carry: elements of arrays; zeros or indices of row lookups."""
 Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
-"""(number of iterations so far, the loop variables that change, the cells that are written): arrays."""
+"""(number of iterations so far, loop variables that change, state variables that are written): arrays."""
 
 
 class Changes(Exception):

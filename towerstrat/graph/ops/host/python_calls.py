@@ -50,7 +50,7 @@ _LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (TypeError, InvalidArgumentError),
     (ValueError, InvalidArgumentError),
 )
-"""What an exception of the user's function becomes."""
+"""Exception of the user's function -> class of ``tf.errors``, as in the original."""
 
 
 def py_func(

@@ -39,15 +39,15 @@ from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs
 
 _PARTS = 32
-"""A program may start early, with part of its input: no smaller part of a run than one in so many."""
+"""Smallest part of a run, one in so many, with which a program may start before all input is there."""
 
 
 _PADDING = 16
-"""Times what compilers lay out a step's input in, at most: less than the budget by so much is not looked at."""
+"""Largest factor by which compilers pad input: what is under the budget by it needs no look at the program."""
 _LOOP_BYTES = 4 << 10
-"""What two loops of a body may differ by besides, in counters and pointers."""
+"""Bytes by which two loops of one body may differ in counters and pointers."""
 _LONG = 0.5
-"""Seconds of a program from which on an interrupt should not have to wait for its end to be heard."""
+"""Seconds from which on a program is long: the host naps while it waits, to serve interrupts."""
 _SHORTEST_NAP, _LONGEST_NAP = 1e-4, 0.05
 
 
@@ -94,6 +94,7 @@ class ChunkScheduler:
           input_bytes: of all the steps, as the host has it.
           program: (steps) -> the compiled scan, or for other numbers of steps the counted loop with room for so many.
         """
+        # Two steps run in any case: no program has room for fewer.
         if steps <= 2 or not (self._too_large(steps, input_bytes, program) or self._differs(what, steps, program)):
             return False
         self.length = 0
@@ -253,7 +254,7 @@ def next_chunk(left: int, length: int, most: int | None = None) -> tuple[int, in
 
 
 def _nap_until_ready(array: jax.Array) -> None:
-    """Waits in naps of a fiftieth of the time so far: a signal is heard between them, which it is not inside of XLA."""
+    """Wait in naps of a fiftieth of the time so far: between them signals are served, which XLA does not."""
     start = time.perf_counter()
     while not _is_ready(array):
         time.sleep(min(_LONGEST_NAP, max(_SHORTEST_NAP, (time.perf_counter() - start) / 50)))

@@ -102,7 +102,7 @@ class _Feed:
         self.takes = takes
         parts = takes[0].outputs
         self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.spans else None
-        """Along which processes have the parts of their own positions, None where each has all."""
+        """The mesh axis of which processes hold only their own shards of the input; None where each holds all."""
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
         self.feeder = ChunkAssembler(self.shapes, [t.dtype.np for t in parts], len(takes))

@@ -42,10 +42,10 @@ from towerstrat.platform.accounts import ACCOUNTS, INPUT
 
 _ALIGNMENT = 64
 PIECE_SECONDS = 5e-3
-"""How long input is assembled before anybody looks whether the device waits for it."""
+"""Seconds of assembly between two looks at whether the device is idle."""
 
 _PATIENCE = 20e-3
-"""How long a device may wait for the rest of a program's input."""
+"""Seconds that a device may wait for the rest of a program's input."""
 
 Enough = Callable[[int], bool]
 

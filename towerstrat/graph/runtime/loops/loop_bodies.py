@@ -44,9 +44,9 @@ _CARRIED = re.compile(
     "parameter|get-tuple-element|tuple|bitcast|copy|copy-start|copy-done|while|fusion|call|constant|dynamic-slice|"
     "dynamic-update-slice|slice-start|slice-done|async-start|async-done|broadcast"
 )
-"""Opcodes of what brings values in and out of a step: what they carry is computed, or not, by the others."""
+"""Opcodes of data movement and structure, which compute nothing themselves."""
 _EXACT = re.compile(r"= (?:[su]\d+|pred)\[")
-"""What gives integers: it has the same bits in whatever company it is compiled. Counters of steps are of this kind."""
+"""Integer results: the same bits however they are compiled. Step counters are among them."""
 
 
 def differences(first: jax.stages.Compiled, second: jax.stages.Compiled) -> list[str]:

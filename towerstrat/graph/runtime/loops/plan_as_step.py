@@ -71,7 +71,7 @@ class PlanStep(StepBody):
             raise NotAStep("towers share one element")
         wanted = {*taken, *stage.outputs}
         self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in dict.fromkeys(plan.fetches) if t in wanted}
-        """Fetch -> what a step gives for it."""
+        """Fetch -> the tensor, or variable after the step, that is its value."""
         for fetch in plan.fetches:
             if isinstance(fetch, Tensor) and fetch.dtype is resource:
                 self.named[fetch] = fetch.op.attrs["cell"]
@@ -90,11 +90,11 @@ class PlanStep(StepBody):
         self.input = self.feeder()
         self.written = effects(stage.ops)[1]
         self.seconds: float | None = None
-        """Of a step, as the first runs took: it limits how many are put together."""
+        """Seconds of a step in the first runs, which bound the number of steps per program."""
         self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
         sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
         self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)
-        """Of what a step gives."""
+        """Bytes of the values of ``every`` after one step."""
 
     def source(self, run: Run) -> Source:
         """The source of the elements in a session: its iterator."""

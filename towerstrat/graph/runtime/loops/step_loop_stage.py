@@ -169,6 +169,7 @@ class LoopStage(StepBody):
                     self.expect(run, kept.programs, chunk)
                 if not course.ready and chunk.error is None:
                     feeder.look_ahead(source, *next_chunk(behind or iterations, length), lambda steps: pace.idle)
+                # The newest program is not looked at: that would wait for it, and leave the device without work.
                 self._raise_found(feeder, source, course, 1)
             if chunk.error is not None:
                 raise noted(chunk.error, self.op)
@@ -187,7 +188,7 @@ class LoopStage(StepBody):
         return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
 
     def _joined(self, parts: Sequence[Array], wanted: Tensor | StateVariable) -> HostArray:
-        """The values after each step of all programs: ``[steps, ...]``, or ``[positions, steps, ...]``."""
+        """The values after each step, of all programs: ``[steps, ...]``, or ``[axis size, steps, ...]`` if varying."""
         return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(wanted))
 
     def _before(self, initial: Sequence[Array]) -> list[Array]:

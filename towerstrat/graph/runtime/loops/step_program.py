@@ -50,7 +50,7 @@ from towerstrat.graph.runtime.programs.device_program import Program, tensor_spe
 from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms, ProgramInputs, ProgramVariants, needs_value
 
 NO_FAILED_STEP = np.asarray(-1, np.int32)
-"""The number of the first step in which a check has failed, where none has."""
+"""Number of the first failed step, if no check has failed."""
 
 
 class PreviousChunk(NamedTuple):
@@ -97,7 +97,7 @@ class StepBody:
         self.every = every
         self.axis = axis
         self.shared = axis is not None and axis.spans
-        """Whether several processes run the steps together: of a program as many as all of them have input for."""
+        """Whether several processes run the steps together: in each program as many as all have input for."""
         self.cells = list(dict.fromkeys(cell for o in operations for cell in (*o.reads, *o.writes)))
         self.checked = any(o.checks for o in operations)
         self._compiled: ProgramVariants[StepLoopProgram] | None = None
@@ -208,7 +208,7 @@ class StepLoopProgram(Program):
         self.known = known
         self.components = components
         self._finds = False
-        """Whether a check of a step can fail, known once a step is traced."""
+        """Whether a check of a step can fail at all; known once a step is traced."""
         specs = [tensor_spec(t) for t in arguments] + ["steps"] * components
         varying = [_differs(x) for x in steps.every] + [t.varies for t in steps.results]
         if steps.checked:
@@ -347,6 +347,7 @@ class StepLoopProgram(Program):
         found = child.state[ERROR_RECORD]
         self._finds = self._finds or isinstance(found, jax.Array | ByClass)
         failed = child.failed()
+        # Only the first failed step enters the record: later ones compute on the state that it kept from changing.
         first = vary(~before & failed, self.axis)
         record = jnp.where(first, vary(jnp.asarray(child.joined(found)), self.axis), record)
         return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), every

@@ -45,18 +45,18 @@ from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.platform import logs
 
 _MOST = 1024
-"""Steps at once, where nobody says when the session is used next."""
+"""Most steps at once, where nobody says when the session is used otherwise."""
 _FIRST = 2
-"""Steps at once, at least."""
+"""Fewest steps at once."""
 _SAVED = 1e-4
-"""Seconds that a step takes less where it runs ahead: what a call of ``Session.run`` costs beside its program."""
+"""Seconds saved per step that runs ahead: the cost of ``Session.run`` beside its program."""
 _PARTS = 4
 _PART_SECONDS = 5e-3
-"""Steps at once are so many programs, of no less than this: one runs while what the one before gave is handed out."""
+"""Programs per batch of steps, none shorter than this: one runs while the one before is handed out."""
 _TOLD = 64
-"""Steps one by one after a check has failed in a step that ran ahead: one of them says so."""
+"""Steps run one by one after a check failed ahead: one of them raises the error."""
 _WASTE = 20
-"""One step in so many may be run in vain, or once more."""
+"""One step in so many may be wasted before speculation stops."""
 
 Limit = Callable[[StateStore], int | None]
 """(state) -> how many runs, the next included, may pass before the session is used otherwise; None: nobody knows."""

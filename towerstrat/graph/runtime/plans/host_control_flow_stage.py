@@ -174,7 +174,7 @@ class HostLoop:
         return self._like_variables(after, self.body.results)
 
     def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
-        """Runs the iterations from number ``done`` on, and stores the loop's outputs."""
+        """Run the iterations from number ``done`` on, and store the loop's outputs."""
         while done < total if total is not None else self.endless or self.goes_on(run, values, done):
             try:
                 values = self.iterate(run, values)

@@ -101,7 +101,7 @@ def is_constant(tensor: Tensor, fed: Container[Tensor]) -> bool:
 
 
 Stages = Mapping[str, Callable[[Operation, "Stages"], Stage]]
-"""``OpDef.stage`` -> (operation, stages) -> the stage that carries the operation out."""
+"""``OpDef.stage`` -> factory of a stage, (operation, stages) -> stage."""
 
 
 def host_stage(op: Operation, stages: Stages) -> Stage:
@@ -178,7 +178,7 @@ class DeviceStage:
         )
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
-        """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
+        """Differentiated loops of unknown length, or operations around such, whose iterations are counted first."""
         self.counters: OwnedPrograms[Program] = OwnedPrograms()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
@@ -392,7 +392,7 @@ class Plan:
         self._stages = stages
         self.inner = block is not None
         self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
-        """Fetched parts of a value that differs by position: the host picks them from the whole."""
+        """Fetched shards of varying values -> (varying tensor, axis index): the host takes them from the whole."""
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
@@ -403,10 +403,10 @@ class Plan:
         self.order = texts_last(prune_order(order, fetches, self.fed), self.fed)
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
-        """Whether a run is a step of training: it takes gradients, and writes."""
+        """Whether a run is a training step: it takes gradients, and writes."""
         axes: list[Axis | None] = [getattr(stage, "axis", None) for stage in self.stages]
         self.shared = any(axis is not None and axis.spans for axis in axes)
-        """Whether several processes run its programs together: these count the steps that they begin themselves."""
+        """Whether its programs span processes; such programs report their steps to the heartbeat themselves."""
 
     def _is_part(self, fetch: Any) -> bool:
         if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":

@@ -46,7 +46,7 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
-"""Tensor -> its value: an array, or one whose shape differs by position (``UnevenShards``)."""
+"""Tensor -> value: an array, or ``UnevenShards`` where shards have several shapes."""
 
 
 class Stage(Protocol):
@@ -75,10 +75,10 @@ class Cancellable(Protocol):
     """A resource of a session that threads may wait for."""
 
     def cancel(self) -> None:
-        """Ends all waiting."""
+        """End all waiting."""
 
     def wake(self) -> None:
-        """Ends the waiting of sessions that are closed."""
+        """End the waiting of sessions that are closed."""
 
 
 class Run:
@@ -114,7 +114,7 @@ class Run:
         self._joint: list[CollectiveStage] = []
 
     def carry(self, stages: Sequence[Stage]) -> None:
-        """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        """Run stages one after the other. Raises InvalidArgumentError where a check in a device program failed."""
         self.begin(stages)
         self.settle()
 
@@ -225,16 +225,16 @@ class Runner:
         self._counters: dict[str, StateVariable] = {}
         self.waiting = PendingIteratorStates(self._store)
         self.positions: dict[str, Any] = {}
-        """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
+        """Name -> iterator, with its position in the data. It puts back elements that were taken ahead itself."""
         self.runs = 0
         self.shared: set[str] = set()
         self.remainder_foreseen = False
         self._late: tuple[Run, int] | None = None
-        """The run whose checks nobody has looked at, and the thread that it was begun in."""
+        """(run whose checks are not settled, number of the thread that began it), or None."""
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
-        """Releases this thread's hold on the lock inside, so that threads it waits for can run."""
+        """Release this thread's hold on the lock inside, so that threads it waits for can run."""
         lock: Any = self.lock
         # The methods by which threading.Condition gives up a lock that was acquired several times.
         saved = lock._release_save() if lock._is_owned() else None

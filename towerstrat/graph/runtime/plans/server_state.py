@@ -35,7 +35,7 @@ class ServerSession(Protocol):
         """Make the state that after the runs which the session's caller has seen."""
 
     def abort(self) -> None:
-        """Ends the session: its server was reset."""
+        """End the session: its server was reset."""
 
 
 class ServerState:
@@ -67,7 +67,7 @@ class ServerState:
         self._user: weakref.ref[ServerSession] | None = None
 
     def take_in(self, tenant: ServerSession) -> None:
-        """Adds a session."""
+        """Add a session."""
         self._tenants.add(tenant)
 
     def entered(self, tenant: ServerSession) -> None:
@@ -79,7 +79,7 @@ class ServerState:
         self._user = weakref.ref(tenant)
 
     def reset(self) -> None:
-        """Forgets all variables and resources, and ends the sessions."""
+        """Drop all variables and resources, and end the sessions."""
         with self.lock:
             tenants, self._tenants = list(self._tenants), weakref.WeakSet()
             for tenant in tenants:

@@ -17,7 +17,7 @@ from towerstrat.platform import logs
 SLOW = 1.0
 """Seconds from which on a compilation is logged."""
 REPEATED = 3
-"""How many programs of one graph part are logged as a repetition: a last, smaller batch makes two."""
+"""Programs of one graph part from which on repetition is logged: a last, smaller batch makes two."""
 
 Signature = Mapping[Tensor, Any]
 """Argument -> (shape, dtype); static tensor -> its value."""

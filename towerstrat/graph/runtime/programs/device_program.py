@@ -49,7 +49,7 @@ from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform import compilers
 
 Abstract = Array | jax.ShapeDtypeStruct
-"""An array, or what stands for one where a program is only traced."""
+"""An array, or its shape and dtype where a program is only traced."""
 
 
 def effective_axis(operations: Sequence[Operation]) -> Axis | None:
@@ -137,19 +137,19 @@ class Program:
         self.operations = operations
         self.body = body
         self.place = mapped_axis(operations)
-        """The axis over whose devices it runs, None: one device. ``axis``: that, where it has several positions."""
+        """The mesh axis over whose devices it runs, None: one device. ``axis``: the same, None if it has size 1."""
         self.axis = along(self.place)
         self.platform = self.place.platform if self.place is not None else jax.local_devices()[0].platform
         self.trips = trips
         reads, self.written = effects(operations)
         self.checks = any(op.checks for op in operations)
-        """Whether some operation may find a fault; ``faulty``, known once it is traced: whether one can."""
+        """Whether some operation checks something. ``faulty``: whether a check can fail, known once it is traced."""
         self.faulty = self.checks
         self.faults: ErrorRecords | None = None
         self.record_size = record_size(operations) if self.checks else 0
         unsure = self.checks and atomic
         self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
-        """Cells whose value before cannot be chosen on the device: it has another shape, or there is none."""
+        """Written variables whose old value cannot be selected on the device: none is there, or its shape may differ."""
         self.donated = [c for c in self.written if c in present and c not in self.held]
         self.kept = [c for c in reads if c in present and (c not in set(self.written) or c in self.held)]
         self.input_specs = input_specs
@@ -157,16 +157,16 @@ class Program:
         self.compiled: jax.stages.Compiled | None = None
         self._compiling: Future[jax.stages.Compiled] | None = None
         self.complete_for: object = None
-        """The programs of the graph part that it was compiled for, where all of the part's cells had values."""
+        """The programs of its graph part, if all of the part's variables had values when it was compiled; else None."""
         self.ran = False
-        """Whether the last call got as far as storing the new state."""
+        """Whether the last call came to store the new state."""
         self.calls_back = calls_back(operations)
         self.step_count = 1
-        """How many steps of the program's the next call does."""
+        """Number of steps of the next call, for the heartbeat."""
         self.shardings: dict[StateVariable, jax.sharding.Sharding] = {}
         self.wanted: dict[StateVariable, NamedSharding] = {}
         self.arriving: dict[str, Array] = {}
-        """Where it runs on several processes: the state that each of them brings to its first call, by name."""
+        """Name -> local state that must be identical on all processes before the first call of a shared program."""
         self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
 
     def change_nothing(self) -> None:
@@ -245,7 +245,7 @@ class Program:
     def lowered(
         self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
     ) -> jax.stages.Lowered:
-        """Trace and lower the program for arguments, or for their shapes and dtypes alone. Runs nothing."""
+        """Trace and lower the program for arguments, or for their shapes and dtypes alone, without running it."""
         function: Any = self._function
         options: dict[str, Any] = {}
         place = self.place
@@ -301,6 +301,7 @@ class Program:
             if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
                 value = self._placed(store, cell, value, donating)
             if donating:
+                # No buffer may be donated twice, or while somebody else holds it.
                 if id(value) in seen or store.is_lent(cell):
                     value = jnp.copy(value)
                 seen.add(id(value))
@@ -407,6 +408,7 @@ class Program:
         inputs = self._brought(inputs)
         donated, kept = self._state(store)
         if self.written:
+            # Between the call and the update the store's buffers are gone: an exception here would lose the state.
             with Uninterrupted():
                 groups, state, record = compiled(donated, kept, inputs)
                 values = dict(zip(self.written, state, strict=True))
@@ -451,7 +453,7 @@ def _like(value: Any) -> jax.ShapeDtypeStruct:
 
 
 _compilers = ThreadPoolExecutor(1, "towerstrat-compiler")
-"""Where programs are compiled beside others that run."""
+"""The thread that compiles programs ahead of their use."""
 
 
 def _detached(value: Array) -> Any:

@@ -58,10 +58,10 @@ What is smaller than the smallest normal number is 0 in programs.
 """
 
 FIRST_TIMES = 4
-"""So often numpy computes what is exact for inputs of new shapes: many images have a size that never comes again."""
+"""First calls of an exact type with new input shapes that numpy computes: many image sizes never come again."""
 
 LARGEST_IMAGE = 1 << 22
-"""Elements up to which it does so."""
+"""Elements up to which numpy computes these first calls."""
 
 DRAWS = frozenset([
     "RandomUniform", "RandomStandardNormal", "TruncatedNormal",
@@ -69,7 +69,7 @@ DRAWS = frozenset([
 ])  # fmt: skip
 """Types that draw in blocks (``ops/random/host_draws.py``)."""
 EARLY_DRAWS = 16
-"""Draws of one shape that share the program of all shapes; then there is one for the shape, which is faster."""
+"""First draws of a shape, by the program that all shapes share; then the shape gets a faster one of its own."""
 
 
 class Argument(Protocol):
@@ -377,7 +377,7 @@ class SingleOperations:
 
 
 SINGLE_OPERATIONS = SingleOperations()
-"""Of the process: what one session or eager code has compiled serves all."""
+"""The process's single operations, compiled once for all sessions and eager code."""
 
 
 def _stand_in(graph: Graph, tensor: Any) -> Tensor:

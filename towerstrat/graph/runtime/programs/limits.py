@@ -18,7 +18,7 @@ import jax
 STEPS_PER_RETURN = "TOWERSTRAT_STEPS_PER_RETURN"
 _INPUT = 256 << 20
 _SHARE = 8
-"""The input of a program may take this part of an accelerator's memory."""
+"""One part in so many of an accelerator's memory, for the input of a program."""
 
 
 @dataclass

@@ -138,7 +138,7 @@ class OwnedPrograms(Generic[T]):
         return program
 
     def forget(self, key: Hashable) -> None:
-        """Drops a program."""
+        """Drop a program."""
         self._found.pop(key, None)
 
     def __contains__(self, key: Hashable) -> bool:
@@ -275,6 +275,7 @@ class ProgramVariants(Generic[P]):
         """
         while True:
             given = ProgramInputs(values, self.arguments, (*self.constants, *self.static), more)
+            # The count of layouts: a variable that has become varying makes all older programs void.
             key: Hashable = (given.signature, *self._state_key(values, store), layouts.count, form)
             try:
                 if trips is not None:

@@ -46,7 +46,7 @@ from towerstrat.graph.lowering.shard_classes import index_sets
 from towerstrat.graph.runtime.programs.limits import LIMITS
 
 _ALIKE = 0.9
-"""The least share of the towers' operations that all of them have: below, what runs on devices is no set of towers."""
+"""The least share of operations that all towers must have in common to be run side by side."""
 
 
 class SideBySide:

@@ -287,7 +287,7 @@ class BaseSession(Runner):
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
             run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
-        """Computes ``fetches``.
+        """Compute ``fetches``.
 
         Args:
           fetches: a tensor, operation, variable, name, or a nested structure of them.
@@ -569,7 +569,7 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Forgets the variables and the named resources of a server of this process, and ends its sessions.
+        """Drop the variables and the named resources of a server of this process, and end its sessions.
 
         Raises:
           UnsupportedError: ``target`` is no server of this process, or only some containers are to be reset.

@@ -149,7 +149,7 @@ class Program:
         self.record_size = record_size(operations) if self.checks else 0
         unsure = self.checks and atomic
         self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
-        """Written variables whose old value cannot be selected on the device: none is there, or its shape may differ."""
+        """Written variables whose old value the device cannot select: there is none, or its shape may differ."""
         self.donated = [c for c in self.written if c in present and c not in self.held]
         self.kept = [c for c in reads if c in present and (c not in set(self.written) or c in self.held)]
         self.input_specs = input_specs

@@ -1,6 +1,10 @@
 """Options of the conversion, and ``set_loop_options``.
 
-``Options`` are compared by identity and made once per choice, since they are part of the key of converted code.
+``Options`` are compared by identity and made once per choice, since they are part of the key of converted code. Malt's
+converters ask them too (``uses``, ``to_ast``).
+
+>>> options_for() is options_for(features=()), options_for().uses(Feature.BUILTIN_FUNCTIONS)
+(True, False)
 """
 
 from __future__ import annotations

@@ -1,4 +1,11 @@
-"""Unassigned variables as values: what converted code passes for a name that has no value yet."""
+"""Unassigned variables as values: what converted code passes for a name that has no value yet.
+
+Converted code reads variables through ``ld``, so that an unassigned one raises when it is used, as in Python, and not
+when a branch or loop passes it on.
+
+>>> ld(3), is_missing(ldu(lambda: {}["k"], "a['k']"))
+(3, True)
+"""
 
 from __future__ import annotations
 

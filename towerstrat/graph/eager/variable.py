@@ -1,8 +1,17 @@
 """Eager variables: a value from the moment they are made, used by eager operations and by functions.
 
-The value is in the eager session's state under the handle's state variable. An assignment returns the variable itself;
-in a function that is being traced it returns a copy whose reads come after the assignment (``_as_written``), so that
-``v.assign_add(1.) * 2.`` reads the new value.
+The value is in the eager session's state, under the handle's state variable, and is dropped when the handle is
+collected. An assignment returns the variable itself; in a function that is being traced it returns a copy whose reads
+come after the assignment (``_as_written``), so that ``v.assign_add(1.) * 2.`` reads the new value.
+
+>>> from towerstrat.graph.eager import mode
+>>> with mode.eager_mode():
+...     v = EagerVariable(1.0)
+...     float(v.assign_add(2.0))
+3.0
+
+Made inside of a function that is traced, a variable is initialized once, outside of the trace; the initial value may
+not depend on the function's arguments. A deep copy or a pickle is a new variable of the same value.
 """
 
 from __future__ import annotations

@@ -1,5 +1,9 @@
 """Input signatures of ``tf.function``: check them, convert arguments to them, and describe those of a trace.
 
+A signature has a ``TensorSpec``, or the spec of a composite value, per argument, nested as the arguments are. With one
+there is a single trace; ``fitted`` converts a call's arguments to it or raises TypeError. Parameters after the
+signature must have their defaults.
+
 >>> from towerstrat.graph.ir.types import float32
 >>> shapes_of([TensorSpec([None, 3], float32), {"b": TensorSpec([], float32)}])
 [(None, 3), ()]

@@ -3,6 +3,10 @@
 A Python number takes the other operand's dtype; two tensors of different dtypes raise, as in the original. Constants
 that arise are named below the operation: ``x + 1.`` adds ``add/y`` and ``add``. So the operation's name is reserved
 before its operands are converted (``reserve_name``), or they would take it.
+
+    convert_pair(x, 1)              x: float32      -> (x, Const float32)
+    convert_pair(2, 3, int32)       both Python     -> (Const int32, Const int32)
+    convert_pair(x, y)              y: float64      -> TypeError: use tf.cast
 """
 
 from __future__ import annotations

@@ -1,7 +1,12 @@
 """Plan segments beside host loops that only forward values: done in Python, without a device program.
 
 A loop that the host runs leaves segments of ``Exit``, ``Identity``, ``Assert`` and reads of integer counters around it;
-each would be a device program of its own. ``passes`` finds them; an ``Assert`` becomes a pending check of the run.
+each would be a device program of its own, for no arithmetic at all. ``passes`` finds such segments. An ``Assert``
+becomes a pending check of the run, raised when the run is settled. A read copies its scalar: the next program may
+donate the store's array.
+
+    for batch in dataset: ...            DataLoop
+    return loss, step                    Exit, Identity, read of step: run.values[...] = run.values[...]
 """
 
 from __future__ import annotations

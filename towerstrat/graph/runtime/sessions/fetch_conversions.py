@@ -1,4 +1,12 @@
-"""Types of the program's own that ``Session.run`` fetches and feeds: ``register_session_run_conversion_functions``."""
+"""Types of the program's own that ``Session.run`` fetches and feeds: ``register_session_run_conversion_functions``.
+
+    register(Pair, lambda p: ([p.a, p.b], Pair.of), lambda p, value: [(p.a, value.a), (p.b, value.b)])
+
+    session.run(pair)                    fetches [pair.a, pair.b], returns Pair.of([value of a, value of b])
+    session.run(y, {pair: value})        feeds pair.a and pair.b
+
+The newest registration that fits a value's type is used.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,13 @@
 """Checks of ``ConfigProto``, ``RunOptions`` and ``CallableOptions``.
 
 Threads, placement, memory and rewriting are XLA's and JAX's business: such fields are accepted and change nothing.
-Fields whose effect a program would miss are refused by name (``REFUSED``).
+Fields whose effect a program would miss are refused by name (``REFUSED``), at any depth of the message:
+
+>>> check_config(messages.ConfigProto(allow_soft_placement=True))
+>>> check_config(messages.ConfigProto(graph_options=messages.GraphOptions(enable_recv_scheduling=True)))
+Traceback (most recent call last):
+    ...
+towerstrat.errors.UnsupportedError: ConfigProto.graph_options.enable_recv_scheduling is not supported: there are no ...
 """
 
 from __future__ import annotations

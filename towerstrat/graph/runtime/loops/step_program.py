@@ -66,19 +66,19 @@ class PreviousChunk(NamedTuple):
 
 
 class StepBody:
-    """The steps of a loop: each takes an element, evaluates operations, and gives results.
+    """The body of a step loop: each step takes an element, evaluates operations, and gives results.
 
     Args:
       what: the loop, in words, for the log.
-      op: in whose name errors are.
-      operations: what the programs of the loop evaluate, for their state and axis.
-      order: the operations of a step.
-      elements: the components of its element.
-      whole: whether an element has a part for each position, rather than each position an element.
+      op: the operation that errors name.
+      operations: all operations that the loop's programs evaluate, for their state and axis.
+      order: the operations of a step, in order.
+      elements: the components of a step's element.
+      whole: whether an element has one row per shard, rather than each shard an element of its own.
       captures: the tensors from outside.
       results: the tensors whose values after the last step are wanted.
-      every: the tensors whose values after each step are wanted, and the cells.
-      axis: along which the loop runs, None: on one device.
+      every: the tensors, and variables, whose values after each step are wanted.
+      axis: the mesh axis along which the loop runs, None: on one device.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ The carry is (iteration number, loop variables that the body changes, state vari
 s += x[i] * w; i += 1``, with x a TensorArray of float32[3], w captured:
 
     changing    i, s                  w is not carried: the body uses it from outside
-    reads       x, as xs of the scan  instead of an index into the whole array, see ``scan_arrays``
+    reads       x, as xs of the loop  if a gradient is taken, instead of an index into it: see ``scan_arrays``
     outputs     i, s, and the number of iterations: 3
 
 A condition that writes or checks cannot be lax.while_loop's, whose condition is pure: it is evaluated at the end of the

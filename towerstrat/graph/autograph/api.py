@@ -1,4 +1,18 @@
-"""``tf.autograph``: functions whose control flow over tensors becomes graph operations."""
+"""``tf.autograph``: functions whose Python control flow over tensors becomes graph operations.
+
+The conversion rewrites a function's syntax tree so that statements become calls of operators (``ag__``), which look at
+their operands while the function is traced: Python values take Python's way, tensors of a graph are staged.
+
+    def f(x):                                    ag__.if_stmt(
+        if x > 0:                                    cond=x > 0,             a tensor: tf.cond of both branches
+            x = x * 2                                body=..., orelse=...,   a bool: one of them is called
+        return x                                     get_state, set_state)   the values of x
+
+In order: ``source`` finds the tree of a code object, ``front`` rewrites it, ``conversion`` compiles and caches it,
+``calls`` converts the functions that converted code calls; the operators are in ``conditionals``, ``loops``,
+``iteration``, ``logical`` and ``builtins``. Code that cannot be converted runs as it is; if it asks a tensor for its
+truth value, the error says why it was not converted.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +32,8 @@ from towerstrat.graph.ir.user_lines import Status
 def converted(function: Any, recursive: bool = True, optional_features: Any = None) -> Any:
     """``function`` with its control flow over tensors as graph operations.
 
-    Statements whose conditions and iterables are Python values run as Python, when the function is called. What cannot
-    be converted (code without source, generators) runs as it is; a tensor that is asked for its truth value there
+    Statements whose conditions and iterables are Python values run as Python, when the function is called. Code that
+    cannot be converted (without source, generators) runs as it is; a tensor that is asked for its truth value there
     raises, and says which code was not converted, and why.
 
     Args:
@@ -40,7 +54,7 @@ def converted(function: Any, recursive: bool = True, optional_features: Any = No
 
 
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
-    """Decorator: ``func``, and what it calls, runs as it is written, in converted code too."""
+    """Decorator that runs ``func``, and all that it calls, as written, in converted code too."""
     if func is None:
         return do_not_convert
 
@@ -88,17 +102,17 @@ def _function_of(entity: Any) -> FunctionType:
 
 
 def set_verbosity(level: int, alsologtostdout: bool = False) -> None:
-    """How much is logged about conversions; AUTOGRAPH_VERBOSITY in the environment says the same.
+    """Set how much is logged about conversions, as the environment variable AUTOGRAPH_VERBOSITY does.
 
     Args:
-      level: 0: nothing. From 1: what is converted, into what, and what is not, and why.
+      level: 0: nothing. From 1: the code that is converted, into what, and the code that is not, and why.
       alsologtostdout: print it too.
     """
     set_level(level, alsologtostdout)
 
 
 def trace(*args: Any) -> None:
-    """Prints its arguments when the function is traced."""
+    """Print the arguments when the function is traced."""
     print(*args)
 
 

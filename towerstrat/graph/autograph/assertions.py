@@ -10,7 +10,7 @@ from towerstrat.graph.ops.host.runtime_checks import Assert
 
 
 def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
-    """An ``assert`` statement; of a tensor it raises InvalidArgumentError when the program runs."""
+    """Run an ``assert`` statement; of a tensor it raises InvalidArgumentError when the program runs."""
     if not is_staged(test):
         assert test, message()
         return

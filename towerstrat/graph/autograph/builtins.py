@@ -1,4 +1,11 @@
-"""Python's builtin functions on tensors, in converted code."""
+"""Python's builtin functions on tensors, in converted code.
+
+``OVERLOADS`` maps the ``id`` of a builtin to the function that converted code calls: ``len(x)`` of a tensor is its
+first dimension, ``range`` of tensors ``tf.range``, ``max``, ``min`` and ``sum`` reduce; of Python values each is the
+builtin itself. Types may bring forms of their own (``Overloading``, as datasets do for ``zip`` and ``map``). Builtins
+that look at the caller's frame (``locals``, ``eval``, ...) are called in the frame of the converted function
+(``IN_CALLER``).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +31,7 @@ from towerstrat.graph.ops.math.reductions import reduce_max, reduce_min, reduce_
 
 
 class Overloading:
-    """A type that says what Python's builtin functions (``next``, ``zip``, ``map``, ...) do with it in converted code.
+    """Base of types with their own forms of builtin functions (``next``, ``zip``, ``map``, ...) in converted code.
 
     Attributes:
       converted_builtins: builtin -> function with the builtin's arguments that is called in its place. A builtin of
@@ -167,7 +174,7 @@ _REPLACED: dict[Any, Callable[..., Any]] = {
     filter: _plain(filter, 1),
 }
 OVERLOADS = {id(function): replacement for function, replacement in _REPLACED.items()}
-"""By identity: what converted code calls in the place of a builtin."""
+"""``id`` of a builtin -> the function that converted code calls instead."""
 
 
 def in_caller(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, depth: int) -> Any:

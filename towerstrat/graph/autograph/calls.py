@@ -1,4 +1,12 @@
-"""Calls in converted code: functions of the user are converted too, those of packages run as they are."""
+"""Calls in converted code: functions of the user are converted too, those of packages run as they are.
+
+A converted ``f(x)`` is ``ag__.converted_call(f, (x,), None, scope)``, which calls
+
+    a builtin with an overload     its form for tensors (``builtins``): len, range, max, ...
+    a function of the user         its converted form, with the same globals, closure and defaults
+    a function of this package     itself; functions that it is given as arguments are converted (tf.map_fn(fn, ...))
+    any other                      itself; the reason is noted for error messages
+"""
 
 from __future__ import annotations
 
@@ -20,7 +28,7 @@ from towerstrat.graph.ir.user_lines import CONVERSION, Status, note_reason
 
 
 def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:
-    """``f(*args, **kwargs)`` as converted code calls it."""
+    """Call ``f(*args, **kwargs)`` from converted code."""
     kind = type(f)
     if kind is BuiltinFunctionType or kind is type:
         key = id(f)
@@ -41,12 +49,12 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
 
 
 def _callback(value: Any) -> Any:
-    """An argument of a function of this package: a function of the user's, which that will call, is converted too."""
+    """Convert an argument of a function of this package, where it is a function of the user's that may be called."""
     return like_caller(value) if type(value) in (FunctionType, MethodType) and not is_ours(value) else value
 
 
 def like_caller(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, converted if this is called below converted code: for functions that call what they are given."""
+    """``function``, converted if this is called below converted code: for functions that call their arguments."""
     if CONVERSION.status is not Status.ENABLED or not current_options().recursive:
         return function
     options = current_options()
@@ -62,7 +70,7 @@ def like_caller(function: Callable[..., Any]) -> Callable[..., Any]:
 def target_of(
     f: Any, args: tuple[Any, ...], options: Options, requested: bool = False
 ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-    """What to call in the place of ``f``, with which positional arguments: its converted form, or itself.
+    """(callable, positional arguments) to use instead of ``f`` and ``args``: its converted form, or ``f`` itself.
 
     Args:
       requested: the user asked for this function, wherever its code lies.
@@ -89,7 +97,7 @@ def target_of(
 
 @functools.cache
 def operators(options: Options) -> SimpleNamespace:
-    """What converted code calls ``ag__``."""
+    """The namespace that is ``ag__`` in converted code."""
     return SimpleNamespace(
         options=options,
         FunctionScope=scopes.FunctionScope,

@@ -1,4 +1,15 @@
-"""``if`` statements and conditional expressions."""
+"""``if`` statements and conditional expressions: one branch by Python, or both as regions of an ``If`` operation.
+
+A staged ``if`` builds each branch as a region, from the variables' values before it, and joins the values at the ends
+leaf by leaf (``_Joined``). Equal constants and untouched objects stay as they are; leaves that differ must be tensors
+or numbers of one dtype:
+
+    if p: y = x + 1.             branch results [x + 1.], [2.]        y = output 0 of If
+    else: y = 2.
+
+A variable that only one branch assigns raises, unless it is the return value: then the other branch returns a blank,
+which the flag ``do_return`` keeps from being used (``_filled``).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +51,7 @@ def if_stmt(
     symbol_names: tuple[str, ...],
     nouts: int,
 ) -> None:
-    """An ``if`` statement; where the condition is a tensor, both branches are built and one runs.
+    """Run an ``if`` statement; where the condition is a tensor, both branches are built and one runs.
 
     Args:
       get_state, set_state: read and write the variables that either branch assigns, named ``symbol_names``.
@@ -86,7 +97,7 @@ def branches(
     names: Sequence[str],
     watched: Sequence[ListWatch] = (),
 ) -> list[Any]:
-    """The values of variables after one of two branches.
+    """Build both branches and return the variables' values after the one that runs.
 
     Args:
       functions: build a branch and return the variables' values at its end.
@@ -116,7 +127,7 @@ def branches(
 
 
 class _Joined:
-    """The results of two regions, collected variable by variable."""
+    """The results of both branches, collected variable by variable."""
 
     def __init__(self, graph: Graph, blocks: tuple[Block, Block]):
         self.graph = graph
@@ -124,7 +135,7 @@ class _Joined:
         self.results: tuple[list[Tensor], list[Tensor]] = ([], [])
 
     def form(self, name: str, a: Any, b: Any) -> Callable[[Any], Any]:
-        """Takes a variable's values at the end of both branches; gives a function from outputs to its value after."""
+        """Join a variable's values at the ends of both branches; return a function from outputs to its value."""
         if (a is b and not (is_number(a) and not is_flag(name))) or (is_missing(a) and is_missing(b)):
             return lambda outputs: a
         a, b = _filled(name, a, b, 0), _filled(name, b, a, 1)
@@ -180,7 +191,7 @@ class _Joined:
 
 
 def _filled(name: str, value: Any, opposite: Any, which: int) -> Any:
-    """``value``; where one branch returns and the other goes on, something in the place of the return value."""
+    """``value``, or a blank like the other branch's value where only that one returns."""
     if not is_missing(value):
         return value
     branch = f"the {_BRANCHES[which]} branch of the if statement at {user_line()}"

@@ -1,4 +1,21 @@
-"""Converted code, once per code object: which code is converted, into what, and why the rest is not."""
+"""Cache and compilation of converted code: per code object the converted form, or the reason why there is none.
+
+``conversion_of`` decides once per (code object, options). Not converted are this package, installed packages (unless
+asked for by name), generators and coroutines, code whose source cannot be found, and statements that the front end
+refuses.
+
+The converted tree is compiled inside a factory, so that it can be bound to any closure over the same code:
+
+    def ag__factory():
+        n = None                      for each free variable of the original, so that it is free in the converted code
+        def ag__bound(ag__):
+            def tf__f(x): ...         the converted function
+            return tf__f
+        return ag__bound
+
+``Converted.bound`` makes a function of ag__bound's code with the original's globals and closure cells, calls it with
+the operators, and copies defaults and names. Line numbers and names are the user's, so tracebacks show his code.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +49,7 @@ _LIBRARY = tuple(
 )
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _FUTURE = 0x1FF0000
-"""Where the flags of ``from __future__`` lie in ``co_flags``."""
+"""Mask of the flags of ``from __future__`` in ``co_flags``."""
 _GENERATORS = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -52,7 +69,7 @@ class Converted:
         """The converted form of ``function``, over its globals, closure and defaults.
 
         Args:
-          operators: what converted code calls ``ag__``.
+          operators: the value of ``ag__`` in it.
         """
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         closure = tuple(cells[name] for name in self._factory.co_freevars)
@@ -74,7 +91,7 @@ def is_ours(function: Any) -> bool:
 
 
 class Left:
-    """Why a code object stays as it is."""
+    """The reason why a code object stays as it is."""
 
     def __init__(self, reason: str):
         self.reason = reason
@@ -88,13 +105,13 @@ _printed = False
 
 
 def set_level(level: int, printed: bool) -> None:
-    """Whether conversions are logged (from level 1 on), and printed too."""
+    """Set whether conversions are logged (from level 1 on), and printed too."""
     global _verbosity, _printed
     _verbosity, _printed = level, printed
 
 
 def conversion_of(function: FunctionType, options: Options, requested: bool = False) -> Converted | Left:
-    """The converted form of a function's code, or why there is none.
+    """The converted form of a function's code, or the reason why there is none.
 
     Args:
       requested: the user asked for this function, wherever its code lies.
@@ -110,7 +127,7 @@ def conversion_of(function: FunctionType, options: Options, requested: bool = Fa
 
 
 def _forget(known: dict[Any, Any], key: Any, _: Any) -> None:
-    """Drops what is known of a code that is gone; the table is an argument since a process that ends has none."""
+    """Drop the entry of a collected code object. The table is an argument: a process that ends has no globals."""
     known.pop(key, None)
 
 
@@ -189,7 +206,7 @@ def _namespace(function: FunctionType) -> Mapping[str, Any]:
 
 
 def _named(factory: CodeType, original: CodeType, generated: frozenset[str], options: Options) -> CodeType:
-    """Gives the functions inside of a factory the names that the user knows, and notes that they are converted."""
+    """Restore the user's names in the functions inside of a factory, and note that these are converted."""
 
     def renamed(code: CodeType, name: str, qualname: str) -> CodeType:
         code = code.replace(co_name=name, co_qualname=qualname, co_consts=inside(code, name, qualname))

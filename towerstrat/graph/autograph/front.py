@@ -1,7 +1,15 @@
-"""From a function's syntax tree to one whose statements are calls of operators: the only user of ``malt``.
+"""The front end: from a function's syntax tree to one that calls operators; the only user of ``malt``.
 
 ``malt`` (diastatic-malt) is autograph's own front end without TensorFlow. Its converters rewrite a tree in steps; the
-operators that the result calls (as attributes of ``ag__``) are ours.
+operators that the result calls (as attributes of ``ag__``) are ours. The order of the steps matters: ``break``,
+``continue`` and ``return`` become flags first, so that the control flow step meets only ``if`` and loops.
+
+    while x < n:               def get_state(): return (x,)
+        if x == 3: break       def loop_body(): ...                  break_ = True, below ``if not break_``
+        x = x + 1              ag__.while_stmt(loop_test, loop_body, get_state, set_state, ("break_", "x"), {})
+
+Around malt's steps: ``_Prepared`` writes out syntax that they do not expect, ``_Checked`` refuses by name what they do
+not know, and ``_Repaired`` and ``_place`` make a tree that ``compile`` takes, with the user's line at each node.
 """
 
 from __future__ import annotations
@@ -47,7 +55,7 @@ class Rewritten(NamedTuple):
 
 
 def rewritten(node: Definition, filename: str, namespace: Mapping[str, Any], options: Options) -> Rewritten:
-    """``node`` with operators in the place of statements; each of its nodes carries the user's line.
+    """Convert ``node``: operators instead of statements, each node with the user's line.
 
     Args:
       namespace: the values of the names that the function sees from outside.
@@ -86,7 +94,7 @@ def _remember_lines(node: Definition, filename: str, name: str) -> None:
 
 
 def _strip(node: Definition) -> None:
-    """Defaults and annotations belong to where the function was defined."""
+    """Remove defaults and annotations, which are evaluated where the original is defined."""
     args = node.args
     args.defaults = [ast.Constant(None) for _ in args.defaults]
     args.kw_defaults = [None if d is None else ast.Constant(None) for d in args.kw_defaults]
@@ -119,7 +127,7 @@ def _converted(node: Any, context: Any) -> Any:
 
 
 def _give_lines_to_guards(node: ast.AST) -> None:
-    """What comes after a break, continue or return stands below an ``if`` that the converters made."""
+    """Give a line to each ``if`` that the converters put around statements after a break, continue or return."""
     for guard in ast.walk(node):
         if isinstance(guard, ast.If) and not anno.hasanno(guard, anno.Basic.ORIGIN):
             inside = (part for statement in guard.body for part in ast.walk(statement))
@@ -131,7 +139,7 @@ def _give_lines_to_guards(node: ast.AST) -> None:
 
 
 class _Prepared(ast.NodeTransformer):
-    """Writes out what the converters do not expect."""
+    """Rewrites syntax that the converters do not expect: docstring-only bodies, ``else`` of try, ``except as``."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         if len(node.body) == 1 and ast.get_docstring(node) is not None:
@@ -152,7 +160,7 @@ class _Prepared(ast.NodeTransformer):
 
 
 class _Checked(ast.NodeVisitor):
-    """Names what the converters do not know."""
+    """Refuses syntax that the converters do not know, by name."""
 
     def _refuse(self, node: ast.AST, what: str) -> None:
         raise Refused(f"{what} (line {getattr(node, 'lineno', '?')})")
@@ -180,7 +188,7 @@ class _Checked(ast.NodeVisitor):
 
 
 class _LoopOptions(directives.DirectivesTransformer):
-    """Takes calls of ``set_loop_options`` out of loops and notes their arguments there."""
+    """Removes calls of ``set_loop_options`` from loops and notes their arguments on the loop."""
 
     def visit_Attribute(self, node: Any) -> Any:
         node = self.generic_visit(node)
@@ -216,14 +224,14 @@ class _Asserts(converter.Base):
 
 
 class _Choices(conditional_expressions.ConditionalExpressionTransformer):
-    """Conditional expressions, those inside of others too."""
+    """Converter of conditional expressions, nested ones too."""
 
     def visit_IfExp(self, node: Any) -> Any:
         return super().visit_IfExp(self.generic_visit(node))
 
 
 class _Repaired(ast.NodeTransformer):
-    """Makes a tree that ``compile`` takes of one that was only meant to be printed."""
+    """Makes a tree that was only meant to be printed acceptable to ``compile``."""
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         for field in type(node)._fields:
@@ -235,7 +243,7 @@ class _Repaired(ast.NodeTransformer):
 
 
 def _place(node: ast.AST, line: int) -> int:
-    """Gives a node and those below the user's lines; what has none gets the last one before it."""
+    """Set the user's line on a node and those below; a node without one gets the last line before it."""
     origin = anno.getanno(node, anno.Basic.ORIGIN, default=None)
     line = line if origin is None else origin.loc.lineno
     if "lineno" in type(node)._attributes:

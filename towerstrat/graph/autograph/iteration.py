@@ -1,4 +1,13 @@
-"""``for`` statements: over tensors, over ``tf.range``, over Python iterables, and over kinds that others register."""
+"""``for`` statements: over tensors, over ``tf.range``, over Python iterables, and over types that register a loop.
+
+    for i in tf.range(5)         staged: a counter, the range is not stored
+    for row in x                 staged: the rows of a TensorArray, or x[i] for strings
+    for batch in dataset         ``StagedIterable._staged_loop``, which its type implements
+    for name in ["a", "b"]       Python's loop: unrolled in the trace
+
+Eagerly all are Python's loop. ``extra_test`` is the flag of a break or return: it joins the condition; a known count is
+then passed as ``maximum_iterations``, since the condition alone no longer tells the number of iterations.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +33,15 @@ Test = Callable[[], Any] | None
 
 
 class StagedIterable:
-    """An iterable whose ``for`` statements, in converted code, become loops of the graph."""
+    """Base of iterables whose ``for`` statements, in converted code, become loops of the graph."""
 
     def _staged_loop(self, body: Body, variables: Variables, goes_on: Test) -> None:
-        """Adds the loop.
+        """Add the loop to the current graph.
 
         Args:
           body: ``body(element)`` runs the statements for one element.
           variables: those that the statements assign.
-          goes_on: where it is not None, asked before each element: whether there was no break or return so far.
+          goes_on: where it is not None, called before each element: whether there was no break or return so far.
         """
         raise NotImplementedError
 
@@ -46,11 +55,11 @@ def for_stmt(
     symbol_names: tuple[str, ...],
     opts: Mapping[str, Any],
 ) -> None:
-    """A ``for`` statement.
+    """Run a ``for`` statement, staged where the iterable is a tensor or a ``StagedIterable``.
 
     Args:
-      extra_test: whether there was no break or return so far, where the loop holds any.
-      opts: what ``set_loop_options`` says, and the name of the loop's target.
+      extra_test: whether there was no break or return so far, where the loop has any.
+      opts: arguments of ``set_loop_options``, and the name of the loop's target.
     """
     variables = Variables(get_state, set_state, symbol_names, opts)
     if get_default_graph().executing_eagerly:
@@ -84,14 +93,14 @@ def _both(test: Tensor, goes_on: Test) -> Any:
 
 
 def _bounded(variables: Variables, count: int | None, goes_on: Test) -> Variables:
-    """With an upper bound, where the condition alone does not tell how many iterations there can be."""
+    """Add ``maximum_iterations``, where a break makes the condition alone not tell the number of iterations."""
     if count is None or goes_on is None or "maximum_iterations" in variables.options:
         return variables
     return variables._replace(options={**variables.options, "maximum_iterations": count})
 
 
 def _over_range(iterable: Tensor, body: Body, variables: Variables, goes_on: Test) -> None:
-    """The numbers are counted, not stored."""
+    """Stage a loop over ``tf.range``: its numbers are counted, not stored."""
     start, limit, delta = iterable.op.inputs
     current = start
     step = constant_value(delta)

@@ -1,4 +1,11 @@
-"""``and``, ``or``, ``not`` and comparisons; chains of comparisons arrive here as ``and``."""
+"""``and``, ``or``, ``not`` and comparisons of converted code; chained comparisons arrive here as ``and``.
+
+A staged ``a and b`` must not run b where a is False, if b has effects, can fail, or is dear: then it is an ``If``. If b
+consists only of cheap operations that cannot fail (``_CHEAP``), both run and a ``logical_and`` joins them:
+
+    x > 0 and x < 9         logical_and(greater, less)
+    x > 0 and f(1 / x)      If(x > 0, f(1 / x), False)
+"""
 
 from __future__ import annotations
 
@@ -49,7 +56,7 @@ def not_eq(a: Any, b: Any) -> Any:
 
 
 def _lazy(left: Any, right: Callable[[], Any], sign: str) -> Any:
-    """The right side counts, and runs, only where the left one does not decide; cheap ones run in any case."""
+    """Evaluate the right side only where the left one does not decide; cheap right sides in any case."""
     pred = scalar_condition(left, f"left side of `{sign}`")
     graph = get_default_graph()
     with effects_kept(graph):
@@ -68,7 +75,7 @@ def _lazy(left: Any, right: Callable[[], Any], sign: str) -> Any:
 
 
 def _dissolve(block: Block) -> None:
-    """Makes the operations of a region that was just built those of the region around it."""
+    """Move the operations of a region that was just built to the region around it."""
     outer = block.parent
     assert outer is not None
     for op in block.ops:

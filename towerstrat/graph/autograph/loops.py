@@ -1,4 +1,19 @@
-"""``while`` statements, and the staged loop that ``for`` statements become too."""
+"""``while`` statements, and the staged loop that ``for`` statements become too.
+
+The condition decides at the first iteration: a Python value runs a Python loop, a tensor a ``tf.while_loop``. Its loop
+variables are the leaves of the variables that the statements assign:
+
+    while x < n:                         variables: names ("x", "s"), get() -> (x, [a, b]), set((x, [a, b]))
+        x, s = x + 1, [s[1], s[0]]       carried: x, a, b          constant leaves (strings) must stay the same
+
+Staging has three parts. ``_Start`` fills in variables that have no value before the loop: the body is built once as a
+trial, to see their shapes and types, and blanks stand for them; if a value exists only after an iteration, a bool is
+carried along and an assertion demands that there was one. ``_Loop`` packs variables to loop variables and back, and
+checks each iteration's structure, dtypes and shapes against those of the entry. ``ListWatch`` finds tensors that the
+body appends to Python lists.
+
+Afterwards the variables hold their final values; after an exception those from before the loop.
+"""
 
 from __future__ import annotations
 
@@ -34,12 +49,12 @@ State = tuple[Any, ...]
 
 
 class Variables(NamedTuple):
-    """The variables that a loop assigns.
+    """The variables that a loop's statements assign.
 
     Attributes:
       get, set: read and write their values.
-      names: what the user calls them.
-      options: what ``set_loop_options`` says of the loop.
+      names: their names in the program.
+      options: the arguments of ``set_loop_options``.
     """
 
     get: Callable[[], State]
@@ -48,7 +63,7 @@ class Variables(NamedTuple):
     options: Mapping[str, Any]
 
     def and_hidden(self, name: str, get: Callable[[], Any], set: Callable[[Any], None]) -> Variables:
-        """These and, before them, one that the loop itself needs."""
+        """These variables and, as the first, one that the loop itself needs, such as its index."""
 
         def set_all(state: State) -> None:
             set(state[0])
@@ -65,7 +80,7 @@ def while_stmt(
     symbol_names: tuple[str, ...],
     opts: Mapping[str, Any],
 ) -> None:
-    """A ``while`` statement; staged where the condition is a tensor at the first iteration."""
+    """Run a ``while`` statement; it is staged if the condition is a tensor at the first iteration."""
     graph = get_default_graph()
     if graph.executing_eagerly:
         while test():
@@ -83,7 +98,7 @@ def while_stmt(
 
 
 def decided(value: Any, what: str) -> bool:
-    """A condition of a Python loop. Raises UnsupportedError where it is a tensor."""
+    """The condition of a Python loop. Raises UnsupportedError where it is a tensor."""
     if is_staged(value):
         raise UnsupportedError(
             f"{what} ({value!r}, at {user_line()}): a variable changed its type, or a break or return depends on a "
@@ -99,10 +114,10 @@ def staged_while(
     what: str,
     statements: Callable[..., Any] | None = None,
 ) -> None:
-    """Builds a loop whose condition is a tensor; afterwards the variables hold their final values.
+    """Build a loop whose condition is a tensor; afterwards the variables hold their final values.
 
     Args:
-      what: what messages call the loop.
+      what: name of the loop in messages.
       statements: the part of the body that the user wrote, where that is not all.
 
     Raises:
@@ -137,11 +152,11 @@ def staged_while(
 
 
 class _Start:
-    """The variables before the loop, with something in the place of those that it assigns first.
+    """The variables before the loop, with blanks for those that the loop assigns first.
 
     Attributes:
-      state: the values. late: which of them were not there.
-      ran: whether an iteration is noted, because a variable is only there after one.
+      state: the values. late: which of them are blanks.
+      ran: whether the loop carries a bool for "an iteration has run", since a variable has a value only after one.
     """
 
     def __init__(self, graph: Graph, body: Callable[[], Any], variables: Variables, what: str):
@@ -177,7 +192,7 @@ class _Start:
         raise ValueError(f"{shown(name)} {wrong} before the {what} at {user_line()}.{note}") from trouble
 
     def checked(self, ran: Any, values: State) -> State:
-        """The final values; those that only an iteration gives come with a check that there was one."""
+        """The final values; those that only an iteration gives come with an assertion that there was one."""
         if not self.ran:
             return values
         names = ", ".join(shown(n) for n, late in zip(self.names, self.late, strict=True) if late)
@@ -190,7 +205,7 @@ class _Start:
 
 
 def _trial(graph: Graph, body: Callable[[], Any], variables: Variables, what: str) -> tuple[State, Exception | None]:
-    """The variables after an iteration that is built only to see what it assigns, and what went wrong in it."""
+    """Build the body once and drop it: return the variables after it, and the exception that it raised, if any."""
     before = variables.get()
     try:
         with trial(graph, f"the body of the {what}"):
@@ -204,7 +219,7 @@ def _trial(graph: Graph, body: Callable[[], Any], variables: Variables, what: st
 
 
 def _symbolic(graph: Graph, leaf: Any) -> Any:
-    """A tensor whose value is not known, as a loop variable is."""
+    """A tensor of unknown value, as a loop variable is."""
     if not is_carried(leaf) or is_composite(leaf):
         return leaf
     tensor = convert_to_tensor(leaf)
@@ -212,7 +227,7 @@ def _symbolic(graph: Graph, leaf: Any) -> Any:
 
 
 class _Loop:
-    """What goes through the iterations, leaf by leaf."""
+    """The loop variables of a staged loop: the carried leaves of the statements' variables."""
 
     def __init__(self, graph: Graph, variables: Variables, start: _Start, what: str):
         self.names = variables.names
@@ -230,7 +245,7 @@ class _Loop:
             self.carried = [convert_to_tensor(0)]
 
     def _invariants(self, before: State, late: Sequence[bool]) -> list[list[Any]]:
-        """For each leaf what the user said of its shape, or None."""
+        """For each leaf the shape invariant that the user gave, or None."""
         wanted = {id(value): shape for value, shape in self.given.get("shape_invariants", ())}
         found: list[list[Any]] = []
         for name, value, leaves in zip(self.names, before, self.leaves, strict=True):
@@ -259,7 +274,7 @@ class _Loop:
         return chosen
 
     def unpacked(self, values: Sequence[Any]) -> State:
-        """The variables' values for what goes through."""
+        """Loop variables -> values of the variables."""
         rest = iter(values[self.ran :])
         state = []
         for value, leaves in zip(self.state, self.leaves, strict=True):
@@ -268,7 +283,7 @@ class _Loop:
         return tuple(state)
 
     def packed(self, entry: State, after: State) -> list[Any]:
-        """What goes through for the variables' values after an iteration."""
+        """Values of the variables after an iteration -> loop variables, checked against those at its entry."""
         result: list[Any] = [convert_to_tensor(True)] if self.ran else []
         for name, first, one, two, invariants in zip(
             self.names, self.leaves, entry, after, self.invariants, strict=True
@@ -328,7 +343,7 @@ class _Loop:
 
 
 def _converted(leaf: Any) -> Any:
-    """A leaf as it goes through: a number or a variable as a tensor."""
+    """A leaf as a loop variable: numbers and variables as tensors."""
     return leaf if isinstance(leaf, Tensor) or is_composite(leaf) else convert_to_tensor(leaf)
 
 

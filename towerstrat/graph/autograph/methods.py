@@ -1,4 +1,8 @@
-"""Functions of instances: a class keeps one ``tf.function`` per method, each instance its own traces."""
+"""Methods that are traced: a class keeps one ``tf.function`` per method, each instance its own traces.
+
+``Bound`` is the attribute that an instance shows; it keeps the instance alive while it is held, as a bound method does.
+``WeakMethod`` is the function that is traced; it does not, since the traces live as long as the instance.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from typing import Any
 
 
 class Bound:
-    """A function of one instance, which keeps the instance while it is held."""
+    """A traced function of one instance, which keeps the instance alive while it is held."""
 
     def __init__(self, function: Any, instance: Any):
         self._inner = function

@@ -1,4 +1,11 @@
-"""How functions are converted, and what a loop may say of itself."""
+"""Options of the conversion, and ``set_loop_options``.
+
+``Options`` are compared by identity and made once per choice, since they are part of the key of converted code. Malt's
+converters ask them too (``uses``, ``to_ast``).
+
+>>> options_for() is options_for(features=()), options_for().uses(Feature.BUILTIN_FUNCTIONS)
+(True, False)
+"""
 
 from __future__ import annotations
 
@@ -47,24 +54,24 @@ def set_loop_options(
     maximum_iterations: Any = UNSPECIFIED,
     shape_invariants: Any = UNSPECIFIED,
 ) -> None:
-    """Arguments for the ``tf.while_loop`` that the loop around it becomes; its first statement.
+    """Pass arguments to the ``tf.while_loop`` that the loop around it becomes; its first statement.
 
     Without effect where the loop runs as a Python loop.
 
     Args:
       parallel_iterations, swap_memory: scheduling of the original; they change no value.
       maximum_iterations: an upper bound of the number of iterations.
-      shape_invariants: pairs of a loop variable and what is known of its shape in every iteration.
+      shape_invariants: pairs of a loop variable and the part of its shape that is known in every iteration.
     """
 
 
 class Refused(Exception):
-    """The front end does not know something in a function; the message names it."""
+    """A function has syntax that the front end does not know; the message names it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """How functions are converted; made by ``options_for``, once for each choice.
+    """Options of a conversion; made by ``options_for``, once for each choice.
 
     Attributes:
       recursive: convert the functions that it calls too.

@@ -1,4 +1,8 @@
-"""What stands around the body of each converted function."""
+"""The scope around the body of each converted function: options of its calls, and a check of its return value.
+
+A function with a return in a staged branch sets ``do_return``, a tensor. At its end ``ret`` demands that this is True
+on every path (``_is_certain``), as the original does.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ class FunctionScope:
     """A call of a converted function.
 
     Attributes:
-      options: how the functions that it calls are converted.
+      options: options of the conversion of the functions that it calls.
     """
 
     __slots__ = ("function_name", "options")
@@ -35,7 +39,7 @@ class FunctionScope:
         """The value that the function returns.
 
         Raises:
-          ValueError: which path returns is decided when the program runs, and one of them does not.
+          ValueError: the path is decided when the program runs, and one of the paths has no return statement.
         """
         if isinstance(value, UndefinedReturnValue):
             return None
@@ -48,12 +52,12 @@ class FunctionScope:
 
 
 def with_function_scope(body: Callable[[FunctionScope], Any], scope_name: str, options: Options) -> Any:
-    """A lambda's body in a scope of its own."""
+    """Run a lambda's body in a scope of its own."""
     return body(FunctionScope("<lambda>", scope_name, options))
 
 
 def _is_certain(tensor: Tensor, true: frozenset[Tensor]) -> bool:
-    """Whether a condition holds whenever the program runs, given others that do."""
+    """Whether a bool tensor is True on every path, given conditions that are."""
     if tensor in true:
         return True
     known = constant_value(tensor)

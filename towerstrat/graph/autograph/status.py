@@ -16,7 +16,7 @@ def current_options() -> Options:
 
 @contextmanager
 def entered(status: Status, options: Options | None = None) -> Iterator[None]:
-    """Inside, calls are converted (ENABLED) or not (DISABLED)."""
+    """Set the conversion status of calls inside: converted (ENABLED) or not (DISABLED)."""
     saved = CONVERSION.status, CONVERSION.options
     CONVERSION.status = status
     if options is not None:

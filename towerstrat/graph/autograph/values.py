@@ -1,4 +1,14 @@
-"""Variables at the border of a staged branch or loop: what goes through as tensors, and what must stay as it is."""
+"""Variables of staged branches and loops: which leaves are carried as tensors, and which must stay the same.
+
+A leaf is carried if it is a tensor, a variable, a number or a composite value (``is_carried``); anything else (strings,
+objects, functions) is a constant of the region, and may not differ after it (``same_constant``).
+
+>>> is_carried(1.5), is_carried("adam"), same_constant("adam", "adam")
+(True, False, True)
+
+Besides there are here the flags that converted ``break``, ``continue`` and ``return`` set (whose ``not`` is known
+inside of their guards), and regions that are built only to look at them (``trial``).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +38,7 @@ _FLAGS = ("do_return", "break_", "continue_")
 
 
 def is_staged(value: Any) -> bool:
-    """Whether Python cannot decide on a value now: a tensor, or a variable, of a graph that is being built."""
+    """Whether a value is known only when the program runs: a tensor or variable, while a graph is being built."""
     if value is None or isinstance(value, bool | int | float | str):
         return False
     if not isinstance(value, Tensor) and (not hasattr(value, "dtype") or not is_tensor(value)):
@@ -59,29 +69,29 @@ def scalar_condition(value: Any, what: str) -> Tensor:
 
 
 def shown(name: str) -> str:
-    """A variable as messages call it."""
+    """A variable's name as messages show it."""
     return "the return value" if name.startswith(RETURN_VALUE) else f"'{name}'"
 
 
 def is_carried(leaf: Any) -> bool:
-    """Whether a leaf goes through a staged branch or loop as tensors. What does not must stay what it is."""
+    """Whether a leaf is carried through a staged branch or loop as tensors; any other must not change in it."""
     if isinstance(leaf, (*_NUMBERS, Tensor)) or is_composite(leaf):
         return True
     return hasattr(leaf, "dtype") and is_tensor(leaf)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is no tensor yet and becomes one in a staged branch or loop."""
+    """Whether a value is a Python or numpy number, which becomes a tensor in a staged branch or loop."""
     return isinstance(value, _NUMBERS)
 
 
 def same_constant(one: Any, two: Any) -> bool:
-    """Whether two leaves that are not carried are one."""
+    """Whether two leaves that are not carried are the same."""
     return one is two or (isinstance(one, _CONSTANTS) and type(one) is type(two) and one == two)
 
 
 def placeholder_like(value: Any) -> Any:
-    """Something in the place of a value that is assigned before it is read; None where there is nothing like it."""
+    """A blank with a value's structure, dtypes and shapes, to be assigned before it is read; None if impossible."""
     leaves = nest.flatten(value)
     if any(is_missing(x) or is_composite(x) for x in leaves):
         return None
@@ -112,12 +122,12 @@ _flags: weakref.WeakValueDictionary[int, Tensor] = weakref.WeakValueDictionary()
 
 
 def is_flag(name: str) -> bool:
-    """Whether a variable is one that the conversion of break, continue or return made."""
+    """Whether a variable is a flag that the conversion of break, continue or return made."""
     return name.startswith(_FLAGS)
 
 
 def note_flags(names: Sequence[str], values: Sequence[Any]) -> None:
-    """Remembers which tensors are values of flags."""
+    """Remember which tensors are values of flags."""
     for name, value in zip(names, values, strict=True):
         if isinstance(value, Tensor) and is_flag(name):
             _flags[id(value)] = value
@@ -133,7 +143,7 @@ def known_true(condition: Tensor) -> Iterator[None]:
 
 
 def is_unset_flag(value: Any) -> bool:
-    """Whether a value is a flag that is not set here: what follows a return runs below ``if not do_return:``."""
+    """Whether a value is a flag that is False here: statements after a return are below ``if not do_return:``."""
     if _flags.get(id(value)) is not value:
         return False
     return any(c.op.type == "LogicalNot" and c.op.inputs[0] is value for c in _known.true)
@@ -144,7 +154,7 @@ def is_unset_flag(value: Any) -> bool:
 
 @contextmanager
 def effects_kept(graph: Graph) -> Iterator[None]:
-    """In branches and loops that are built inside every operation with an effect runs."""
+    """Keep every operation with an effect in branches and loops that are built inside."""
     saved = graph.keeps_effects
     graph.keeps_effects = True
     try:
@@ -155,7 +165,7 @@ def effects_kept(graph: Graph) -> Iterator[None]:
 
 @contextmanager
 def trial(graph: Graph, what: str) -> Iterator[None]:
-    """Operations made inside are only looked at: nothing runs them, and collections forget them."""
+    """Build operations inside only to look at them: nothing runs them, and collections forget them."""
     sizes = {key: len(graph.get_collection_ref(key)) for key in graph.get_all_collection_keys()}
     try:
         with graph.body(f"a trial of {what} at {user_line()}"):
@@ -166,7 +176,7 @@ def trial(graph: Graph, what: str) -> Iterator[None]:
 
 
 class ListWatch:
-    """Notices tensors of a region in Python lists that outlive it."""
+    """Detector of tensors of a region that were appended to Python lists around it."""
 
     def __init__(self, function: Callable[..., Any]):
         code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None) or ()
@@ -174,7 +184,7 @@ class ListWatch:
         self._lists = [(name, found, len(found)) for name, cell in names if (found := _list_in(cell)) is not None]
 
     def check(self, block: Block, what: str) -> None:
-        """Raises ValueError where a list got a tensor that exists in the region only."""
+        """Raise ValueError where a list got a tensor that exists in the region only."""
         for name, found, before in self._lists:
             for item in nest.flatten(found[before:]):
                 if isinstance(item, Tensor) and item._graph is block.graph and block.encloses(item.op.block):

@@ -1,4 +1,11 @@
-"""Names without a value, as values: what a branch or loop says of a variable that was not assigned."""
+"""Unassigned variables as values: what converted code passes for a name that has no value yet.
+
+Converted code reads variables through ``ld``, so that an unassigned one raises when it is used, as in Python, and not
+when a branch or loop passes it on.
+
+>>> ld(3), is_missing(ldu(lambda: {}["k"], "a['k']"))
+(3, True)
+"""
 
 from __future__ import annotations
 
@@ -37,14 +44,14 @@ def is_missing(value: Any) -> bool:
 
 
 def ld(value: Any) -> Any:
-    """Reads a variable."""
+    """Read a variable. Raises UnboundLocalError where it has no value."""
     if isinstance(value, Undefined):
         value.read()
     return value
 
 
 def ldu(load: Callable[[], Any], name: str) -> Any:
-    """Reads an attribute or an element (``self.x``, ``a["k"]``) that need not be there."""
+    """Read an attribute or an element (``self.x``, ``a["k"]``); ``Undefined`` where it is not there."""
     try:
         return load()
     except (KeyError, IndexError, AttributeError, NameError):

@@ -1,4 +1,22 @@
-"""The eager context: the default graph of programs that run eagerly. It executes each operation that is added."""
+"""The eager context: the default graph of programs that run eagerly, whose ``add`` executes the operation at once.
+
+The public functions build operations by ``get_default_graph().add(type, inputs, attrs)``; with this graph as the
+default they compute. ``add`` finds the operation's program by (type, attributes, dtypes and shapes) in
+``SINGLE_OPERATIONS``, runs its checks on the host, runs the program, stores its writes, and hands a ``Record`` to each
+tape:
+
+    add("Mul", [a, b])                       a, b: EagerTensor float32[2]
+    _execution      OperationProgram of Mul on float32[2], float32[2]
+    _state          ()                       of a random operation its counter, of an assignment the variable's value
+    execute         [EagerTensor float32[2]], and ExecutionRecord to the tapes
+
+State is the ``EagerSession``'s, the same kind of ``Runner`` that graph sessions are, so that functions, datasets and
+host operations work in both. Arrays in the store may be outputs or inputs as well, and records keep them for gradients:
+they are marked as lent, so that no program donates them.
+
+Code that runs for one replica (``running_place``) sees of a varying variable its own row, and writes only that
+(``_seen``, ``_kept``). Tapes are per thread.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +52,13 @@ from towerstrat.platform.threads import ThreadState
 Cotangent: TypeAlias = Tensor | IndexedSlices | None
 """The gradient of the target by a tensor; None where the target does not depend on it."""
 CellValues: TypeAlias = Sequence[tuple[StateVariable | None, Array | None]]
-"""For each cell of an execution the cell of the eager state (None: a count of draws, or a record), and its value."""
+"""For each state variable of an execution: that of the eager state (None: random counter, error record), value."""
 
 _UNKNOWN_LINE = UserLine("<eagerly>", 0, "")
 
 
 class Executed(Operation):
-    """An operation that was executed. It keeps its inputs and outputs, and belongs to no order of execution."""
+    """An executed operation: type, inputs, outputs and attributes, without a place in an execution order."""
 
     __slots__ = ()
 
@@ -94,17 +112,17 @@ class Tape(Protocol):
         """Whether operations on one of these tensors are recorded."""
 
     def record(self, record: Record) -> None:
-        """Is called with each executed operation."""
+        """Called with each executed operation."""
 
     def access(self, handle: Handle) -> None:
-        """Is called with the handle of each trainable variable that is read."""
+        """Called with the handle of each trainable variable that is read."""
 
 
 class ExecutionRecord(Record):
-    """An operation that a kernel computed, or the gradient of one.
+    """A tape record of an operation computed by a kernel, or of the gradient of one.
 
     Attributes:
-      state: the values of its cells as it was executed, for its gradient.
+      state: the values of its state variables as it was executed, for its gradient.
     """
 
     __slots__ = ("context", "execution", "state")
@@ -144,7 +162,7 @@ class ExecutionRecord(Record):
 
 
 class ReadRecord(Record):
-    """A read of a variable: the cotangent of the handle is that of the value."""
+    """A tape record of a variable's read: the cotangent of the handle is that of the value."""
 
     __slots__ = ()
 
@@ -158,7 +176,7 @@ class EagerSession(Runner):
     what = "program"
 
     def release(self, key: Any) -> None:
-        """Drops the resource kept under ``key``, if there is one."""
+        """Drop the resource kept under ``key``, if there is one."""
         self._resources.pop(key, None)
 
     def run(self, fetches: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
@@ -203,7 +221,7 @@ class EagerContext(Graph):
         return any(tape.follows(tensors) for tape in self.tapes.active)
 
     def record(self, record: Record) -> None:
-        """Gives an executed operation to each tape."""
+        """Hand an executed operation to each tape."""
         for tape in self.tapes.active:
             tape.record(record)
 
@@ -220,14 +238,14 @@ class EagerContext(Graph):
         axis: Axis | None = None,
         control_inputs: Iterable[Operation] = (),
     ) -> Operation:
-        """Executes an operation now.
+        """Execute an operation now.
 
         Args:
           name, block, axis, control_inputs: as of a graph; they change nothing, since operations execute in the order
             of the calls.
 
         Raises:
-          TypeError: an input is a symbolic tensor of a graph, or has a value per position of an axis.
+          TypeError: an input is a symbolic tensor of a graph, or has a value per replica.
           InvalidArgumentError: the inputs do not fit the type, or their values cannot be computed.
         """
         definition = op_registry.lookup(type)
@@ -268,14 +286,14 @@ class EagerContext(Graph):
         return outputs
 
     def _check(self, check: InputCheck, op: Operation, inputs: Sequence[Any]) -> None:
-        """Raises InvalidArgumentError where the values of an operation's inputs are wrong."""
+        """Check the values of an operation's inputs on the host. Raises InvalidArgumentError."""
         values = [self._checked(t, on_host=i in check.values) for i, t in enumerate(inputs)]
         error = found_on_host(check, op, values)
         if error is not None:
             raise InvalidArgumentError(None, _here(op), error.message)
 
     def _checked(self, tensor: Any, on_host: bool) -> Any:
-        """The value that a check gets of an input: of a variable the one that the code which runs sees."""
+        """The value of an input for a check; of a variable the one that the current replica sees."""
         if isinstance(tensor, Handle):
             return self._seen(tensor.cell, self.session.state.get(tensor.cell))
         return tensor.host() if on_host else tensor.array
@@ -290,7 +308,7 @@ class EagerContext(Graph):
     def _state(
         self, execution: OperationProgram, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
     ) -> CellValues:
-        """The values of the cells that an execution reads or writes, in the order of ``execution.cells``."""
+        """The values of the state variables of an execution, in the order of ``execution.cells``."""
         if not execution.cells:
             return ()
         store = self.session.state
@@ -316,7 +334,7 @@ class EagerContext(Graph):
         return result
 
     def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
-        """The number of draws before this one: of operations of this type and seed, or of all without a seed."""
+        """Advance a random counter and return its value: one per type and seed, or one for all without a seed."""
         seeds = attrs.get("seeds", (None, None))
         name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
         if self.running_place is not None and seeds[1] is not None:
@@ -324,7 +342,7 @@ class EagerContext(Graph):
         return np.asarray(self.session.count(name), np.uint32)
 
     def execute(self, execution: Executable, inputs: Sequence[Any], state: CellValues = ()) -> list[Tensor]:
-        """Computes an execution or the gradient of one, stores what it writes, and gives it to the tapes.
+        """Run a program of an operation or of a gradient, store its writes, and record it on the tapes.
 
         Args:
           inputs: eager tensors.
@@ -376,7 +394,7 @@ class EagerContext(Graph):
     # ---- values ----------------------------------------------------------------------------------------------
 
     def tensor(self, array: Array, dtype: DType) -> EagerTensor:
-        """A tensor with this value."""
+        """An eager tensor of this value."""
         return EagerTensor(self, array, dtype)
 
     def rows(self, values: Tensor, indices: Tensor, table: Tensor | Handle) -> IndexedSlices:
@@ -409,7 +427,7 @@ class EagerContext(Graph):
                 tape.access(handle)
 
     def assign(self, cell: StateVariable, value: EagerTensor) -> None:
-        """Stores a value in a cell. A numpy array is copied, since the caller may write to it later."""
+        """Store a variable's value. A numpy array is copied, since the caller may write to it later."""
         array = cell.stacked(self._kept(cell, value.array))
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
@@ -422,22 +440,22 @@ class EagerContext(Graph):
                 self.session.state.update({cell: jax.device_put(np.array(array))})
 
     def read_here(self, cell: StateVariable, value: Any) -> Any:
-        """A stored value as the code that runs reads it: its own position's, elsewhere that of all together."""
+        """A variable's stored value as running code reads it: the replica's row, or outside the joined value."""
         return self._seen(cell, value) if self._is_own(cell) else cell.joined(value)
 
     def _is_own(self, cell: StateVariable) -> bool:
-        """Whether code runs for a position that has a value of its own in a cell, or may write one."""
+        """Whether code runs for a replica that has, or may write, its own row of a variable."""
         place = self.running_place
         return place is not None and place.axis is (cell.axis if cell.per_position else cell.own)
 
     def _seen(self, cell: StateVariable, value: Any) -> Any:
-        """What an operation gets of a cell's value."""
+        """The value that an operation reads of a variable's stored one; inside a replica its own row."""
         if value is None or self.running_place is None or not cell.per_position or not self._is_own(cell):
             return value
         return np.asarray(cell.stacked(value))[self.running_place.position, ...]
 
     def _kept(self, cell: StateVariable, value: Any) -> Any:
-        """What is stored of a cell for which an operation gives a value: at a position only its own part changes."""
+        """The array to store after a write of ``value``; inside a replica only that replica's row changes."""
         before = self.session.state.get(cell)
         if self.running_place is None or before is None or not self._is_own(cell):
             return value
@@ -448,10 +466,10 @@ class EagerContext(Graph):
 
     @contextmanager
     def standing_in(self, copies: Mapping[StateVariable, StateVariable]) -> Iterator[None]:
-        """Inside, the position's values of cells are in other cells; what is written there is the position's after.
+        """Let copies hold the replica's values of variables inside; write their changes to its rows afterwards.
 
         Args:
-          copies: a cell -> the one that stands for what the position has of it.
+          copies: state variable -> the one that holds this replica's value.
         """
         if not copies:
             yield
@@ -487,7 +505,7 @@ class EagerContext(Graph):
         return f"{self.scope_name}/{name}" if self.scope_name else name
 
     def add_to_collection(self, name: Any, value: Any) -> None:
-        """Does nothing: a collection would keep alive what the program has dropped."""
+        """Do nothing: a collection would keep alive what the program has dropped."""
 
     def get_operations(self) -> list[Operation]:
         return []
@@ -516,7 +534,7 @@ def _array(value: Any) -> Array:
 
 
 def _leaked(tensor: Any, type: str) -> TypeError:
-    """The error for an input that is no eager tensor."""
+    """The error for an input that is no eager tensor: a symbolic tensor that escaped from its graph."""
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")
     graph = tensor._graph
@@ -540,7 +558,7 @@ def context() -> EagerContext:
 
 @contextmanager
 def recorded_by(tapes: Iterable[Tape]) -> Iterator[None]:
-    """Operations that are executed inside are recorded by these tapes too, such as those of other threads."""
+    """Let these tapes record operations inside too, such as those of other threads."""
     active = context().tapes.active
     before = list(active)
     active.extend(tape for tape in tapes if tape not in before)

@@ -1,4 +1,8 @@
-"""Eager tensors of calls whose checks nobody has looked at."""
+"""Eager tensors of calls whose checks have not been settled (``Function.late``).
+
+The call's program is still running, or queued. The tensor has the result's dtype and shape; its ``array`` settles the
+checks first, so that an error is raised at the first look at a value, and not at the call.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ class UncheckedTensor(EagerTensor):
     """A result of a call, which raises the call's error where its value is first asked for.
 
     Args:
-      run: the call's.
+      run: the call's run.
     """
 
     __slots__ = ("_found", "_run")

@@ -1,4 +1,14 @@
-"""Switches between eager execution and graphs. The default is chosen once, before the first operation."""
+"""Switches between eager execution and graphs: which default graph new operations go to.
+
+Both are graphs: the eager context executes operations as they are added, the global graph keeps them for a session. The
+ground is the default below all entered graphs; ``enable_eager_execution`` sets it to the eager context, once, before
+the first operation. ``eager_mode`` and ``graph_mode`` enter one for a block:
+
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> with eager_mode():
+...     executing_eagerly(), float(constant(2.0))
+(True, 2.0)
+"""
 
 from __future__ import annotations
 
@@ -37,7 +47,7 @@ def _check_early(what: str) -> None:
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
-    """Makes eager execution the default: operations outside of graphs and functions execute at once.
+    """Make eager execution the default: operations outside of graphs and functions execute at once.
 
     Args:
       config: a ``tf.ConfigProto``; its sizes and counts change no value.
@@ -52,7 +62,7 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
 
 def disable_eager_execution() -> None:
-    """Makes graphs, run by sessions, the default.
+    """Make graphs, run by sessions, the default.
 
     Raises:
       ValueError: operations were executed already.
@@ -64,20 +74,20 @@ def disable_eager_execution() -> None:
 
 @contextmanager
 def eager_mode() -> Iterator[None]:
-    """Executes operations at once inside, whatever the default is."""
+    """Execute operations at once inside, whatever the default is."""
     with enter(context()):
         yield
 
 
 @contextmanager
 def graph_mode() -> Iterator[None]:
-    """Adds operations to the global graph inside, whatever the default is."""
+    """Add operations to the global graph inside, whatever the default is."""
     with enter(global_graph()):
         yield
 
 
 def refuse_eager(what: str, instead: str) -> None:
-    """Refuses what only graphs have.
+    """Raise where operations execute eagerly: for functions that only graphs have.
 
     Args:
       what: the function, for the message.

@@ -1,4 +1,9 @@
-"""Eager tensors with a value at each position of a mesh axis."""
+"""Eager tensors that vary along a mesh axis: one row per replica.
+
+``strategy.run`` of a function takes and returns them. Elsewhere ``part`` gives single rows:
+
+    ShardedTensor  array float32[4, 8], axis of 4, dims (8,)    part(1) -> EagerTensor float32[8]
+"""
 
 from __future__ import annotations
 
@@ -15,12 +20,12 @@ from towerstrat.graph.ir.uneven_shards import UnevenShards
 
 
 class ShardedTensor(EagerTensor):
-    """The values at all positions of a mesh axis: one array ``[positions, *dims]``, or an ``UnevenShards`` one.
+    """The values of all replicas: one array ``[axis size, *dims]``, or an ``UnevenShards``.
 
-    Functions that run along the axis take and return it. Eager operations refuse it; ``part`` gives one value.
+    Functions that run along the axis take and return it. Eager operations refuse it; ``part`` gives one row.
 
     Args:
-      dims: the shape at one position; None for sizes that may differ from call to call.
+      dims: the shape at one replica; None for sizes that may differ from call to call.
     """
 
     __slots__ = ("axis",)
@@ -46,7 +51,7 @@ class ShardedTensor(EagerTensor):
         return "per_replica:0"
 
     def part(self, position: int) -> EagerTensor:
-        """The value at one position."""
+        """The value at one replica."""
         array = self.array
         if isinstance(array, UnevenShards):
             return EagerTensor(self._context, array.part(position), self.dtype)

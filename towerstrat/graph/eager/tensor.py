@@ -1,4 +1,12 @@
-"""Eager tensors: tensors that have a value."""
+"""Eager tensors: tensors that have a value, and the handles of eager variables.
+
+An ``EagerTensor`` wraps a numpy array or a ``jax.Array``, whichever the operation gave, and converts only when asked
+(``host``, ``device_array``). Code that looks at the operation behind a tensor gets a ``Const`` made on demand
+(``_maker``).
+
+A ``Handle`` is the resource tensor of a variable. It refers to the variable weakly and is what tapes follow and
+functions capture; when it is collected, the session's state drops the variable's value.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +57,7 @@ class EagerTensor(Tensor):
 
     @property
     def op(self) -> Operation:  # type: ignore[override]
-        """A constant with this value, for code that looks at the operation behind a tensor."""
+        """A ``Const`` of this value, for code that looks at the operation behind a tensor."""
         if self._op is None:
             self._op = _maker(self, "Const", {"value": self.host(), "dtype": self.dtype})
         return self._op
@@ -60,7 +68,7 @@ class EagerTensor(Tensor):
 
     @property
     def graph(self) -> NoReturn:
-        """Raises AttributeError, by which libraries tell eager tensors from those of graphs."""
+        """Raise AttributeError, by which libraries tell eager tensors from those of graphs."""
         raise AttributeError("Tensor.graph is undefined when eager execution is enabled.")
 
     @property
@@ -91,7 +99,7 @@ class EagerTensor(Tensor):
     _numpy = numpy
 
     def part(self, position: int) -> EagerTensor:
-        """The value at one position of a mesh axis: this tensor, which is the same at all."""
+        """The value at one replica: this tensor, since it is the same at all."""
         return self
 
     def set_shape(self, shape: Any) -> None:
@@ -193,7 +201,7 @@ def _rebuilt(array: np.ndarray[Any, Any], dtype: str) -> Tensor:
 
 
 def _maker(tensor: EagerTensor, type: str, attrs: dict[str, Any]) -> Operation:
-    """An operation without a graph's bookkeeping whose output is the tensor."""
+    """An operation that is in no graph, with the tensor as its output."""
     op = Operation.__new__(Operation)
     op.definition = op_registry.lookup(type)
     op.type = type
@@ -222,7 +230,7 @@ class Handle(EagerTensor):
     """The resource tensor of an eager variable. The variable's value lives as long as its handle.
 
     Attributes:
-      cell: the variable's cell in the eager session's state.
+      cell: the state variable that holds its value in the eager session's state.
       trainable: whether tapes watch the variable when it is read.
       variable: a weak reference: returns the variable, or None when it was collected.
       made_in: the graph that was current when the variable was made: the eager context, or a function's graph.

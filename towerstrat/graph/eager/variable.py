@@ -1,4 +1,18 @@
-"""Eager variables, used by eager operations and by functions."""
+"""Eager variables: a value from the moment they are made, used by eager operations and by functions.
+
+The value is in the eager session's state, under the handle's state variable, and is dropped when the handle is
+collected. An assignment returns the variable itself; in a function that is being traced it returns a copy whose reads
+come after the assignment (``_as_written``), so that ``v.assign_add(1.) * 2.`` reads the new value.
+
+>>> from towerstrat.graph.eager import mode
+>>> with mode.eager_mode():
+...     v = EagerVariable(1.0)
+...     float(v.assign_add(2.0))
+3.0
+
+Made inside of a function that is traced, a variable is initialized once, outside of the trace; the initial value may
+not depend on the function's arguments. A deep copy or a pickle is a new variable of the same value.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +107,7 @@ class EagerVariable(Variable):
         graph.note_variable(self)
 
     def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
-        """Does nothing: an eager variable lives only as long as the program holds it."""
+        """Do nothing: an eager variable lives only as long as the program holds it."""
 
     # ---- what it is ------------------------------------------------------------------------------------------
 
@@ -151,7 +165,7 @@ class EagerVariable(Variable):
         raise NotImplementedError("eval() is not supported when executing eagerly; use variable.numpy().")
 
     def load(self, value: Any, session: Any = None) -> None:
-        """Stores a value."""
+        """Assign a value."""
         self.assign(value)
 
     def is_initialized(self, name: str | None = None) -> Tensor:
@@ -163,7 +177,7 @@ class EagerVariable(Variable):
         return self._as_written(op) if read_value else op
 
     def _as_written(self, op: Operation) -> Any:
-        """The value of an assignment in a function: the variable, whose reads depend on the assignment."""
+        """The result of an assignment in a function: this variable, with reads that depend on the assignment."""
         written = object.__new__(type(self))
         written.__dict__.update(self.__dict__, _assignment=op)
         return written

@@ -1,4 +1,13 @@
-"""Arguments of functions: the key by which a trace is found again, and the placeholders of a new trace."""
+"""Arguments of traced functions: cache keys, the tensors in them, and the placeholders of a new trace.
+
+A key is equal for calls that can share a trace. Arrays are keyed like tensors, by dtype and shape; Python values by
+type and value; objects that cannot be hashed by identity, and kept alive so that no other object gets the same ``id``.
+
+>>> key_of(3, []) == key_of(3.0, []), key_of(np.zeros([2, 3]), []) == key_of(np.ones([2, 3]), [])
+(False, True)
+>>> relaxed([(2, 3), ()], [(4, 3), ()])
+[(None, 3), ()]
+"""
 
 from __future__ import annotations
 
@@ -94,7 +103,7 @@ def tensors_of(value: Any) -> list[Tensor]:
 def stand_ins(
     graph: Graph, values: Sequence[Any], names: Iterable[str], shapes: Sequence[Dims] | None = None
 ) -> tuple[list[Any], list[Tensor]]:
-    """Replaces the tensors in arguments by placeholders of a graph.
+    """Replace the tensors in arguments by placeholders of a graph.
 
     Args:
       values: the arguments, one structure per parameter; a ``TensorSpec`` stands for a tensor.
@@ -136,7 +145,7 @@ def stand_ins(
 
 
 def _name(name: str) -> str:
-    """A parameter's name as one that an operation may have."""
+    """A parameter's name, made a valid operation name."""
     cleaned = "".join(c if c.isalnum() or c in "_.-" else "_" for c in name)
     return cleaned if cleaned and (cleaned[0].isalnum() or cleaned[0] == ".") else "args"
 
@@ -155,5 +164,5 @@ def relaxed(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
 
 
 def fits(dims: Dims, wanted: Dims) -> bool:
-    """Whether two partially known shapes can be the same."""
+    """Whether two partially known shapes are compatible."""
     return TensorShape(wanted).is_compatible_with(TensorShape(dims))

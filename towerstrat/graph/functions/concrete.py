@@ -1,4 +1,13 @@
-"""``ConcreteFunction``: one trace of a function, as programs see it."""
+"""``ConcreteFunction``: one trace of a ``tf.function`` as programs see it, with structured arguments and results.
+
+``Traced`` below it is flat: tensors in, tensors out. This class packs the outputs into the Python function's result
+structure, in which composite values (``IndexedSlices``, ``TensorArray``) are several tensors and None is none:
+
+    return {"loss": t, "grads": IndexedSlices(v, i), "note": None}
+    traced.outputs     [t, v, i]
+
+A direct call takes one tensor per ``TensorSpec`` of the signature; Python values are part of the trace, not arguments.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +55,7 @@ class ConcreteFunction:
         self._single = not nest.is_sequence(value) and isinstance(value, Tensor)
 
     def call(self, tensors: Sequence[Tensor], late: bool = False) -> Any:
-        """Runs it on the tensors of its arguments, in order; the result is packed like the Python function's.
+        """Run the trace on the tensors of its arguments, in order; pack the result like the Python function's.
 
         Args:
           late: see ``Function.late``.
@@ -58,7 +67,7 @@ class ConcreteFunction:
         return nest.packed(self._value, (None if leaf is None else rebuilt(leaf, parts) for leaf in self._leaves))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls it with a tensor for each ``TensorSpec`` of its signature.
+        """Call the trace with a tensor for each ``TensorSpec`` of its signature.
 
         Python values of the signature are part of the trace and may be left out.
 
@@ -127,7 +136,7 @@ class ConcreteFunction:
 
 
 def _plain(value: Any) -> bool:
-    """Whether an argument is part of the trace, so that no input of the graph is for it."""
+    """Whether an argument is a constant of the trace, without an input of the graph."""
     return isinstance(value, Variable) or value is None or isinstance(value, str | bool)
 
 
@@ -142,7 +151,7 @@ def _by_name(named: Mapping[str, Any], specs: Sequence[Any], keywords: Mapping[s
 
 
 def as_result(value: Any, name: str) -> Any:
-    """Converts one leaf of a Python function's result.
+    """Convert one leaf of a Python function's result.
 
     Args:
       name: the function's, for the message.
@@ -168,7 +177,7 @@ def as_result(value: Any, name: str) -> Any:
 
 
 def _composite(value: Any) -> bool:
-    """Whether a value with one tensor is returned as itself and not as that tensor."""
+    """Whether a value that consists of one tensor is returned as itself, not as that tensor."""
     if is_composite(value):
         return True
     return not isinstance(value, Tensor | Variable) and not arguments.is_array(value) and hasattr(value, "dtype")

@@ -10,7 +10,7 @@ class _Setting:
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
-    """Makes each ``tf.function`` call its Python function directly (True), or trace it (False, the default)."""
+    """Make each ``tf.function`` call its Python function directly (True), or trace it (False, the default)."""
     _Setting.eagerly = bool(run_eagerly)
 
 

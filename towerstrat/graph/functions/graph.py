@@ -1,4 +1,20 @@
-"""``FunctionGraph``: the graph of a traced Python function. It captures the outside tensors that it uses."""
+"""``FunctionGraph``: the graph of a traced Python function. Outside tensors that it uses are captured as inputs.
+
+``add`` sends each input through ``inside``, which makes of a tensor of an enclosing graph, or an eager one, something
+of this graph:
+
+    scale = tf.constant(2.)                 captured: scale -> a Placeholder here
+    v = tf.Variable(...)                    handles: v.handle -> a VarHandleOp here, on the same state variable
+    n = tf.constant(3)  (an integer)        a Const with its value: so shape arithmetic folds while lowering
+    f = tf.function(lambda x: v * x * scale + tf.zeros([n]))
+
+A tensor of a graph that does not enclose this one raises TypeError: it escaped from another trace.
+
+A call in a graph copies the operations there (``inlined``), the effects with them; eager calls run the graph as a plan
+(``Traced``). Variables made while tracing are made outside of the trace (``lifted``), on the first trace only. In a
+function that runs for one replica, a variable that may differ by replica is read through a copy that stands for this
+replica's value (``copies``, ``EagerContext.standing_in``).
+"""
 
 from __future__ import annotations
 
@@ -36,8 +52,9 @@ class FunctionGraph(Graph):
 
     Attributes:
       captured: outside tensor -> its placeholder here.
-      handles: outside handle of a variable -> its handle here, on the same cell. ``outside_of`` is the inverse.
-      copies: in a function of one position: a cell that may have a value for each -> one that stands for this one's.
+      handles: outside handle of a variable -> its handle here, on the same state variable. ``outside_of`` is the
+        inverse.
+      copies: in a function of one replica: a state variable that may vary -> the one that holds this replica's value.
       variables: weak references to the variables made while the function was traced.
       creates: whether variables may be made.
     """
@@ -97,7 +114,7 @@ class FunctionGraph(Graph):
         return super().as_graph_element(obj, allow_tensor, allow_operation)
 
     def inside(self, tensor: Tensor) -> Tensor:
-        """The tensor of this graph that stands for ``tensor``; an outside tensor is captured on first use.
+        """The tensor of this graph for ``tensor``; an outside tensor is captured on first use.
 
         Raises:
           TypeError: the tensor belongs to a graph that does not enclose this one.
@@ -161,7 +178,7 @@ class FunctionGraph(Graph):
             return super().add("Const", (), {"value": tensor.host(), "dtype": tensor.dtype}, "Const").outputs[0]
 
     def _check_around(self, tensor: Tensor) -> None:
-        """Raises TypeError unless the tensor is eager or of a graph that encloses this one."""
+        """Raise TypeError unless the tensor is eager or of a graph that encloses this one."""
         graph: Graph | None = self.outer
         while graph is not None:
             if tensor._graph is graph:
@@ -183,7 +200,7 @@ class FunctionGraph(Graph):
     # ---- variables -------------------------------------------------------------------------------------------
 
     def check_variables_kept(self) -> None:
-        """Checks that each variable made while tracing is still referenced by the program.
+        """Check that each variable made while tracing is still referenced by the program.
 
         Raises:
           ValueError: one was collected: each call of the Python function would make a new one.
@@ -210,7 +227,7 @@ class FunctionGraph(Graph):
         self.outer.note_variable(variable)
 
     def lifted(self, tensor: Tensor, name: str) -> Tensor:
-        """The initial value of a variable outside of the trace: computed eagerly, or made again in the graph around.
+        """The initial value of a variable, computed outside of the trace: eagerly, or copied into the graph around.
 
         Args:
           tensor: the initial value, of this graph.
@@ -244,7 +261,7 @@ class FunctionGraph(Graph):
         return [op for op in self.root.ops if has_effect(op)]
 
     def inlined(self, outputs: Sequence[Tensor], given: Mapping[Tensor, Tensor], target: Graph) -> list[Tensor]:
-        """Copies the function's operations, with its effects, into the graph that calls it.
+        """Copy the function's operations, with its effects, into the graph that calls it.
 
         Args:
           outputs: tensors of this graph.

@@ -1,4 +1,15 @@
-"""Inlining: the operations of a function's graph are copied into the calling graph, or executed eagerly."""
+"""Inline execution of a traced function: its operations one by one in the eager context, so that tapes record each.
+
+``Executing`` has the interface of ``Copying``, which copies operations to another graph; here a copy is an execution,
+and ``tensors`` maps the graph's tensors to eager ones. Branches and loops are unrolled by the ``unroll`` of their
+types:
+
+    graph       m = Mul(x, x)      c = If(p, ...)          tensors = {x: eager 3., p: eager True}
+    copy        m -> eager 9.      the taken branch's operations, one by one
+
+A ``CustomGradient`` in the graph becomes a record of its own, so that a tape uses the traced gradient function instead
+of the gradient of an identity.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +25,7 @@ from towerstrat.graph.lowering.python_gradients import TracedRule
 
 
 class Executing:
-    """Executes a graph's operations one by one, eagerly (an ``Unrolling`` of the registry).
+    """Executor of a graph's operations in the eager context (an ``Unrolling`` of the registry).
 
     Args:
       eager: the context that executes them.
@@ -30,17 +41,17 @@ class Executing:
         return Executing(self.eager, {**self.tensors, **tensors})
 
     def execute(self, type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None) -> list[Tensor]:
-        """Executes one operation on eager tensors; returns its outputs."""
+        """Execute one operation on eager tensors; return its outputs."""
         return self.eager.add(type, inputs, attrs).outputs
 
     def copy(self, operations: Iterable[Operation]) -> None:
-        """Executes operations of the graph in order and adds their outputs to ``tensors``."""
+        """Execute operations of the graph in order and add their outputs to ``tensors``."""
         for op in operations:
             if not (op.outputs and all(t in self.tensors for t in op.outputs)):
                 self._execute(op)
 
     def _execute(self, op: Operation) -> None:
-        """Executes one operation; branches and loops by the ``unroll`` of their types."""
+        """Execute one operation; branches and loops by the ``unroll`` of their types."""
         outside = op.graph.outer_handle(op.outputs[0]) if op.outputs else None
         if outside is not None:
             self.tensors[op.outputs[0]] = outside
@@ -58,7 +69,7 @@ class Executing:
             self.tensors.update(zip(op.outputs, made.outputs, strict=True))
 
     def _execute_ruled(self, op: Operation) -> None:
-        """Executes a ``CustomGradient``: its outputs are new tensors, so that tapes record its own gradient."""
+        """Execute a ``CustomGradient``: its outputs are new tensors, so that tapes record its own gradient."""
         inputs = [self.tensors[t] for t in op.inputs]
         outputs = [self.eager.tensor(t.array, t.dtype) for t in inputs[: len(op.outputs)] if isinstance(t, EagerTensor)]
         self.tensors.update(zip(op.outputs, outputs, strict=True))

@@ -1,4 +1,13 @@
-"""Loops over the first dimension: ``tf.map_fn``, ``tf.scan``, ``tf.foldl``, ``tf.foldr``."""
+"""Loops over the first dimension: ``tf.map_fn``, ``tf.scan``, ``tf.foldl``, ``tf.foldr``.
+
+Each is a ``while_loop`` over TensorArrays of the rows, as in the original. ``elems`` may be a structure of tensors with
+one first dimension:
+
+    map_fn(square, [1, 2, 3])              [1, 4, 9]
+    scan(add, [1, 2, 3])                   [1, 3, 6]        the first row is the initial value
+    foldl(subtract, [1, 2, 3])             -4               (1 - 2) - 3
+    foldr(subtract, [1, 2, 3])             0                (3 - 2) - 1
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,21 @@
-"""``tf.function``: a Python function, traced once per signature of its arguments, and then called as a program."""
+"""``tf.function``: a Python function, traced once per signature of its arguments, then called as a program.
+
+A ``Function`` holds the traces (``ConcreteFunction``) in a cache. The key is (surroundings, one key per argument):
+tensors and arrays count by dtype and shape, Python values by type and value, objects by identity (``arguments``); the
+surroundings are the graph in which it is called, the distribution context, and the replica (``_surroundings``).
+
+    f = tf.function(lambda x, n: x * n)
+    f(tf.zeros([2]), 3)      trace 1: (float32[2], int 3)
+    f(tf.ones([2]), 3)       trace 1, not a line of Python runs
+    f(tf.zeros([4]), 3)      trace 2; with ``reduce_retracing`` it is of [None] and serves all sizes from now on
+    f(tf.zeros([2]), 4)      trace 3: a Python number is a constant of the trace
+
+Calling is ``Function.__call__`` (look up) -> ``ConcreteFunction.call`` (pack) -> ``Traced.__call__`` (run or inline). A
+trace that captures tensors of the graph around it is kept under that graph and found only there.
+
+A method is a descriptor: each instance has a ``Function`` of its own, which does not keep the instance alive
+(``_bind``). Variables may be made in the first trace only (``FunctionGraph.creates``).
+"""
 
 from __future__ import annotations
 
@@ -33,14 +50,14 @@ from towerstrat.platform import logs
 
 _RECENT_CALLS = 10
 _MANY_TRACES = 5
-"""How many of the recent calls may trace before a warning is logged."""
+"""Number of recent calls that may trace before a warning is logged."""
 
 _Key = tuple[Hashable, Hashable]
 """(surroundings, arguments) of a trace."""
 
 
 class _Variant:
-    """Calls whose arguments differ in the sizes of tensors only, and the one relaxed trace that serves them."""
+    """Calls whose arguments differ only in the sizes of tensors, and the one relaxed trace that serves them."""
 
     def __init__(self, shapes: list[Dims]):
         self.shapes = shapes
@@ -74,9 +91,9 @@ class Function:
         self._cache: dict[Hashable, ConcreteFunction] = {}
         self._variants: dict[Hashable, _Variant] = {}
         self._kept: list[Any] = []
-        """Objects whose ``id`` is in a key."""
+        """Objects whose ``id`` is in a key, kept alive so that no other object gets it."""
         self._bound: dict[int, tuple[Any, Function]] = {}
-        """Of a method: ``id(instance)`` -> (weak reference to the instance, its own function)."""
+        """For methods: ``id(instance)`` -> (weak reference to the instance, its own function)."""
         self._recent: deque[str] = deque(maxlen=_RECENT_CALLS)
         self._traces = 0
         self._variables_made = False
@@ -93,7 +110,7 @@ class Function:
 
     @property
     def body(self) -> Callable[..., Any]:
-        """What is traced: the Python function, with its control flow converted where the decorator said so."""
+        """The Python function to trace, with its control flow converted if ``autograph`` is set."""
         return converted(self._function) if self._autograph else self._function
 
     @property
@@ -170,9 +187,9 @@ class Function:
 
     @contextmanager
     def late(self) -> Iterator[None]:
-        """Inside, an error of a check in an eager call may come later, so that a call begins while one is under way.
+        """Context in which a failed check of an eager call may raise late, so that the next call can begin.
 
-        It comes where a result of the call or the state is read, in the next call, or at the end of this block.
+        It is raised where a result of the call or the state is read, in the next call, or at the end of this block.
         """
         before, self._late = self._late, True
         try:
@@ -205,7 +222,7 @@ class Function:
     # ---- tracing ---------------------------------------------------------------------------------------------
 
     def _traced(self, key: _Key, args: tuple[Any, ...]) -> ConcreteFunction:
-        """The trace for arguments whose key is not in the cache yet."""
+        """Make the trace for arguments whose key is not in the cache, or find a relaxed one; enter it."""
         shapes: list[Dims] | None = None
         tensors = arguments.tensors_of(args)
         if self._input_signature is not None:
@@ -235,7 +252,7 @@ class Function:
         return found
 
     def _notice(self, args: Sequence[Any]) -> None:
-        """Logs a warning, once, when many of the recent calls traced."""
+        """Log a warning, once, when many of the recent calls traced."""
         self._recent.append(_shown(args))
         traced = [r for r in self._recent if r]
         if len(traced) > _MANY_TRACES and not self._said:
@@ -248,7 +265,7 @@ class Function:
             )  # fmt: skip
 
     def _trace(self, args: tuple[Any, ...], shapes: Sequence[Dims] | None) -> ConcreteFunction:
-        """Calls the Python function with placeholders in a graph of its own.
+        """Call the Python function with placeholders, in a graph of its own.
 
         Args:
           shapes: of the placeholders, where they are less specific than those of the tensors in ``args``.
@@ -298,7 +315,10 @@ class Function:
 
 
 def _surroundings() -> Any:
-    """What a trace depends on besides its arguments: the graph around it, its ``TraceContext``, the position."""
+    """Key of all that a trace depends on besides its arguments: surrounding graph, ``TraceContext``, replica.
+
+    It also counts the variables that became varying: traces from before such a change are void.
+    """
     current = get_default_graph()
     graph = current.home
     around = TRACE_CONTEXTS.current()
@@ -343,7 +363,7 @@ def function(
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
 ) -> Any:
-    """Traces a Python function to a graph that is compiled; the result is called like the function.
+    """Trace a Python function to a graph that is compiled; the result is called like the function.
 
     Args:
       func: the function; without it, a decorator is returned.
@@ -376,7 +396,7 @@ def function(
 
 
 class Registered:
-    """A trace of a function that nothing calls: TensorFlow could put it in the place of another."""
+    """Stand-in for a trace that TensorFlow registers as an alternative implementation, and nothing calls."""
 
     def add_to_graph(self, g: Any = None) -> None:
         """Graphs get functions where they are called."""
@@ -386,7 +406,7 @@ class Registered:
 
 
 class ForOneDevice(Function):
-    """A function that does what another one does, for one kind of device.
+    """An alternative implementation of another function for one kind of device.
 
     TensorFlow may exchange them when it optimizes a graph. Here XLA compiles one function for every device.
     """
@@ -409,6 +429,6 @@ def defun(
 
 
 def _named(kind: type[Function], inner: Callable[..., Any], **options: Any) -> Function:
-    """A function of a kind with the name of what it traces."""
+    """A ``Function`` of class ``kind``, named after the function that it traces."""
     name = getattr(inner, "__name__", type(inner).__name__).strip("<>")
     return kind(inner.python_function if isinstance(inner, Function) else inner, name, **options)

@@ -1,4 +1,13 @@
-"""Input signatures: checking them, converting arguments to them, and the signature of a trace."""
+"""Input signatures of ``tf.function``: check them, convert arguments to them, and describe those of a trace.
+
+A signature has a ``TensorSpec``, or the spec of a composite value, per argument, nested as the arguments are. With one
+there is a single trace; ``fitted`` converts a call's arguments to it or raises TypeError. Parameters after the
+signature must have their defaults.
+
+>>> from towerstrat.graph.ir.types import float32
+>>> shapes_of([TensorSpec([None, 3], float32), {"b": TensorSpec([], float32)}])
+[(None, 3), ()]
+"""
 
 from __future__ import annotations
 
@@ -37,7 +46,7 @@ def checked(signature: Any) -> tuple[Any, ...] | None:
 
 
 def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Signature, name: str) -> tuple[Any, ...]:
-    """Converts arguments to the tensors of an input signature.
+    """Convert arguments to the tensors of an input signature.
 
     Args:
       args: one per parameter; a tuple for ``*args``.

@@ -1,4 +1,26 @@
-"""Calling a traced function: as one plan over the eager state, or inlined into the calling graph; and its gradient."""
+"""Calls of a traced function: run as one plan over the eager state, inlined into a graph, or taped.
+
+``Traced`` is a graph with inputs and outputs. A call goes one of these ways:
+
+    in a graph                the operations are copied into it (``FunctionGraph.inlined``)
+    eagerly, no tape          the plan's stages run over the eager session's state, like a ``Session.run``
+    eagerly, under a tape     the plan runs with a forward program that also returns residuals (``_Derivative``)
+    ... not compilable whole  the operations are executed one by one, each recorded by the tape
+
+A gradient takes two programs, as ``jax.vjp`` outside of ``jit`` would: ``_ForwardStage`` lowers the function, and while
+it is being traced traces the backward pass with ``jax.make_jaxpr``. Forward values that this uses become the jaxpr's
+constants; they are outputs of the forward program (the residuals) and inputs of the backward program, which is jitted
+by itself and runs when the tape asks:
+
+    y = f(x) = sum(sin(x * w))    forward program: (x, w) -> y, cos(x * w)           residuals: w, cos(x * w)
+    tape.gradient(y, x)           backward program: (w, cos(x * w)), dy -> dx
+
+Residuals that the state store or the caller holds anyway (here w) are taken from there, not returned again
+(``routes``); the store then lends them, so that no later program donates their buffers.
+
+The gradient of a gradient, for nested tapes, is not made from residuals: ``pull`` is the gradient as a ``Traced``
+function of its own, called over a snapshot of the state from before the call (``_CallRecord._again``).
+"""
 
 from __future__ import annotations
 
@@ -70,7 +92,7 @@ class Traced:
         return self._plan
 
     def __call__(self, tensors: Sequence[Tensor], late: bool = False) -> list[Tensor]:
-        """Calls it in the current graph or eager context; returns the outputs.
+        """Call the function in the current graph or eager context; return the outputs.
 
         Args:
           late: whether an eager call may leave its checks to the next one, where it is one loop over data.
@@ -100,7 +122,7 @@ class Traced:
         self, eager: EagerContext, tensors: Sequence[Any], stages: Sequence[Stage], store: StateStore | None = None,
         late: bool = False,
     ) -> tuple[list[Tensor], Run]:  # fmt: skip
-        """Runs stages on eager tensors; returns the outputs and the run, finished unless its checks are late.
+        """Run stages on eager tensors; return (outputs, run), the run finished unless its checks are late.
 
         Args:
           store: the state to run over, if not the eager session's.
@@ -138,10 +160,10 @@ class Traced:
         return mapped_axis([*self.plan().order, *(t.op for t in self.outputs)])
 
     def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
-        """Calls it as one operation on the tapes; where parts of it run on the host, operation by operation.
+        """Call the function as one operation on the tapes; where parts of it run on the host, operation by operation.
 
         Raises:
-          UnsupportedError: it runs along an axis of several positions and a tape follows one of its inputs.
+          UnsupportedError: it runs along an axis of several replicas and a tape follows one of its inputs.
         """
         for tape in eager.tapes.active:
             for handle in self._trainable:
@@ -177,7 +199,7 @@ class Traced:
         return outputs
 
     def over(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore) -> list[Tensor]:
-        """Calls it over the state in ``store`` in the place of the eager session's; what it writes is dropped."""
+        """Call the function over the state in ``store`` instead of the eager session's; its writes are dropped."""
         return self._recorded(eager, tensors, self._snapshot(eager, store))
 
     @functools.cached_property
@@ -187,7 +209,10 @@ class Traced:
         return [h for h in read if isinstance(h, Handle)]
 
     def _snapshot(self, eager: EagerContext, store: StateStore | None = None) -> StateStore:
-        """A copy of the values that the cells which the function uses have in a store; None: in the eager session."""
+        """A copy of the state that the function uses, from a store or (None) from the eager session.
+
+        The arrays are shared, and marked as lent in both stores, so that no program donates them.
+        """
         source, copy = eager.session.state if store is None else store, StateStore()
         cells = [h.cell for h in self.graph.handles if isinstance(h, Handle)]
         cells += [op.counter for op in self.graph.carried_out() if op.counter is not None]
@@ -207,7 +232,7 @@ class Traced:
     def pull(
         self, active: tuple[bool, ...], inside: Sequence[Tensor], given: tuple[bool, ...]
     ) -> tuple[Traced, list[Cotangent]]:
-        """The gradient as a function of the arguments and cotangents, which itself has a gradient.
+        """The gradient as a traced function of the arguments and cotangents, which can itself be differentiated.
 
         Args:
           active: for each of ``inside`` whether its gradient is wanted.
@@ -237,9 +262,9 @@ class _Derivative:
 
     Attributes:
       stages: the forward pass, as the stages of a plan.
-      seeds: per output the placeholder of its cotangent, or None where its type has no gradient.
+      seeds: per output the placeholder of its cotangent, or None where its dtype has no gradient.
       results: per active input its gradient in the graph: a tensor, IndexedSlices, or None.
-      grad: the gradient operation, None where nothing is connected.
+      grad: the ``Gradients`` operation, None where nothing is connected.
     """
 
     def __init__(
@@ -254,12 +279,12 @@ class _Derivative:
 
     @functools.cached_property
     def adds_up(self) -> bool:
-        """Whether the gradient by a sum of cotangents is the sum of the gradients by each."""
+        """Whether the backward pass is additive in the cotangents: none of its gradient functions is nonlinear."""
         return self.grad is None or all(is_additive(rule) for rule in self.grad.attrs["rules"].values())
 
     @staticmethod
     def of(traced: Traced, active: Sequence[Tensor]) -> _Derivative | None:
-        """The derivative by ``active`` inputs; None where it is not in one compiled program with the values."""
+        """The derivative by ``active`` inputs; None where values and gradient are not in one compiled program."""
         plan = traced.plan()
         devices = [s for s in plan.stages if isinstance(s, DeviceStage)]
         if (
@@ -288,7 +313,7 @@ class _Derivative:
 
 
 def _assigns(block: Block) -> bool:
-    """Whether a region assigns to a variable; the count of a random operation is none, and begins by itself."""
+    """Whether a region assigns to a variable; counters of random operations (with a default) do not count."""
     return any(cell.default is None for op in block.ops for cell in op.writes)
 
 
@@ -300,19 +325,19 @@ def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tupl
 
 
 class _ForwardProgram(Program):
-    """A program whose last outputs are residuals: the values that its backward pass needs.
+    """A program whose last outputs are residuals: forward values that its backward pass needs.
 
     Attributes, known once the program was traced:
-      backward: (residuals, cotangents) -> gradients, and the record of failed checks where it checks some; jitted.
-      routes: where each residual is found after a run: in a cell that the program only reads, in an input, or (None)
-        among the further outputs. What the store or the caller holds anyway is not returned a second time.
+      backward: (residuals, cotangents) -> gradients, and the error record where it checks something; jitted.
+      routes: the source of each residual after a run: a variable that the program only reads, an input, or (None) a
+        further output. What the store or the caller holds anyway is not returned a second time.
     """
 
     backward: Callable[[Sequence[Array], Sequence[Array]], Sequence[Array]]
     routes: list[StateVariable | Tensor | None]
 
     def residuals(self, run: Run, outputs: Sequence[Array]) -> list[Array]:
-        """The residuals after a run, given the further outputs."""
+        """Collect the residuals of a run, given the further outputs."""
         made = iter(outputs)
         found: list[Array] = []
         for route in self.routes:
@@ -323,7 +348,7 @@ class _ForwardProgram(Program):
         return found
 
     def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
-        """The gradients and the record of failed checks, each on one device."""
+        """Run the backward program: the gradients and the error record, each on one device."""
         if self.place is None:
             return self.backward(residuals, cotangents)
         found = self.backward(self.place.bring(residuals), self.place.bring(cotangents))
@@ -331,11 +356,11 @@ class _ForwardProgram(Program):
 
 
 class _OneByOne(Exception):
-    """A function that cannot be compiled as a whole: its operations have to run one by one."""
+    """Raised while a function is traced that cannot be compiled as a whole: its operations must run one by one."""
 
 
 class _ForwardStage(DeviceStage):
-    """The device stage of a function as one program that returns residuals too."""
+    """The device stage of a function, as a program that returns residuals too."""
 
     def __init__(self, stage: DeviceStage, derivative: _Derivative):
         super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed, stage.stages, stage.inner)
@@ -395,13 +420,13 @@ class _ForwardStage(DeviceStage):
 
 
 def _like(lowering: Lowering, tensor: Tensor) -> jax.ShapeDtypeStruct:
-    """The shape and type of a tensor's value."""
+    """The shape and dtype of a tensor's value."""
     value = lowering.value(tensor)
     return jax.ShapeDtypeStruct(np.shape(value), tensor.dtype.np)
 
 
 class _CallRecord(Record):
-    """A function's call on a tape.
+    """A call of a traced function on a tape.
 
     Attributes:
       inputs: the arguments, captures and handles. active: which of them the tapes followed.
@@ -447,7 +472,7 @@ class _CallRecord(Record):
         return self._placed(self.derivative.results, tensors)
 
     def _again(self, cotangents: Sequence[Tensor | None], before: StateStore) -> Sequence[Cotangent]:
-        """The gradients as a call of the gradient function over the earlier state, which outer tapes record."""
+        """Call the gradient function over the state from before, so that outer tapes record it."""
         given = tuple([c is not None for c in cotangents])
         graph = self.traced.graph
         inside = [*self.traced.inputs, *graph.captured.values(), *graph.handles.values()]
@@ -457,7 +482,7 @@ class _CallRecord(Record):
         return self._placed(results, iter(outputs))
 
     def _placed(self, results: Sequence[Cotangent], tensors: Iterator[Tensor]) -> list[Cotangent]:
-        """One cotangent per input, built from the values of ``results`` in order; None for inputs not active."""
+        """One cotangent per input, built from the values of ``results`` in order; None for inactive inputs."""
         found = iter(results)
         placed: list[Cotangent] = []
         for tensor, is_active in zip(self.inputs, self.active, strict=True):
@@ -474,5 +499,5 @@ def _array(value: Any) -> Array:
 
 
 def _by_position(value: Any, dtype: DType, axis: Axis) -> Any:
-    """The value of a varying output as ``[positions, ...]``. Strings are computed once by the host, for all."""
+    """The value of a varying output as ``[axis size, ...]``. Strings are computed once, for all replicas."""
     return np.broadcast_to(value, (axis.size, *np.shape(value))) if dtype is string else value

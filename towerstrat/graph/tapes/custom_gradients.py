@@ -1,4 +1,19 @@
-"""Gradients given by the program: ``tf.custom_gradient``, ``tf.recompute_grad``, ``tf.RegisterGradient``; hessians."""
+"""Gradients given by the program: ``tf.custom_gradient``, ``tf.recompute_grad``, ``tf.RegisterGradient``; hessians.
+
+``custom_gradient`` calls the function once and hides its operations from differentiation:
+
+    @custom_gradient
+    def log1pexp(x):                        result y = log(1 + exp(x)), grad_fn(dy) = dy / (1 + exp(-x))
+    eagerly        the results are copied to new tensors, and one ``_CustomRecord`` with grad_fn goes on the tapes
+    in a graph     IdentityN(y, x) -> y' (``CustomGradient``), whose gradient goes from y' past y's operations to x
+
+In a graph the gradient function is called when a gradient is asked for; inside of a loop, branch or function it must be
+traced at once, in that region, since its tensors cannot be made there later (``_add``). Trainable variables that the
+function reads, and that are no arguments, are further inputs.
+
+``recompute_grad`` is ``jax.checkpoint``: a custom gradient that calls the function a second time, on inputs behind an
+optimization barrier, without which XLA would merge the two computations and keep all values (``_later``).
+"""
 
 from __future__ import annotations
 
@@ -31,7 +46,7 @@ from towerstrat.graph.variables.variables import Variable
 
 
 class RegisterGradient:
-    """Decorator: registers a gradient function under a name.
+    """Decorator that registers a gradient function under a name.
 
     The function takes the operation and the cotangents of its outputs, and returns those of its inputs (None where
     there is none). Operations made inside ``graph.gradient_override_map({"Type": name})`` use it.
@@ -51,7 +66,7 @@ class RegisterGradient:
 
 
 def NotDifferentiable(op_type: str) -> None:
-    """Registers a name for ``gradient_override_map`` through which no gradient flows; KeyError if it is taken."""
+    """Register a name for ``gradient_override_map`` through which no gradient flows; KeyError if it is taken."""
     register_rule(op_type, None)
 
 
@@ -59,7 +74,7 @@ NoGradient = NotDifferentiable
 
 
 def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: gives a function its own gradient.
+    """Decorator that gives a function its own gradient.
 
     Args:
       f: takes tensors, returns ``(result, grad_fn)``; ``grad_fn(*dresults)`` returns a cotangent for each argument of
@@ -124,7 +139,7 @@ class _CustomRecord(Record):
 
 
 def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    """Calls ``f`` eagerly and records the call, in the place of its operations, as one operation."""
+    """Call ``f`` eagerly and record the call as one operation, instead of the operations inside."""
     eager = context()
     watcher = _Watcher()
     eager.tapes.active.append(watcher)
@@ -158,7 +173,7 @@ def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
 
 
 def _check_takes(grad_fn: Callable[..., Any], variables: Sequence[Variable | Tensor]) -> None:
-    """Raises TypeError where there are variables and ``grad_fn`` has no parameter ``variables``."""
+    """Raise TypeError where ``f`` reads variables and ``grad_fn`` has no parameter ``variables``."""
     names = inspect.getfullargspec(grad_fn)
     if variables and "variables" not in (*names.args, *names.kwonlyargs) and names.varkw is None:
         raise TypeError(
@@ -170,7 +185,7 @@ def _check_takes(grad_fn: Callable[..., Any], variables: Sequence[Variable | Ten
 def _cotangents(
     grad_fn: Callable[..., Any], variables: Sequence[Variable | Tensor], grads: Sequence[Tensor]
 ) -> list[Any]:
-    """Calls a gradient function; returns the cotangents of the arguments, then those of the variables."""
+    """Call a gradient function; return the cotangents of the arguments, then those of the variables."""
     if not variables:
         return nest.flatten(grad_fn(*grads))
     of_inputs, of_variables = grad_fn(*grads, variables=variables)
@@ -180,7 +195,7 @@ def _cotangents(
 
 
 def _in_graph(graph: Graph, f: Callable[..., Any], args: Sequence[Any]) -> Any:
-    """Calls ``f`` and passes its results through an operation with the given gradient."""
+    """Call ``f`` in a graph and pass its results through a ``CustomGradient`` operation."""
     flat_args = [convert_to_tensor(a) for a in nest.flatten(list(args))]
     first = graph.version
     result, grad_fn = f(*nest.pack_sequence_as(list(args), flat_args))
@@ -198,10 +213,10 @@ def _in_graph(graph: Graph, f: Callable[..., Any], args: Sequence[Any]) -> Any:
 
 
 def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rule: Callable[..., Any]) -> list[Tensor]:
-    """Adds the ``CustomGradient`` operation: an identity of ``results`` whose gradient goes to ``sources``.
+    """Add the ``CustomGradient`` operation: an identity of ``results`` whose gradient goes to ``sources``.
 
     At the top level of a plain graph the rule is called when a gradient is asked for. In a loop, branch or function
-    it is traced at once, since its tensors must be made there, and what it captures becomes an input.
+    it is traced at once, since its tensors must be made there, and tensors that it captures become inputs.
     """
     attrs: dict[str, Any] = {
         "results": len(results),
@@ -220,7 +235,7 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
 
 
 def _variables_read(graph: Graph, first: int) -> dict[Tensor, Variable | Tensor]:
-    """Handle -> variable of the trainable variables that operations made from the version ``first`` on read.
+    """Handle -> variable, of the trainable variables read by operations added from graph version ``first`` on.
 
     A handle whose variable is not known stands for itself.
     """
@@ -254,11 +269,11 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    """``f`` with rematerialisation: only its arguments are kept, and its gradient computes it again.
+    """``f`` with rematerialization, as ``jax.checkpoint``: only its arguments are kept for its gradient.
 
     Gradients go to tensors, arrays and variables among the positional arguments, and to variables that ``f`` reads.
     Other values and keyword arguments are passed to ``f`` as they are. As ``tf.recompute_grad`` in 2.x's
-    ``custom_gradient.py``, and ``jax.checkpoint``.
+    ``custom_gradient.py``.
     """
 
     @functools.wraps(f)
@@ -295,7 +310,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @contextmanager
 def _unrecorded() -> Iterator[None]:
-    """Pauses all tapes but watchers: no operation inside is kept for gradients."""
+    """Pause all tapes but watchers: no operation inside is kept for gradients."""
     active = context().tapes.active
     saved = list(active)
     active[:] = [t for t in saved if isinstance(t, _Watcher)]
@@ -306,10 +321,10 @@ def _unrecorded() -> Iterator[None]:
 
 
 def _later(inputs: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Tensor], list[Tensor]]:
-    """The same values behind an optimization barrier.
+    """Inputs and cotangents behind an optimization barrier, so that the recomputation depends on the cotangents.
 
     Without it the compiler would merge the second computation with the first one (common subexpressions) and keep the
-    intermediate values after all. The barrier makes the inputs depend on the cotangents.
+    intermediate values after all.
     """
     tensors = [convert_to_tensor(t) for t in (*inputs, *cotangents)]
     graph = get_default_graph()
@@ -354,7 +369,7 @@ def hessians(
 
 
 def _rows(flat: Tensor, x: Any) -> Tensor:
-    """The gradients of each entry of a vector by ``x``, one loop iteration each: ``[*x.shape, *x.shape]``."""
+    """The Jacobian of a vector by ``x``, one row per loop iteration: ``[*x.shape, *x.shape]``."""
     value = convert_to_tensor(x)
     count = arrays.size(value)
 

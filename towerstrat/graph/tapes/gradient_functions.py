@@ -1,4 +1,13 @@
-"""Transformations of functions to their gradients: ``tf.contrib.eager.gradients_function`` and its kin."""
+"""Transformations of functions to their gradients, as ``jax.grad``: ``tf.contrib.eager.gradients_function`` etc.
+
+``value_and_gradients_function`` differentiates by the arguments, ``implicit_value_and_gradients`` by the variables
+read; each has a form without the value. All are a ``GradientTape`` around the call.
+
+>>> from towerstrat.graph.eager import mode
+>>> with mode.eager_mode():
+...     [float(g) for g in gradients_function(lambda x, y: x * y)(2.0, 5.0)]
+[5.0, 2.0]
+"""
 
 from __future__ import annotations
 
@@ -13,7 +22,7 @@ from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 
 def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
-    """Transforms ``f`` to a function that returns its value and its gradients by the variables it reads.
+    """Transform ``f`` to a function that returns its value and its gradients by the variables it reads.
 
     Returns:
       A function of the same arguments that returns ``(value, [(gradient, variable), ...])``, with the trainable
@@ -46,7 +55,7 @@ def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, A
 def value_and_gradients_function(
     f: Callable[..., Any], params: Sequence[Any] | None = None
 ) -> Callable[..., tuple[Any, list[Any]]]:
-    """Transforms ``f`` to a function that returns its value and its gradients by its arguments.
+    """Transform ``f`` to a function that returns its value and its gradients by its arguments.
 
     Args:
       params: the parameters to differentiate by: names or positions; default all.
@@ -98,7 +107,7 @@ def _returned(f: Callable[..., Any], value: Any) -> Any:
 
 
 def _positions(f: Callable[..., Any], params: Sequence[Any] | None, count: int) -> Sequence[int]:
-    """The positions of parameters given by name or position (None: of all ``count`` arguments)."""
+    """The indices of parameters given by name or index (None: of all ``count`` arguments)."""
     if params is None:
         return range(count)
     if all(isinstance(p, int) for p in params):

@@ -1,4 +1,25 @@
-"""``tf.GradientTape``: reverse-mode gradients of the operations it recorded, eagerly and in graphs."""
+"""``tf.GradientTape``: reverse-mode gradients of the operations it recorded, eagerly and in graphs.
+
+Eagerly the tape is a Wengert list. The context hands each executed operation to all tapes as a ``Record``; a tape keeps
+those on tensors that it follows, and follows their outputs. ``gradient`` walks the records backwards, sums cotangents
+per tensor (``_Sums``) and calls each record's ``backward``, a VJP of eager operations, which outer tapes record in
+turn:
+
+    with GradientTape() as tape:      follows: x
+        tape.watch(x)
+        y = x * x                     record Mul (x, x) -> y          follows: x, y
+        z = sin(y)                    record Sin (y) -> z             follows: x, y, z
+    tape.gradient(z, x)               z: 1   ->  y: cos(y)   ->  x: x * cos(y) + x * cos(y)
+
+In a graph nothing is kept but spans of time: ``gradient`` adds the ``Gradients`` operation that ``tf.gradients`` adds,
+with paths only through operations that were added while the tape recorded (``_has``).
+
+Cotangents of row lookups stay IndexedSlices as long as nothing else is added to them and the operations on the way
+allow it (``_rows_back``), so that embeddings get sparse updates.
+
+A function called eagerly under a tape is one record (``functions/traced.py``). A path that leads through operations
+executed before a function, asked for inside of it, cannot be followed and raises.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +81,7 @@ class GradientTape:
         self.reset()
 
     def reset(self) -> None:
-        """Clears the tape: drops all records and watched tensors."""
+        """Clear the tape: drop all records and watched tensors."""
         self._records: list[Record] = []
         self._followed: dict[int, Tensor] = {}
         """``id(tensor)`` -> watched eager tensors and what depends on them; the tensor is kept so that its id stays."""
@@ -90,7 +111,7 @@ class GradientTape:
         self._open()
 
     def _open(self) -> None:
-        """Begins a span in the current graph."""
+        """Begin a span in the current graph."""
         graph = get_default_graph()
         if not graph.executing_eagerly:
             self._spans.setdefault(graph, []).append([graph.version, math.inf])
@@ -106,7 +127,7 @@ class GradientTape:
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Pauses recording inside.
+        """Pause recording inside.
 
         Raises:
           ValueError: the tape is not recording.
@@ -118,7 +139,7 @@ class GradientTape:
             self._start()
 
     def watch(self, tensor: Any) -> None:
-        """Starts recording operations on ``tensor``: a tensor or variable, or a structure of them.
+        """Record operations on ``tensor`` from now on: a tensor or variable, or a structure of them.
 
         Raises:
           ValueError: a leaf that is neither.
@@ -145,7 +166,7 @@ class GradientTape:
         self._watched[tensor] = None
 
     def access(self, handle: Handle) -> None:
-        """Watches a trainable variable that is read, unless ``watch_accessed_variables`` is False."""
+        """Watch a trainable variable that is read, unless ``watch_accessed_variables`` is False."""
         if self._watch_accessed_variables and id(handle) not in self._followed:
             self._followed[id(handle)] = handle
             self._variables[handle] = handle.variable()
@@ -155,7 +176,7 @@ class GradientTape:
         return any(id(t) in self._followed for t in tensors)
 
     def record(self, record: Record) -> None:
-        """Keeps an executed operation whose inputs the tape follows, and follows its outputs."""
+        """Keep an executed operation with an input that the tape follows, and follow its outputs."""
         if not self.follows(record.inputs):
             return
         if isinstance(record, ExecutionRecord) and not record.execution.differentiable:
@@ -207,7 +228,7 @@ class GradientTape:
         return nest.pack_sequence_as(sources, found) if nest.is_sequence(sources) else found[0]
 
     def _finish(self) -> None:
-        """Ends recording before a gradient is taken. Raises RuntimeError where the tape was used up before."""
+        """End recording before a gradient is taken. Raises RuntimeError where the tape was used up before."""
         if self._used and not self._persistent:
             raise RuntimeError(
                 "A non-persistent GradientTape can only be used to compute one set of gradients (or jacobians). "
@@ -222,13 +243,13 @@ class GradientTape:
             self._stop()
 
     def _gradients(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
-        """The gradients by each source, in the graph or eager context that is current.
+        """The gradient by each source, in the graph or eager context that is current.
 
         Args:
           given: the targets' cotangents, None for ones.
 
         Raises:
-          UnsupportedError: a path goes through operations that were executed eagerly, around a function that asks.
+          UnsupportedError: a path goes through operations executed eagerly before the function that asks.
         """
         graph = get_default_graph()
         if graph.executing_eagerly:
@@ -243,7 +264,7 @@ class GradientTape:
     # ---- in graphs -------------------------------------------------------------------------------------------
 
     def _check_executed(self, graph: Any, targets: Sequence[Tensor], sources: Sequence[Any]) -> None:
-        """Raises UnsupportedError where targets in a function depend on sources by operations that were executed."""
+        """Raise UnsupportedError where targets in a function depend on sources through executed operations."""
         if not self._records or not graph.building_function:
             return
         for source in (getattr(s, "handle", s) for s in sources):
@@ -265,7 +286,7 @@ class GradientTape:
         return spans is not None and any(first <= op.graph.time_of(op) < last for first, last in spans)
 
     def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
-        """Adds the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
+        """Add the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
         graph: Any = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.own(_tensor_or_handle(s)) for s in sources]
@@ -288,7 +309,7 @@ class GradientTape:
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
     def _eagerly(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
-        """Walks the records backwards, by operations that are executed and that outer tapes record."""
+        """Walk the records backwards, by operations that are executed and that outer tapes record."""
         places = [id(_tensor_or_handle(s)) for s in sources]
         records, reached = self._relevant([i for i in places if i in self._followed])
         sums = _Sums()
@@ -357,7 +378,7 @@ class GradientTape:
         return nest.pack_sequence_as(sources, result) if nest.is_sequence(sources) else result[0]
 
     def _rows_of(self, target: Tensor, sources: Sequence[Any]) -> list[Tensor | None]:
-        """For each source the gradients of the target's entries: ``[target's size, *source.shape]``, or None."""
+        """The rows of each source's Jacobian: ``[target's size, *source.shape]``, or None where it is not connected."""
         flat_size = arrays.reshape(arrays.size(target), [])
         first = self._gradients([target], sources, [None])
         connected = [i for i, g in enumerate(first) if g is not None]
@@ -463,7 +484,7 @@ class _Sums:
 
 
 def _rows_back(record: Record, rows: IndexedSlices | None) -> list[IndexedSlices] | None:
-    """The cotangents of the inputs where that of the first output consists of rows and stays such; else None."""
+    """The inputs' cotangents as IndexedSlices, where the output's are rows and the operation keeps rows; else None."""
     if rows is None or isinstance(record, ReadRecord):
         return None if rows is None else [rows]
     execution = record.execution if isinstance(record, ExecutionRecord) else None
@@ -474,7 +495,7 @@ def _rows_back(record: Record, rows: IndexedSlices | None) -> list[IndexedSlices
 
 
 def _encloses(outer: Graph, graph: Graph) -> bool:
-    """Whether a graph is another one, or one in which that function is traced."""
+    """Whether ``outer`` is ``graph``, or a graph around the function that it belongs to."""
     around: Graph | None = graph
     while around is not None and around is not outer:
         around = getattr(around, "outer", None)
@@ -482,7 +503,7 @@ def _encloses(outer: Graph, graph: Graph) -> bool:
 
 
 def _tensor_or_handle(value: Any) -> Tensor:
-    """The tensor that gradients by ``value`` are taken by: a variable's handle, the values of IndexedSlices."""
+    """The tensor to differentiate by: a variable's handle, the values of IndexedSlices, or the tensor itself."""
     handle = getattr(value, "handle", None)
     if handle is not None:
         return handle

@@ -1,4 +1,13 @@
-"""``tf.py_function``: calls Python on eager tensors from graphs and functions; differentiable."""
+"""``tf.py_function``: Python on eager tensors, called from graphs and functions; differentiable.
+
+As ``tf.py_func`` it is a host operation, but the function gets eager tensors and may use TensorFlow. Its gradient is a
+second call of the function under a ``GradientTape`` (``_backward``):
+
+    y = py_function(lambda x: x * x, [x], tf.float32)      run: call on eager x              9.0 for x = 3.0
+    gradients(y, x)                                        call again under a tape, dy = 1   6.0
+
+So a program with a gradient through it runs operation by operation.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +31,7 @@ from towerstrat.graph.tapes.gradient_tape import GradientTape
 
 
 def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str | None = None) -> Any:
-    """Calls a Python function on eager tensors: eagerly now, else on the host each time the operation runs.
+    """Call a Python function on eager tensors: eagerly now, else on the host each time the operation runs.
 
     It is differentiable, by a tape over the function's operations. A program that takes a gradient through it runs
     operation by operation, uncompiled, and calls the function a second time for the gradient.
@@ -48,7 +57,7 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
 
 
 def _results(op: Operation, inputs: Sequence[Tensor]) -> list[Tensor]:
-    """Calls the function on eager tensors and converts its results to the declared types."""
+    """Call the function on eager tensors and convert its results to the declared types."""
     kinds = op.attrs["Tout"]
     try:
         found = counted(op.attrs["_func"](*inputs), kinds, op)
@@ -58,7 +67,7 @@ def _results(op: Operation, inputs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def _eager(values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Tensor]:
-    """Values of tensors of a graph as eager tensors."""
+    """Eager tensors of a graph's tensors with these values."""
     return [constant(value, tensor.dtype) for value, tensor in zip(values, tensors, strict=True)]
 
 
@@ -70,7 +79,7 @@ def _call(session: Runner, op: Operation, values: Sequence[Array]) -> list[Array
 def _backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Array | None], outer: Operation
 ) -> Mapping[Tensor, Array]:
-    """Calls the function once more, under a tape, for the cotangents of the inputs."""
+    """Call the function once more, under a tape, and return the cotangents of the inputs."""
     with mode.eager_mode():
         inputs = _eager([lowering.value(t) for t in op.inputs], op.inputs)
         with GradientTape() as tape:

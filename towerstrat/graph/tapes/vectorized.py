@@ -1,4 +1,18 @@
-"""``tf.vectorized_map``: a function of one row, applied to all rows at once by ``jax.vmap``."""
+"""``tf.vectorized_map``: a function of one row, applied to all rows at once by ``jax.vmap``.
+
+The function is traced once as a region with one variable per component of ``elems``; the ``VectorizedMap`` operation
+evaluates the region under ``jax.vmap``, with captured tensors unbatched (``in_axes=None``):
+
+    vectorized_map(lambda r: reduce_sum(r * w), x)      x: float32[8, 3], w: float32[3] captured
+    region      row: float32[3]                         result: float32[]
+    output      float32[8]
+
+Operations with effects, randomness, host code, collectives or shapes that depend on values have no batched form here:
+with one of them the whole map is a ``map_fn``, row by row, or is refused (``fallback_to_while_loop=False``). A checked
+operation may fail in one row: the error record of the first failed row is kept.
+
+Under a tape that records operation by operation the region is executed row by row (``_unroll``).
+"""
 
 from __future__ import annotations
 
@@ -27,12 +41,12 @@ from towerstrat.graph.ops.math.arithmetic import cast
 
 
 def vectorized_map(fn: Callable[..., Any], elems: Any, fallback_to_while_loop: bool = True, warn: bool = True) -> Any:
-    """Applies ``fn`` to all rows of ``elems`` at once (``jax.vmap``); the results are stacked.
+    """Apply ``fn`` to all rows of ``elems`` at once (``jax.vmap``); the results are stacked.
 
     Args:
       fn: takes a structure like ``elems`` of rows, returns a structure of tensors.
       elems: a tensor or a structure of tensors of one first dimension; one of size 1 is broadcast.
-      fallback_to_while_loop: whether a ``fn`` with effects, random numbers, checks, host operations, collectives or
+      fallback_to_while_loop: whether a ``fn`` with effects, random numbers, assertions, host operations, collectives or
         results of unknown size is computed row by row; else it is refused.
       warn: changes nothing: the fallback logs no warning.
 
@@ -75,7 +89,7 @@ def _check_rows(flat: Sequence[Tensor]) -> None:
 def _region(
     graph: Graph, fn: Callable[[Any], Any], elems: Any, flat: Sequence[Tensor]
 ) -> tuple[Block, list[Tensor], Any]:
-    """Traces the function as a region of the graph; returns the region, its row variables and the result."""
+    """Trace the function as a region of the graph; return the region, its row variables and the result."""
     with graph.name_scope("loop_body"), graph.body(f"the function of vectorized_map in {graph.scope_name}") as block:
         rows = []
         for tensor in flat:
@@ -123,7 +137,7 @@ def _varying(op: Operation) -> list[bool]:
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
-    """The region under ``jax.vmap``; operation by operation, or without rows, in other ways of the same result."""
+    """Evaluate the region under ``jax.vmap``; eagerly row by row, for no rows by shapes alone."""
     (block,) = op.bodies
     rows = op.attrs["variables"]
     given = entering(lowering, op.inputs)
@@ -160,7 +174,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
 
 
 def _unroll(unrolling: Unrolling, op: Operation) -> None:
-    """Executes the region for one row after the other, operation by operation."""
+    """Execute the region for one row after the other, operation by operation."""
     (block,), rows = op.bodies, op.attrs["variables"]
     given = [unrolling.tensors[t] for t in op.inputs[: len(rows)]]
     count = next((t.dims[0] for t in given if t.dims[0] != 1), 1)
@@ -179,7 +193,7 @@ def _unroll(unrolling: Unrolling, op: Operation) -> None:
 
 
 def _no_rows(result: Tensor, sources: Sequence[Tensor]) -> Tensor:
-    """``[0, ...]``: none of a region's results, which depend on tensors all the same: their gradients are zeros."""
+    """The ``[0, ...]`` result of a map over no rows, connected to ``sources``: their gradients are zeros."""
     dims = (0, *(d or 0 for d in result.dims or ()))
     parts = [arrays.reshape(t, [-1])[:0] for t in sources if t.dtype.is_differentiable]
     return arrays.concat(

@@ -1,1 +1,1 @@
-"""What operations are built with: names, conversions, axes, and kernels in numpy."""
+"""Parts that operations are built with: conversions of arguments, axes, names, and numpy kernels."""

@@ -1,7 +1,15 @@
-"""The axis of an operation: an attribute, or an input where only a run knows it.
+"""The ``axis`` argument of operations: an attribute where it is known, else a further input.
 
-Such an input is the last one, the attribute is then None, and the lowering asks for its value: an integer that is fed
-becomes part of the compiled program.
+Such an input is the last one, and the attribute is then None; the lowering asks for its value, so that an integer that
+is fed becomes a constant of the compiled program.
+
+    concat([a, b], 1)           ConcatV2(a, b; axis=1)
+    concat([a, b], axis_fed)    ConcatV2(a, b, axis_fed; axis=None)   static shape: the sizes that all axes agree on
+
+``define_along`` wraps a type's rule, kernel, gradient formula and check, so that these see an integer ``axis`` only.
+
+>>> normal_axis(-1, 3), _shared([(2, 3), (4, 3)])
+(2, (None, 3))
 """
 
 from __future__ import annotations
@@ -25,7 +33,7 @@ from towerstrat.graph.ops.building.op_builder import reserve_name
 
 
 def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
-    """A dimension counted from the front. Raises ValueError where there is none such."""
+    """A dimension counted from the front. Raises ValueError where it is out of range."""
     if not -rank <= axis < rank:
         raise ValueError(f"Expected {what} in [{-rank}, {rank}) for a tensor of rank {rank}, got {axis}.")
     return axis % rank
@@ -54,7 +62,7 @@ def known_axis(axis: Any, listed: bool = False) -> int | Tensor:
 def along(
     type: str, inputs: Sequence[Tensor], axis: int | Tensor, attrs: Attrs | None = None, name: str | None = None
 ) -> list[Tensor]:
-    """Adds an operation along an axis, of a type that ``define_along`` made; returns its outputs."""
+    """Add an operation along an axis, of a type that ``define_along`` made; return its outputs."""
     given: Mapping[str, Any] = {"axis": axis, **(attrs or {})}
     if isinstance(axis, Tensor):
         inputs, given = (*inputs, axis), {**given, "axis": None}
@@ -70,7 +78,7 @@ def unary_along(type: str, x: Any, axis: int | Tensor, attrs: Attrs | None = Non
 
 
 def define_along(type: str, rule: Rule, kernel: Callable[..., Any], *, new: bool = False, **fields: Any) -> None:
-    """Registers a type whose rule, kernel, numpy form, gradient formula and check know the axis as an attribute.
+    """Register a type whose rule, kernel, numpy form, gradient formula and check get the axis as an integer attribute.
 
     Args:
       new: the axis is a dimension that the result has more than the first input.
@@ -98,7 +106,7 @@ def _rule(rule: Rule, new: bool) -> Rule:
 
 
 def _common(signatures: Callable[[int], Sequence[Signature]], rank: int) -> list[Signature]:
-    """What the signatures of all axes have in common; an axis that the rule refuses is left out.
+    """The signatures with the sizes that all axes agree on; an axis that the rule refuses is left out.
 
     Raises:
       ValueError: the rule refuses every axis.

@@ -1,8 +1,12 @@
-"""Operations on numpy arrays: how small values are computed where nothing is to be compiled for them.
+"""Numpy kernels: small values are computed by these, where compiling a program would cost more.
 
-Eager operations on small values and the folding of constants use these forms. A form gives what the type's kernel
-gives, to the last places; where a kernel is made of functions that numpy has by the same names, it takes the module as
-``numpy=``, and its form is ``form(kernel, numpy=np)``.
+Eager operations on small values and constant folding use these forms. A form gives the results of the type's kernel, to
+the last places; where a kernel is made of functions that numpy has by the same names, it takes the module as
+``numpy=``, and its form is ``form(kernel, numpy=np)``. Sixteen-bit floats are computed as float32 and rounded once, as
+compilers do; integer division by zero gives the bits that it has in compiled programs.
+
+>>> segments("Sum", np.array([1.0, 2.0, 4.0, 8.0]), np.array([0, 0, 2, 9]), 3)
+array([3., 0., 4.])
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ def on_host(function: Kernel) -> Kernel:
 
 
 def form(function: Kernel, **given: Any) -> Kernel:
-    """``on_host(function)``; 16-bit floats are computed as float32 and rounded at the end, as the compiler does it."""
+    """``on_host(function)`` that computes 16-bit floats as float32 and rounds at the end, as the compiler does."""
     quiet = on_host(partial(function, **given) if given else function)
 
     def computed(*args: Any, **attrs: Any) -> Any:
@@ -175,7 +179,11 @@ def truncated_quotient(x: Any, y: Any) -> Any:
 
 
 def segments(kind: str, rows: Any, ids: Any, count: int) -> Any:
-    """What rows with the same id come to; those of ids outside are left out."""
+    """Reduce rows with equal ids ("Sum", "Prod", "Max", "Min", "Mean", "SqrtN"); ids out of range are dropped.
+
+    Returns:
+      ``[count, *rows.shape[1:]]``; ids without rows get the reduction's neutral element.
+    """
     limits = finfo(rows.dtype) if rows.dtype.kind in "fV" else np.iinfo(rows.dtype) if rows.dtype.kind in "iu" else None
     start: Any = {"Prod": 1, "Max": limits and limits.min, "Min": limits and limits.max}.get(kind, 0)
     method = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
@@ -192,7 +200,7 @@ def segments(kind: str, rows: Any, ids: Any, count: int) -> Any:
 
 
 def segment_form(kind: str, kernel: Kernel) -> Kernel:
-    """``form``, but extremes of 16-bit floats stay such: the least of them is the extreme of nothing."""
+    """``form``, but Max and Min of 16-bit floats stay so: the extreme of no rows is the dtype's own limit."""
     return on_host(kernel) if kind in ("Max", "Min") else form(kernel)
 
 

@@ -1,4 +1,13 @@
-"""Helpers of the public functions: they convert arguments to tensors and add operations to the current graph."""
+"""Helpers of the public functions: convert arguments to tensors and add operations to the current graph.
+
+A Python number takes the other operand's dtype; two tensors of different dtypes raise, as in the original. Constants
+that arise are named below the operation: ``x + 1.`` adds ``add/y`` and ``add``. So the operation's name is reserved
+before its operands are converted (``reserve_name``), or they would take it.
+
+    convert_pair(x, 1)              x: float32      -> (x, Const float32)
+    convert_pair(2, 3, int32)       both Python     -> (Const int32, Const int32)
+    convert_pair(x, y)              y: float64      -> TypeError: use tf.cast
+"""
 
 from __future__ import annotations
 
@@ -14,24 +23,24 @@ from towerstrat.graph.ir.types import DType
 def add(
     type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None
 ) -> list[Tensor]:
-    """Adds an operation on tensors; returns its outputs."""
+    """Add an operation on tensors; return its outputs."""
     return get_default_graph().add(type, inputs, attrs, name).outputs
 
 
 def add_op(
     type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds an operation on tensors; returns its first output."""
+    """Add an operation on tensors; return its first output."""
     return get_default_graph().add(type, inputs, attrs, name).outputs[0]
 
 
 def reserve_name(graph: Graph, name: str) -> str:
-    """Reserves the unique full name of an operation, with a slash at its end, so that constants are named below it."""
+    """Reserve the unique full name of an operation, with a slash at its end, so that constants are named below it."""
     return name if name[-1] == "/" else graph.unique_name(name) + "/"
 
 
 def add_unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
-    """Adds an operation on one value, which is converted to a tensor."""
+    """Add an operation on one value, which is converted to a tensor."""
     graph = get_default_graph()
     name = name or type
     if not isinstance(x, Tensor):
@@ -43,7 +52,7 @@ def add_unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, An
 def convert_pair(
     x: Any, y: Any, dtype: DType | None = None, what: str = "operands", scope: str | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Converts two values to tensors of one element type: a Python number takes that of the other value.
+    """Convert two values to tensors of one element type: a Python number takes that of the other value.
 
     Args:
       dtype: the element type where both are Python values.
@@ -69,7 +78,7 @@ def convert_pair(
 
 
 def _called(tensor: Tensor) -> str:
-    """A tensor as an error message names it."""
+    """A tensor's name in an error message."""
     return f"shape {tensor.shape}" if tensor._graph.executing_eagerly else tensor.name
 
 
@@ -91,7 +100,7 @@ def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
 
 
 def add_binary(type: str, x: Any, y: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
-    """Adds an operation on two values, converted to tensors of one element type.
+    """Add an operation on two values, converted to tensors of one element type.
 
     Raises TypeError as ``convert_pair``.
     """

@@ -1,6 +1,10 @@
-"""``tf.assert_equal`` and its family: decided at once where that can be, as always eagerly, else when it runs.
+"""``tf.assert_equal`` and its family: decided at once where values are known, as always eagerly, else at run time.
 
-Eagerly, and where 2.x says so, they return None instead of an operation.
+    tf.assert_equal(tf.constant(1), 2)        raises while the graph is built
+    tf.assert_equal(x, 2), x a placeholder    an Assert operation, to be run by control dependencies
+
+Ranks and types are decided from static shapes where these are known. Eagerly, and where 2.x says so, the functions
+return None instead of an operation.
 """
 
 from __future__ import annotations
@@ -29,7 +33,7 @@ _TYPES = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", 
 
 
 def _named(x: Tensor, what: str) -> str:
-    """How a message calls a value: by its name, or by its shape where it has none."""
+    """A value's name in a message, or its shape and dtype where it has no name."""
     if get_default_graph().executing_eagerly:
         return f"{what} (shape={x.shape} dtype={x.dtype.name}) = "
     return f"{what} ({x.name}) = "
@@ -187,7 +191,7 @@ def assert_rank(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes sure that ``x`` has this rank: ValueError now where it is known, else an operation that checks."""
+    """Check that ``x`` has this rank: ValueError now where the rank is known, else an operation that checks."""
     return _rank(x, [rank], lambda a, r: a == r[0], "==", "rank", data, summarize, message, name or "assert_rank")
 
 
@@ -199,7 +203,7 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes sure that ``x`` has this rank or a higher one."""
+    """Check that ``x`` has this rank or a higher one."""
     return _rank(
         x, [rank], lambda a, r: a >= r[0], ">=", "rank at least", data, summarize, message,
         name or "assert_rank_at_least",
@@ -214,7 +218,7 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Makes sure that ``x`` has one of these ranks."""
+    """Check that ``x`` has one of these ranks."""
     return _rank(
         x, list(ranks), lambda a, r: a in r, "in", "rank in", data, summarize, message, name or "assert_rank_in"
     )
@@ -226,9 +230,9 @@ def assert_rank_in(
 def assert_shapes(
     shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
 ) -> Any:
-    """Makes sure that tensors have the sizes that are written down for them, and equal ones for equal symbols.
+    """Check that tensors have the sizes given for them, and equal ones for equal symbols.
 
-    A violation that is known now is a ValueError; what is not known now is checked when it runs.
+    A violation that is known now is a ValueError; sizes that are not known now are checked when it runs.
 
     Args:
       shapes: a dict or list of pairs of a tensor and its sizes: integers, symbols (equal symbols are equal sizes), None
@@ -306,7 +310,7 @@ def _size_is(
 
 
 def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:
-    """Raises TypeError unless the tensor has this element type. Returns an operation that does nothing."""
+    """Raise TypeError unless the tensor has this dtype. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_type"):
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -318,7 +322,7 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
 
 
 def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
-    """Raises TypeError unless ``x`` is of an integer type. Returns an operation that does nothing."""
+    """Raise TypeError unless ``x`` has an integer dtype. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_integer"):
         x = convert_to_tensor(x, name="x")
@@ -337,7 +341,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
 
 
 def assert_proper_iterable(values: Any) -> None:
-    """Raises TypeError unless ``values`` is iterable and no tensor, array or string."""
+    """Raise TypeError unless ``values`` is iterable and no tensor, array or string."""
     if isinstance(values, Tensor | np.ndarray | bytes | str):
         raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
     if not hasattr(values, "__iter__"):

@@ -1,4 +1,17 @@
-"""Branches (``tf.cond``, ``tf.case``), and operations that order others (``tf.group``, ``tf.tuple``)."""
+"""Branches (``tf.cond``, ``tf.case``), and operations that order others (``tf.group``, ``tf.tuple``).
+
+``cond`` builds both functions as regions of one ``If`` operation. Outside tensors that they use become its inputs, and
+the results' tensors its outputs:
+
+    cond(p, lambda: x + 1., lambda: y)      If(p, x, y), bodies (x + 1.), (y); output 0 -> Merge
+
+Lowered it is ``lax.cond``, or one region alone where the predicate is known. Both branches must have equal shapes then;
+if they have not, NeedsStatic makes the plan run the operation with a known predicate. State variables that a branch
+writes leave it as further results, and of row lookups the indices, so that their cotangents stay rows. ``case`` is a
+chain of conds.
+
+``flows`` and ``reach`` of the operation tell gradients, output by output, which inputs can have a cotangent.
+"""
 
 from __future__ import annotations
 
@@ -175,7 +188,7 @@ def cond(
 
 
 def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
-    """Adds the ``If`` operation of two finished regions; returns the results of the one that is taken."""
+    """Add the ``If`` operation of two finished regions; return the results of the one that is taken."""
     graph = get_default_graph()
     pred = agreed(pred, (true, false))
     inputs = [pred, *captures_of((true, false), but=[pred])]
@@ -213,7 +226,7 @@ def _unpacked(result: Any) -> Any:
 
 
 def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tuple[Block, Any]:
-    """Builds a branch as a region; returns it with the function's result."""
+    """Build a branch as a region; return it with the function's result."""
     graph = get_default_graph()
     with graph.body(f"the {what} of {graph.scope_name}") as block:
         block.predicate = graph.own(pred)
@@ -234,7 +247,7 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
 
 
 def _with_wide_indices(block: Block, result: Any, other: Any) -> Any:
-    """The result of a branch, with indices of int64 where the other branch has such ones of ``IndexedSlices``."""
+    """The result of a branch, its ``IndexedSlices`` with int64 indices where the other branch's have such."""
     leaves = nest.flatten(result)
     narrow = [
         i
@@ -292,7 +305,7 @@ def _if_varying(op: Operation) -> list[bool]:
 
 
 def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
-    """``lax.cond`` of the two regions; a known predicate runs one region only.
+    """Lower to ``lax.cond`` of the two regions; with a known predicate to one region alone.
 
     Raises:
       NeedsStatic: the branches differ in shape or make strings, so that the predicate's value must be known.
@@ -338,13 +351,13 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
 
 
 def _results(child: Lowering, op: Operation, block: Block, keep: bool = False) -> list[Value]:
-    """The values of a region's results. ``keep``: numpy values stay such."""
+    """The values of a region's results. ``keep``: leave numpy values as they are."""
     varying = child.differentiated
     return [leaving(child, r, varying or out.varies, keep) for r, out in zip(block.results, op.outputs, strict=True)]
 
 
 def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array], pred: bool) -> list[Value]:
-    """Evaluates only the branch that is taken."""
+    """Evaluate only the branch that is taken."""
     block = op.bodies[0 if pred else 1]
     child = lowering.fork(given)
     child.run(block.needed)
@@ -357,7 +370,7 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array],
 
 
 def _filled(value: Value, template: Shape | None) -> Value:
-    """Zeros of the template's shape in the place of an array that a branch leaves unwritten."""
+    """The value; zeros of the template's shape for an array that this branch leaves unwritten."""
     filled = value.like(template) if isinstance(value, Unwritten) and template is not None else None
     return value if filled is None else filled
 
@@ -389,14 +402,14 @@ def _unwritten(
 
 
 def _unroll_if(unrolling: Unrolling, op: Operation) -> None:
-    """Executes the branch that is taken, operation by operation."""
+    """Execute the branch that is taken, operation by operation."""
     block = op.bodies[0 if bool(unrolling.tensors[op.inputs[0]]) else 1]
     unrolling.copy(block.needed)
     unrolling.tensors.update(zip(op.outputs, [unrolling.tensors[t] for t in block.results], strict=True))
 
 
 def _narrow_if(op: Operation, used: Set[Tensor]) -> Operation:
-    """A branch for those of its outputs that are used."""
+    """Prune a branch operation to the outputs that are used."""
     places = [i for i, t in enumerate(op.outputs) if t in used]
     bodies = [prune_block(b, [b.results[i] for i in places]) for b in op.bodies]
     if all(a is b for a, b in zip(bodies, op.bodies, strict=True)):
@@ -505,7 +518,7 @@ def switch_case(
 
 
 def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
-    """The branch functions, sorted by number. Raises TypeError or ValueError where the argument is no such list."""
+    """The branch functions, sorted by number. Raises TypeError or ValueError for any other argument."""
     if not isinstance(branch_fns, dict | list | builtins.tuple):
         raise TypeError("'branch_fns' must be a list, tuple, or dict")
     pairs = list(branch_fns.items()) if isinstance(branch_fns, dict) else list(branch_fns)

@@ -1,4 +1,13 @@
-"""Predicates of branches in which towers of several processes wait for one another: all processes take the same one."""
+"""Predicates of branches with collectives over several processes: a consensus makes them the same in all.
+
+A cond whose branches reduce over towers of several processes deadlocks if the processes disagree. Values that each
+process brings (feeds, function arguments, host operations) may differ after the first call, when they are no longer
+compared. So such a predicate is gathered, and an assertion stops the run if it differed:
+
+    pred of 2 processes: [True, False]     branch taken: any = True, in both; then InvalidArgumentError shows them
+
+A predicate computed from state or constants is the same in all processes, and is left as it is.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +29,10 @@ of a loop."""
 
 
 def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
-    """The predicate as one that is the same in all processes; a run in which it was not raises InvalidArgumentError.
+    """The predicate, made the same in all processes; a run in which it was not raises InvalidArgumentError.
 
-    What each process brings to a program is compared before its first call alone. Where a branch combines values of
-    the towers of several processes, and the predicate comes from what they bring, it is gathered from all: one small
-    collective. Any other predicate is returned as it is.
+    Only where a branch has a collective over several processes and the predicate depends on values that each process
+    brings: then one small all-gather. Any other predicate is returned as it is.
     """
     if PROCESSES.count == 1:
         return pred
@@ -45,7 +53,7 @@ def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
 
 
 def _combined(block: Block) -> Iterator[Axis]:
-    """The axes along which operations in a block, or in bodies inside, combine values."""
+    """Yield the axes of the collectives in a block, or in bodies inside."""
     for op in block.needed:
         if op.definition.collective:
             yield op.attrs["axis"]
@@ -54,7 +62,7 @@ def _combined(block: Block) -> Iterator[Axis]:
 
 
 def _made_by(tensor: Tensor) -> Iterator[Operation]:
-    """The operations that a value is made by."""
+    """Yield the operations that a value depends on."""
     seen: set[Operation] = set()
     left = [tensor.op]
     while left:
@@ -66,5 +74,5 @@ def _made_by(tensor: Tensor) -> Iterator[Operation]:
 
 
 def _is_brought(op: Operation) -> bool:
-    """Whether each process gets a value of its own accord: fed, given to a function, or made by the host."""
+    """Whether each process brings a value of its own here: fed, passed to a function, or made by the host."""
     return (not op.inputs and op.type not in _EQUAL and not op.reads) or op.type == "PlaceholderWithDefault"

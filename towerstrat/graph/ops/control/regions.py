@@ -1,4 +1,17 @@
-"""Shared by branches and loops: composite values, variance along the mesh axis, checks, evaluation of regions."""
+"""Regions of branches and loops: composite values, variance along the mesh axis, checks, and their evaluation.
+
+A region's parameters and results are tensors; composite values (sparse, ragged, TensorArrays) pass as several
+(``parts_of``, ``rebuilt``). Shapes of the two branches are merged:
+
+>>> merged_dims((2, 3), (4, 3)), merged_dims((2,), (2, 3))
+((None, 3), None)
+
+Along a mesh axis each value is varying or replicated. ``entering`` gives regions replicated inputs as such and
+``leaving`` types the results again, so that ``lax.cond`` and ``lax.while_loop`` see the same types in both branches or
+before and after an iteration. Under a predicate that varies, replicas take different ways: a collective there would
+wait for ever, and a write of a replicated variable would make its copies differ, so ``check_under_varying`` refuses
+both.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +43,7 @@ class EndOfLoop(Exception):
 
 
 def is_composite(leaf: Any) -> bool:
-    """Whether a value passes through branches and loops as several tensors."""
+    """Whether a value passes through branches and loops as several tensors (a ``Composite``)."""
     return isinstance(leaf, Composite)
 
 
@@ -40,14 +53,14 @@ def parts_of(leaf: Any) -> list[Tensor]:
 
 
 def rebuilt(leaf: Any, tensors: Iterator[Tensor]) -> Any:
-    """A value like ``leaf`` over the next of ``tensors``."""
+    """A value like ``leaf``, made of the next of ``tensors``."""
     if not isinstance(leaf, Composite):
         return next(tensors)
     return leaf._like([next(tensors) for _ in range(leaf._tensor_count())])
 
 
 def merged_dims(one: Dims, two: Dims) -> Dims:
-    """The partially known shape of a value that has one of two shapes."""
+    """The partially known shape that covers both shapes."""
     if one is None or two is None or len(one) != len(two):
         return None
     return tuple(a if a == b else None for a, b in zip(one, two, strict=True))
@@ -65,13 +78,13 @@ def captures_of(blocks: Iterable[Block], but: Iterable[Tensor] = ()) -> list[Ten
 
 
 def remark(block: Block) -> None:
-    """Propagates variance through a region again, after an input of it was found to vary."""
+    """Propagate variance through a region again, after an input of it was found to vary."""
     for op in block.ops:
         mark_varying(op)
 
 
 def region_is_uniform(outer: Block, inner: Block) -> bool:
-    """Whether all positions execute ``inner`` equally often per execution of ``outer``: no predicate varies between."""
+    """Whether all shards execute ``inner`` equally often per ``outer``: no predicate between them varies."""
     block: Block | None = inner
     while block is not None and block is not outer:
         if block.predicate is not None and block.predicate.varies:
@@ -89,10 +102,10 @@ def _inside(op: Operation) -> Iterator[Operation]:
 
 
 def check_under_varying(op: Operation, predicate: Tensor) -> None:
-    """Checks the operations that run under a varying predicate. Their counters get a value per position.
+    """Check the operations that run under a varying predicate. Their random counters become varying.
 
     Raises:
-      UnsupportedError: a collective, or an assignment to a variable that has one value for all positions.
+      UnsupportedError: a collective, or an assignment to a replicated variable.
     """
     for inner in _inside(op):
         if inner.definition.collective:
@@ -123,9 +136,9 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
 
 
 def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Array]:
-    """The invariant values of a branch's or loop's inputs that do not vary, for its regions.
+    """Replicated values of a branch's or loop's inputs that do not vary, for its regions.
 
-    So JAX types what is equal everywhere as such, and ``lax.cond`` and ``lax.scan`` keep it so. Empty without a mesh
+    So JAX types replicated values as such, and ``lax.cond`` and ``lax.scan`` keep it so. Empty without a mesh
     axis, and where gradients are taken: there values are varying, to have cotangents of their own.
     """
     if lowering.axis is None or lowering.differentiated:
@@ -134,14 +147,14 @@ def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Array
 
 
 def _whole(values: dict[K, Array]) -> dict[K, Array]:
-    """Values gathered over the logical devices of a position."""
+    """The values, gathered over the logical devices of a shard."""
     return dict(zip(values, whole(list(values.values())), strict=True))
 
 
 def by_position(lower: Lower) -> Lower:
-    """Wraps the lowering of a branch or loop that positions may take differently: no value is sharded inside.
+    """Wrap the lowering of a branch or loop that replicas may take differently: no value is sharded inside.
 
-    A sharded value would need an exchange between logical devices that only some positions reach.
+    A sharded value would need an exchange between logical devices that only some replicas reach.
     """
 
     def lowered(lowering: Lowering, op: Operation) -> list[Any]:
@@ -163,7 +176,7 @@ def by_position(lower: Lower) -> Lower:
 
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:
-    """The value of a region's result, typed by JAX as varying or invariant. ``keep``: numpy values stay such."""
+    """The value of a region's result, typed as varying or replicated. ``keep``: leave numpy values as they are."""
     value = child.even(child.value(tensor), tensor)
     if tensor.dtype is string or not isinstance(value, jax.Array | np.ndarray | np.generic):
         return value
@@ -175,7 +188,7 @@ def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) 
 
 
 def state_type(lowering: Lowering, cell: StateVariable, value: Any) -> jax.Array:
-    """The value of a cell with the type that it has as a carry: varying where it is per position or differentiated."""
+    """A state variable's value, typed as in a carry: varying where it is per replica or differentiated."""
     value = lowering.even(value, cell)
     if cell.per_position or lowering.differentiated:
         return vary(jnp.asarray(value), lowering.axis)
@@ -183,12 +196,12 @@ def state_type(lowering: Lowering, cell: StateVariable, value: Any) -> jax.Array
 
 
 def described(value: Array) -> tuple[tuple[int, ...], str]:
-    """(shape, name of the dtype): what must stay the same in a carry."""
+    """(shape, name of the dtype) of a carry's value, which must not change."""
     return (np.shape(value), str(value.dtype))
 
 
 def passing(name: str) -> None:
-    """Defines an identity operation of this type."""
+    """Define an identity operation of this type."""
     define_op(
         name,
         lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
@@ -205,13 +218,13 @@ passing("Exit")
 def flows_of(
     results: Iterable[Set[Tensor]], inputs: Sequence[Tensor], variables: Sequence[Tensor] = ()
 ) -> tuple[frozenset[int], ...]:
-    """For each output the places of the inputs that it depends on.
+    """For each output the indices of the inputs that it depends on.
 
-    Places, since the operation gets what its position has of an input, which may be another tensor.
+    Indices, since the operation gets its own replica's value of an input, which may be another tensor.
 
     Args:
       results: for each output all tensors that it depends on.
-      variables: what stands for the first inputs inside of the regions.
+      variables: the tensors that are the first inputs inside of the regions.
     """
     places: dict[Tensor, set[int]] = {}
     for tensors in (inputs, variables):
@@ -223,10 +236,10 @@ def flows_of(
 def flows_through(
     flows: Sequence[frozenset[int]], inputs: Sequence[Tensor], kept: Sequence[Tensor]
 ) -> tuple[frozenset[int], ...]:
-    """The flows of an operation that has only some of the inputs left."""
+    """The flows of an operation of which only some inputs are left."""
     return flows_of([{inputs[i] for i in flow} for flow in flows], kept)
 
 
 def bind(tensors: Sequence[Tensor], values: Sequence[Any], given: Mapping[Tensor, Array]) -> dict[Tensor, Any]:
-    """``given`` with values for some more tensors."""
+    """A copy of ``given`` with values for some more tensors."""
     return {**given, **dict(zip(tensors, values, strict=True))}

@@ -1,8 +1,18 @@
-"""A loop with a gradient, whose number of iterations a run may decide: two ``while`` loops, and stacks between them.
+"""A differentiable loop of a traced number of iterations: two ``while`` loops, and stacks of residuals between them.
 
-Forwards each iteration keeps what its ``jax.vjp`` needs; backwards the iterations that happened are walked in reverse.
-What all iterations have in common is kept once. In contrast to ``lax.scan`` nothing runs past the end, and counters are
-int32 whatever ``jax.enable_x64`` says: with those the TPU compiler sees that each entry of a stack is written once.
+Forwards each iteration keeps the residuals of its ``jax.vjp`` in stacks ``[bound, ...]``; backwards the iterations that
+happened are walked in reverse. ``repeat(lambda s, row: (s * w, row), s, rows, 3)`` with a float s:
+
+    forward     i = 0, 1, 2     s -> s * w        stack: s of each iteration; kept once: w
+    backward    i = 2, 1, 0     ds -> ds * w,  dw += s[i] * ds
+
+``_Derivative`` traces one iteration with its residuals as a jaxpr and divides its equations: those that depend on
+constants alone are evaluated once for the loop (``fixed``), the others in each iteration (``moving``). A residual is
+kept in the cheapest place: once if it is the same in all iterations, in the rows or outputs if it is one of them, else
+in a stack of its own.
+
+In contrast to ``lax.scan`` nothing runs past the end, and counters are int32 whatever ``jax.enable_x64`` says: with
+those the TPU compiler sees that each entry of a stack is written once. It has a first derivative only.
 
 Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, chapter 4.
 """
@@ -27,7 +37,7 @@ Variable = Any
 Equation = Any
 """A ``JaxprEqn``, likewise."""
 Aval = Any
-"""The type of a value while it is traced."""
+"""The abstract value (shape, dtype, varying axes) of a traced value."""
 ONE = np.int32(1)
 
 
@@ -39,17 +49,19 @@ def repeat(
     test: Callable[[Any], Array] | None = None,
     rest: Any = (),
 ) -> tuple[Any, Any]:
-    """``carry, made = step(carry, row)``, ``bound`` times or while ``test(carry)`` is true; has a first derivative.
+    """Iterate ``carry, made = step(carry, row)``, ``bound`` times or while ``test(carry)``; once differentiable.
 
     Args:
       carry: a pytree of arrays. rows: one of arrays, of which each iteration gets a row; as many rows as there are
         iterations at least.
-      bound: how many iterations there are at most, 1 or more.
+      bound: the most iterations there may be, 1 or more.
       test: a scalar bool, evaluated before each iteration; None: there are ``bound`` iterations.
-      rest: with ``test``, what iterations that do not happen would have made, stacked. It has no derivative.
+      rest: with ``test``, the initial stacks of ``made``, which entries of iterations that do not happen keep. It has
+        no
+        derivative.
 
     Returns:
-      The last carry, and what the iterations made, stacked.
+      The last carry, and ``made`` of all iterations, stacked.
     """
     first = jax.tree.map(lambda row: lax.index_in_dim(row, 0, keepdims=False), rows)
     one, shapes = jax.make_jaxpr(step, return_shape=True)(carry, first)
@@ -57,6 +69,7 @@ def repeat(
     leaves = jax.tree.leaves(carry)
     loop = _Loop(_Function(one), None if asked is None else _Function(asked), len(leaves), bound)
     function = jax.custom_vjp(loop.run)
+    # With symbolic zeros the rule sees which inputs are perturbed, and keeps residuals for these alone.
     function.defvjp(loop.forward, lambda pull, cotangents: pull(cotangents), symbolic_zeros=True)
     consts = (list(one.consts), [] if asked is None else list(asked.consts), jax.tree.leaves(rest))
     after, made = function(consts, leaves, jax.tree.leaves(rows))
@@ -64,7 +77,7 @@ def repeat(
 
 
 class _Function:
-    """A traced function: of its constants and its arguments."""
+    """A traced function of its constants and its arguments."""
 
     def __init__(self, closed: Any):
         jaxpr = closed.jaxpr
@@ -76,7 +89,7 @@ class _Function:
         return jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(self.jaxpr, []))(*inputs)
 
     def reached(self, active: Sequence[bool]) -> list[bool]:
-        """Which outputs have a derivative by the inputs in ``active``, as far as types and equations tell."""
+        """For each output whether it may have a derivative by an ``active`` input, by types and equations alone."""
         found = set(_chosen(self.jaxpr.invars, active))
         for equation in self.jaxpr.eqns:
             if not found.isdisjoint(_variables(equation.invars)):
@@ -88,8 +101,8 @@ class _Loop:
     """One loop, traced.
 
     Args:
-      one: an iteration: carry and row to carry and what is made. asked: the condition, of the carry.
-      size: of the carry. bound: as of ``repeat``.
+      one: an iteration: (carry, row) -> (carry, made). asked: the condition, of the carry.
+      size: number of arrays in the carry. bound: as of ``repeat``.
 
     Constants are those of ``one``, those of ``asked``, and the ``rest``.
     """
@@ -101,13 +114,13 @@ class _Loop:
         self.bound = bound
 
     def run(self, consts: Any, carry: Any, rows: Any) -> tuple[list[Any], list[Any]]:
-        """The last carry, and what was made."""
+        """Run the loop: (last carry, stacks of ``made``)."""
         return self.iterated(consts, carry, rows, lambda *inputs: (self.one(*inputs), []), [])[1]
 
     def iterated(
         self, consts: Any, carry: Any, rows: Any, iterate: Callable[..., tuple[list[Any], list[Any]]], kept: list[Any]
     ) -> tuple[Any, tuple[list[Any], list[Any]], list[Any]]:
-        """The number of iterations, what ``run`` returns, and the stacks ``kept`` with what ``iterate`` keeps."""
+        """Run the loop: (number of iterations, the result of ``run``, the stacks ``kept``, filled by ``iterate``)."""
 
         def goes_on(state: Any) -> Any:
             within = state[0] < np.int32(self.bound)
@@ -123,7 +136,7 @@ class _Loop:
         return np.int32(self.bound) if self.asked is None else count, (carry, made), kept
 
     def zero(self) -> Any:
-        """The first value of a counter; it varies as the condition does: positions may count differently."""
+        """The initial counter; it varies if the condition does: shards may count differently."""
         return np.int32(0) if self.asked is None else _typed(jnp.int32(0), self.asked.avals[0])
 
     def stacks(self, avals: Iterable[Aval]) -> list[Any]:
@@ -139,7 +152,7 @@ class _Loop:
                 for a in avals]  # fmt: skip
 
     def forward(self, consts: Any, carry: Any, rows: Any) -> tuple[Any, Any]:
-        """The rule of ``jax.custom_vjp``: what ``run`` returns, and the function of its cotangents."""
+        """The forward rule of ``jax.custom_vjp``: the result of ``run``, and its pullback."""
         perturbed = [x.perturbed for x in (*consts[0], *carry, *rows)]
         steps, asked, rest, carry, rows = ([x.value for x in part] for part in (*consts, carry, rows))
         first = [lax.index_in_dim(row, 0, keepdims=False) for row in rows]
@@ -155,18 +168,18 @@ class _Loop:
 
 
 class _Derivative:
-    """The derivative of one iteration: what it keeps, and how cotangents are pulled back.
+    """The derivative of one iteration: its residuals, and the pullback of the loop.
 
     Args:
-      perturbed: which constants, parts of the first carry and rows have cotangents.
-      inputs: constants, carry and row of an iteration. lengths: how many of each row there are.
+      perturbed: for each constant, array of the first carry and row whether it has a cotangent.
+      inputs: constants, carry and row of an iteration. lengths: number of rows of each.
 
     Attributes:
       active: which inputs of an iteration have cotangents; reached: which of its outputs.
       fixed: equations that are the same in all iterations; moving: those of each.
-      kept: the residuals by how they are kept: "stacked", or once, "shared"; among the "rows" or in what is "made", of
+      kept: the residuals by their place: "stacked", or once, "shared"; among the "rows" or in "made", of
         which there are stacks anyway.
-      places: where each residual is: a key of ``kept``, and the number there.
+      places: for each residual a key of ``kept``, and its index there.
     """
 
     def __init__(self, loop: _Loop, perturbed: Sequence[bool], inputs: Sequence[Any], lengths: Sequence[int]):
@@ -185,7 +198,7 @@ class _Derivative:
         self.places = [self._place(v, moved) for v in self.jaxpr.outvars[len(self.reached) :]]
 
     def _active(self, perturbed: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-        """Which inputs and outputs of an iteration have cotangents: a fixpoint over the carry."""
+        """For each input and output of an iteration whether it has a cotangent: a fixpoint over the carry."""
         active = list(perturbed)
         while True:
             reached = self.loop.one.reached(active)
@@ -196,7 +209,7 @@ class _Derivative:
             active[self.constants : self.end] = after
 
     def _with_residuals(self, *inputs: Any) -> tuple[list[Any], list[Any]]:
-        """An iteration: its outputs, and the residuals of its derivative."""
+        """Evaluate an iteration: (outputs, residuals of its VJP)."""
 
         def of_active(*args: Any) -> tuple[list[Any], list[Any]]:
             given = iter(args)
@@ -208,9 +221,10 @@ class _Derivative:
         return outputs, residuals
 
     def _divide(self) -> set[Variable]:
-        """Divides the equations; returns what differs by iteration.
+        """Divide the equations into ``fixed`` and ``moving``; return the variables that differ by iteration.
 
-        What is made of nothing (zeros, a range) is made where it is used, as the compiler would.
+        Equations of no inputs (zeros, a range) are in both: they are evaluated where they are used, as the compiler
+        would.
         """
         moved: set[Variable] = set(self.jaxpr.invars[self.constants :])
         free: set[Variable] = set()
@@ -234,25 +248,25 @@ class _Derivative:
         return kind, _place_in(self.kept[kind], residual)
 
     def _stacks(self) -> dict[str, list[Any]]:
-        """The variables of which there are stacks anyway."""
+        """The variables that are stacked in any case: the rows, and ``made``."""
         made = self.jaxpr.outvars[self.loop.size : len(self.reached)]
         return {"rows": self.jaxpr.invars[self.end :], "made": made}
 
     def kept_anyway(self, arrays: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
-        """Of the stacks of rows and of what is made those that hold residuals."""
+        """Select those stacks of rows and of ``made`` that hold residuals."""
         return {
             kind: [arrays[kind][_place_in(list(variables), v)] for v in self.kept[kind]]
             for kind, variables in self._stacks().items()
         }
 
     def common(self, consts: Sequence[Any]) -> dict[Variable, Any]:
-        """The values that all iterations have in common."""
+        """The values of variables that all iterations have in common."""
         values = dict(zip([*self.jaxpr.constvars, *self.jaxpr.invars], [*self.consts, *consts], strict=False))
         made = [v for e in self.fixed for v in e.outvars if not isinstance(v, jax_extend.core.DropVar)]
         return values | dict(zip(made, self._evaluated(self.fixed, values, made), strict=True))
 
     def iterate(self, common: Mapping[Variable, Any], *inputs: Any) -> tuple[list[Any], list[Any]]:
-        """An iteration: its outputs, and what is kept of it."""
+        """Evaluate an iteration: (outputs, residuals to stack)."""
         values = {**common, **dict(zip(self.jaxpr.invars, inputs, strict=True))}
         outputs = self.jaxpr.outvars[: len(self.reached)]
         found = self._evaluated(self.moving, values, [*outputs, *self.kept["stacked"]])
@@ -270,7 +284,7 @@ class _Derivative:
     def pull(
         self, count: Any, kept: Mapping[str, list[Any]], shared: list[Any], nothing: Any, cotangents: Any
     ) -> tuple[Any, list[Any], list[Any]]:
-        """The cotangents of constants, first carry and rows from those of the last carry and of what was made."""
+        """Pull cotangents of the last carry and ``made`` back to those of constants, first carry and rows."""
         avals = _chosen([v.aval for v in self.jaxpr.invars], self.active)
         first, last = sum(self.active[: self.constants]), sum(self.active[: self.end])
         size, lengths = self.loop.size, _chosen(self.lengths, self.active[self.end :])
@@ -313,7 +327,7 @@ def _chosen(values: Iterable[Any], which: Iterable[bool]) -> list[Any]:
 
 
 def _place_in(found: list[Any], operand: Any) -> int:
-    """The place of an operand in a list, to which it is added where it is new."""
+    """The index of an operand in a list; a new one is appended."""
     place = next((i for i, other in enumerate(found) if other is operand), len(found))
     if place == len(found):
         found.append(operand)
@@ -321,7 +335,7 @@ def _place_in(found: list[Any], operand: Any) -> int:
 
 
 def _typed(value: Array, aval: Aval) -> Any:
-    """A value cast to vary along the axes along which the type varies."""
+    """A value, cast to vary along the axes along which its type varies."""
     axes = tuple(sorted(aval.manual_axis_type.varying))
     return lax.pcast(value, axes, to="varying") if axes else value
 
@@ -340,7 +354,7 @@ def _at(arrays: Iterable[Any], i: Any) -> list[Any]:
 
 
 def _put(arrays: Iterable[Any], values: Iterable[Any], i: Any) -> list[Any]:
-    """Arrays with other entries ``i``."""
+    """Arrays with ``values`` as entries ``i``."""
     return [
         lax.dynamic_update_index_in_dim(x, v, i, 0, allow_negative_indices=False)
         for x, v in zip(arrays, values, strict=True)

@@ -1,6 +1,14 @@
-"""TensorArrays that a loop reads or writes at one element per iteration become the ``xs`` and ``ys`` of a scan.
+"""TensorArrays that a loop walks one element per iteration become the ``xs`` and ``ys`` of a scan.
 
 Were they read by index inside the scan, the gradient of each iteration would have the size of the whole array.
+
+A ``Walk`` is such a read or write. Its index is a loop variable that goes up or down by one, by the evaluated control
+part (``trip_counts``); the array is one that the loop does not change (reads), or one that is written once per
+iteration and used in no other way (writes).
+
+>>> down = Walk(None, 4, -1)                     # elements 4, 3, 2
+>>> down.lowest(3), down.fits(5, 3), down.fits(4, 3)
+(2, True, False)
 """
 
 from __future__ import annotations
@@ -44,7 +52,7 @@ class Walk(NamedTuple):
         return rows if self.step == 1 else jnp.flip(rows, 0)
 
     def put(self, array: Value, rows: jax.Array) -> jax.Array:
-        """The array with the elements that the iterations wrote, ``rows`` of shape ``[count, ...]``."""
+        """The array after the iterations wrote ``rows``, ``[count, ...]`` in their order."""
         count = rows.shape[0]
         rows = rows if self.step == 1 else jnp.flip(rows, 0)
         size = array.size if isinstance(array, Unwritten) else array.shape[0]

@@ -1,4 +1,13 @@
-"""``control_flow_ops.switch`` and ``merge``: branches as programs wrote them before ``tf.cond``."""
+"""``control_flow_ops.switch`` and ``merge``: branches as programs wrote them before ``tf.cond``.
+
+A ``Switch`` has no lowering. ``merge`` finds the operations between the switches and its inputs, copies them into the
+branches of a ``case``, and computes each predicate from the switches':
+
+    f, t = switch(x, p)                    case p:        x * 2., number 1
+    y, number = merge([f + 1., t * 2.])    case not p:    x + 1., number 0
+
+Results of ``switch`` that reach no ``merge`` raise when they are run.
+"""
 
 from __future__ import annotations
 
@@ -34,9 +43,9 @@ def _refuse_eager(what: str) -> None:
 
 
 def add_switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
-    """``data`` for two branches, of which one runs: (what the branch of a false ``pred`` uses, that of a true one).
+    """``data`` for two branches, of which one runs: (value for a false ``pred``, value for a true one).
 
-    What is computed from them has a value where ``merge`` joins it.
+    Tensors computed from them have a value where ``merge`` joins them.
 
     Args:
       pred: a scalar bool tensor. dtype: of ``data`` where that is no tensor.
@@ -49,12 +58,10 @@ def add_switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None)
 
 
 def add_merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Tensor, Tensor]:
-    """The one of the inputs whose branch of ``switch`` runs, and its number; others are not computed.
-
-    Where the branches of several inputs run it is the first of them.
+    """(the first input whose branch of ``switch`` runs, its number); the other inputs are not computed.
 
     Raises:
-      ValueError: an input is None, or is not computed from what ``switch`` returns.
+      ValueError: an input is None, or is not computed from a result of ``switch``.
       RuntimeError: where operations are executed eagerly.
       InvalidArgumentError, when it runs: no branch does.
     """
@@ -70,12 +77,12 @@ def add_merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Tensor, T
 
 
 def _switched(tensor: Tensor) -> list[Operation]:
-    """The operations that a tensor is computed by from results of ``switch``, these included."""
+    """The operations between ``switch`` and a tensor, both ends included."""
     return path_from(tensor, lambda op: op.type == "Switch")
 
 
 def _runs(tensor: Tensor) -> Tensor:
-    """Whether the branch that computes a tensor runs: all that it takes from ``switch`` has a value."""
+    """The predicate under which a tensor's branch runs: all its results of ``switch`` have a value."""
     operations = _switched(tensor)
     taken = {t for op in operations for t in op.inputs if t.op.type == "Switch"}
     taken |= {tensor} if tensor.op.type == "Switch" else set()

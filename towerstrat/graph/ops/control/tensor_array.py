@@ -1,4 +1,12 @@
-"""``tf.TensorArray``: a list of tensors, written and read by index."""
+"""``tf.TensorArray``: a list of tensors, written and read by index.
+
+In graphs an object is one version of the array: a tensor (``flow``) and the shared static description of the elements.
+Eagerly ``TensorArray(...)`` makes an ``EagerTensorArray``, a Python list that a write changes in place.
+
+    a = tf.TensorArray(tf.float32, size=3)
+    a = a.write(0, 1.).write(2, 3.)        in graphs the new version must be used from then on
+    a.stack()                              [1., 0., 3.]: elements never written are zeros
+"""
 
 from __future__ import annotations
 
@@ -197,11 +205,11 @@ class TensorArray(Composite):
         return self._next(self._op("TensorArraySplitV3", [tensor, sizes], name))
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements, int32."""
+        """The number of elements, int32."""
         return self._op("TensorArraySizeV3", [], name)
 
     def close(self, name: str | None = None) -> Operation:
-        """Does nothing: the elements live as long as something needs them."""
+        """Do nothing: the elements live as long as something needs them."""
         return get_default_graph().add("NoOp", (), None, name or "TensorArrayCloseV3")
 
     def __repr__(self) -> str:
@@ -348,7 +356,7 @@ class EagerTensorArray(TensorArray):
         return constant(len(self._rows), int32)
 
     def close(self, name: str | None = None) -> Any:
-        """Forgets the elements."""
+        """Drop the elements."""
         self._rows.clear()
 
     def __repr__(self) -> str:

@@ -1,4 +1,16 @@
-"""Lowering of ``TensorArray``: one array ``[size, ...]``, of which each write makes a new version."""
+"""Lowering of ``TensorArray``: one array ``[size, ...]``, of which each write makes a new version.
+
+The "flow" tensor of the original is the array itself, so writes are functional, like ``x.at[i].set(v)`` in JAX, and
+gradients go through them as through any operation:
+
+    a = TensorArray(float32, size=3)      Unwritten(3): the elements' shape is not known yet
+    b = a.write(0, [1., 2.])              float32[3, 2], zeros but for row 0
+    b.read(0), b.stack()                  float32[2], float32[3, 2]
+
+``Element`` is the static side, shared by all versions: the elements' partial shape, and whether writes may lengthen the
+array. A length must be known while lowering, so a write beyond the end at a traced index raises ``Grows``, and the loop
+around it is unrolled or run operation by operation. An index out of range is a runtime check; unchecked it is clamped.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +51,7 @@ class Element:
         self.dynamic = dynamic
 
     def __eq__(self, other: object) -> bool:
-        """Whether two arrays can be one: what is known of their elements agrees. Positions may each have made one."""
+        """Whether two arrays can be one: their known shapes agree. Each replica's trace may have made its own."""
         if not isinstance(other, Element):
             return NotImplemented
         alike = (self.checked, self.dynamic) == (other.checked, other.dynamic)
@@ -48,7 +60,7 @@ class Element:
     __hash__ = object.__hash__
 
     def learn(self, dims: Dims, what: str) -> None:
-        """Merges the shape of an element that is written. Raises ValueError where it contradicts earlier ones."""
+        """Merge the shape of an element that is written. Raises ValueError where it contradicts earlier ones."""
         if not self.checked:
             return
         if not TensorShape(self.dims).is_compatible_with(dims):
@@ -59,7 +71,7 @@ class Element:
 
 
 class Unwritten:
-    """An array to which nothing was written, so that the shape of its elements is not known yet.
+    """An array without a write so far, so that the shape of its elements is not known.
 
     Args:
       size: the number of elements.
@@ -80,7 +92,7 @@ class Unwritten:
 
 
 class Blank(Unwritten):
-    """A value that is assigned before it is read: of any shape until then (a variable first set in a loop)."""
+    """A value to be assigned before it is read, of any shape until then: a variable first set in a loop."""
 
     def __init__(self, dtype: np.dtype[Any]):
         super().__init__(0, dtype)
@@ -94,7 +106,7 @@ Value: TypeAlias = Array | Unwritten
 
 
 class Grows(NeedsStatic):
-    """A write to a growing array at an index that is not known while lowering, so that its size is not either."""
+    """A write to a growing array at a traced index: the array's length is not known while lowering."""
 
     def __init__(self, op: Operation):
         super().__init__(op, 1)
@@ -284,7 +296,7 @@ define_op("TensorArrayV3", _new_rule, lower=_create, differentiable=False, objec
 
 
 def _check_place(op: Operation, values: Sequence[Any]) -> CheckResult | None:
-    """The index of a read or write is one of the array's elements."""
+    """Runtime check that the index of a read or write is one of the array's elements."""
     array, index = values[0], values[1]
     if op.attrs["_element"].dynamic and op.type != "TensorArrayReadV3":
         return None

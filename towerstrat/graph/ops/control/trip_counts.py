@@ -1,4 +1,18 @@
-"""Trip counts: the control part of a loop, evaluated by numpy while lowering where all its inputs are known."""
+"""Trip counts: the control part of a loop, evaluated by numpy while lowering.
+
+The control part is the backward slice of the condition: its operations, and those of the body on which the loop
+variables in it depend. If all its inputs are known to lowering and all its operations have numpy forms, evaluating it
+tells the number of iterations and the value of its variables in each, without the rest of the body:
+
+    i, s = 0, x                          slice: i, Less(i, n), Add(i, 2); s is not in it
+    while i < n: i, s = i + 2, s * w     n = 5:  LoopTrajectory(length=3, values={0: [0, 2, 4]})
+
+The trajectory of counters also shows which arrays are walked element by element (``scan_arrays``); for these alone
+``evaluate_counters`` evaluates counters of loops whose end is not known.
+
+``gradients_decide`` is for the plan: a loop whose end depends on a gradient taken inside of an operation around it
+cannot be counted by a run without gradients.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +38,7 @@ class LoopControl(NamedTuple):
     """The control part of a loop: the slice of condition and body that decides when the loop ends.
 
     Attributes:
-      variables: places of its loop variables.
+      variables: indices of its loop variables.
       condition, body: its operations in either region, in order.
       outside: outside tensors whose values it uses.
       shaped: outside tensors of which it uses the shape only.
@@ -42,7 +56,7 @@ class LoopTrajectory(NamedTuple):
 
     Attributes:
       length: the number of iterations.
-      values: place of a control variable -> its value at the beginning of each iteration.
+      values: index of a control variable -> its value at the beginning of each iteration.
     """
 
     length: int
@@ -50,7 +64,7 @@ class LoopTrajectory(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """A control part while it is found: operations of the body, and the others as of ``LoopControl``."""
+    """A control part under construction: operations of the body, and the rest as in ``LoopControl``."""
 
     steps: dict[Operation, None]
     outside: dict[Tensor, None]
@@ -88,7 +102,7 @@ def _completed(
     shaped: dict[Tensor, None],
     places: dict[int, None],
 ) -> bool:
-    """Adds what the loop variables at ``places`` depend on in the body; False as of ``_slice``."""
+    """Add to the slice all that the loop variables at ``places`` depend on in the body; False as of ``_slice``."""
     done: set[int] = set()
     while rest := [i for i in places if i not in done]:
         for i in rest:
@@ -107,7 +121,7 @@ def _slice(
     shaped: dict[Tensor, None],
     places: dict[int, None],
 ) -> bool:
-    """Adds what a result of a region depends on to the other arguments (a backward slice).
+    """Add the operations and inputs that a region's result depends on to the other arguments (a backward slice).
 
     Returns:
       False where it depends on an operation without a numpy form, or one that reads or writes state.
@@ -145,7 +159,7 @@ def _is_known(value: Any) -> bool:
 
 
 def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> LoopTrajectory | None:
-    """Evaluates a loop's control part.
+    """Evaluate a loop's control part.
 
     Args:
       limit: ``maximum_iterations``, where it is known.
@@ -164,7 +178,7 @@ def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> Lo
 
 
 def evaluate_counters(lowering: Lowering, op: Operation, counters: Collection[Tensor], count: int) -> LoopTrajectory:
-    """The first ``count`` values of those of some loop variables whose course is known, whenever the loop ends."""
+    """The first ``count`` values of those ``counters`` that can be evaluated, whenever the loop ends."""
     body, variables = op.bodies[1], op.attrs["variables"][1]
     steps, outside, shaped, places = whole = Parts({}, {}, {}, {})
     for i, variable in enumerate(variables):
@@ -186,7 +200,7 @@ def evaluate_counters(lowering: Lowering, op: Operation, counters: Collection[Te
 def _followed(
     lowering: Lowering, op: Operation, control: LoopControl, limit: int | None, asked: bool = True
 ) -> LoopTrajectory | None:
-    """The values of the control part until the condition, where it is ``asked``, or the limit ends the loop."""
+    """Evaluate the control part until its condition (where it is ``asked``) or the limit ends the loop."""
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
@@ -209,12 +223,12 @@ def _followed(
 
 
 def _at(variables: tuple[Tensor, ...], current: Mapping[int, Array]) -> dict[Tensor, Array]:
-    """Values by place as values by tensor."""
+    """Loop variable -> value, from index -> value."""
     return {variables[i]: v for i, v in current.items()}
 
 
 def _run(ops: tuple[Operation, ...], values: dict[Tensor, Array]) -> None:
-    """Evaluates operations by numpy and adds their outputs to ``values``."""
+    """Evaluate operations by numpy and add their outputs to ``values``."""
     for op in ops:
         if op.type == "Const":
             values[op.outputs[0]] = op.attrs["value"]
@@ -233,7 +247,7 @@ def _evaluate(ops: tuple[Operation, ...], result: Tensor, values: dict[Tensor, A
 
 
 def gradients_decide(around: Operation) -> bool:
-    """Whether a gradient that is taken inside of a loop or branch decides how often some loop inside runs."""
+    """Whether a gradient taken inside of a loop or branch decides the number of iterations of a loop inside."""
     found: set[Tensor | StateVariable] = set()
     size = -1
     while size < len(found):
@@ -243,7 +257,7 @@ def gradients_decide(around: Operation) -> bool:
 
 
 def _spread(op: Operation, found: set[Tensor | StateVariable]) -> None:
-    """Adds to ``found`` what the operation makes from the tensors and cells that are in it, and from gradients."""
+    """Add to ``found`` the tensors and state variables that an operation computes from it, or from gradients."""
     if op.type == "Gradients":
         found.update(op.outputs)
         return

@@ -1,4 +1,17 @@
-"""``tf.while_loop``: builds the condition and the body of a loop as regions of the graph."""
+"""``tf.while_loop``: builds the condition and the body of a loop as regions of one ``While`` operation.
+
+    while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s * w), [0, x])
+
+    inputs       0, x, then maximum_iterations if given, then the captures n, w
+    condition    region of variables (i, s): Less(i, n)
+    body         region of variables (i, s): Add(i, 1), Mul(s, w)
+    outputs      i, s, number of iterations (int32)
+
+A structure of loop variables is flattened to leaves, a leaf to tensors (a TensorArray to its flow). Dtypes must stay,
+and shapes within their invariants. Three fixpoints over the body tell what lowering needs: which outputs vary along the
+axis (``_while_varying``), which inputs get a cotangent of which output (``_flows``), and which loop variables a pruned
+loop still needs (``_narrow_while``). Eagerly a loop is Python's.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +43,7 @@ from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_lowering import lower_while
 
 _FLOWS = ("flows", "reach")
-"""What says which inputs an output depends on: those that get a cotangent of it, and all by way of floats."""
+"""Attributes with the inputs of each output: those that get a cotangent of it, and all by way of floats."""
 
 
 def while_loop(
@@ -45,7 +58,7 @@ def while_loop(
     maximum_iterations: Any = None,
     return_same_structure: bool = False,
 ) -> Any:
-    """Repeats ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true; returns the final ``loop_vars``.
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true; return the final ``loop_vars``.
 
     Eagerly it is Python's ``while``: shapes and element types may change, and ``shape_invariants`` is not checked.
 
@@ -103,7 +116,7 @@ def _eagerly(
     bound: Tensor | None,
     return_same_structure: bool,
 ) -> Any:
-    """Runs the loop in Python."""
+    """Run the loop in Python."""
     values, single, left = loop_vars, False, None if bound is None else int(bound)  # type: ignore[call-overload]
     while (left is None or left > 0) and cond(*values):
         found = body(*values)
@@ -182,7 +195,7 @@ class _Regions:
 
     Attributes:
       cond, body: the finished regions; ``cond_vars`` and ``body_vars`` are the loop variables inside.
-      result, last: what the body returned, and its leaves.
+      result, last: the structure that the body returned, and its leaves.
     """
 
     def __init__(
@@ -201,7 +214,7 @@ class _Regions:
         self.body_vars: list[Tensor] = []
 
     def _enter(self, kind: str) -> tuple[list[Tensor], Any]:
-        """Adds the loop variables of a region; returns their tensors, and ``loop_vars`` made of these."""
+        """Add the loop variables of a region; return their tensors, and ``loop_vars`` made of these."""
         tensors = []
         for init, dims in zip(self.inits, self.dims, strict=True):
             added = self.graph.add("LoopVariable", (), {"_dtype": init.dtype, "_dims": dims}, kind)
@@ -212,7 +225,7 @@ class _Regions:
         return tensors, nest.pack_sequence_as(self.loop_vars, [rebuilt(leaf, parts) for leaf in self.leaves])
 
     def condition(self, function: Callable[..., Any]) -> None:
-        """Builds the condition. Raises TypeError or ValueError unless it is a scalar bool."""
+        """Build the condition. Raises TypeError or ValueError unless it is a scalar bool."""
         with self.graph.body(f"the condition of {self.graph.scope_name}") as self.cond:
             self.cond_vars, values = self._enter("Merge")
             result = convert_to_tensor(function(*values))
@@ -223,7 +236,7 @@ class _Regions:
             self.cond.finish([result])
 
     def step(self, function: Callable[..., Any]) -> None:
-        """Builds the body. Raises TypeError or ValueError where its results are unlike the loop variables."""
+        """Build the body. Raises TypeError or ValueError where its results are unlike the loop variables."""
         with self.graph.body(f"the body of {self.graph.scope_name}") as self.body:
             self.body.predicate = self.cond.results[0]
             self.body_vars, values = self._enter("Identity")
@@ -247,7 +260,7 @@ class _Regions:
             self.body.finish(results)
 
     def _check(self, results: Sequence[Tensor]) -> None:
-        """Raises TypeError or ValueError where a result has another dtype or shape than its loop variable."""
+        """Raise TypeError or ValueError where a result has another dtype or shape than its loop variable."""
         for result, variable, init, dims in zip(results, self.body_vars, self.inits, self.dims, strict=True):
             if result.dtype is not variable.dtype:
                 raise TypeError(
@@ -281,13 +294,13 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
 
 
 def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[tuple[frozenset[int], ...], tuple[frozenset[int], ...]]:
-    """For each output, through any number of iterations, the places of the inputs that get a cotangent of it.
+    """For each output the indices of the inputs that get a cotangent of it, through any number of iterations.
 
-    As in the original, a loop variable that an output depends on by way of ``stop_gradient`` alone has zeros for a
-    cotangent, and not None: so has what this variable depends on.
+    As in the original, a loop variable that an output depends on through ``stop_gradient`` alone has a cotangent of
+    zeros, not None; so have all that this variable depends on.
 
     Returns:
-      These places, and those of the inputs that it depends on through floats alone, differentiably or not.
+      These indices, and those of all inputs that it depends on through floats alone, differentiably or not.
     """
     found, reached = _sources(made, stopped=False), _sources(made, stopped=True)
     of = dict(zip(made.body_vars, found, strict=True))
@@ -297,7 +310,7 @@ def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[tuple[frozenset[in
 
 
 def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
-    """For each loop variable those, and the captures, that it depends on in the end: a fixpoint over the body."""
+    """For each loop variable those, and the captures, that it depends on at last: a fixpoint over the body."""
     direct = [differentiable_leaves([result], made.body, stopped) for result in made.body.results]
     place = {t: i for i, t in enumerate(made.body_vars)}
     found: list[set[Tensor]] = [{variable, *d} for variable, d in zip(made.body_vars, direct, strict=True)]
@@ -317,9 +330,9 @@ def _while_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sign
 
 
 def _while_varying(op: Operation) -> list[bool]:
-    """Which outputs vary: the least fixpoint over the body, starting from the initial values that vary.
+    """Whether each output varies: the least fixpoint over the body, starting from the initial values that vary.
 
-    Where the condition varies, positions make different numbers of iterations, so that all that changes varies.
+    Where the condition varies, replicas make different numbers of iterations, so that all that changes varies.
     """
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
@@ -354,7 +367,7 @@ define_op(
 
 
 def _unroll_while(unrolling: Unrolling, op: Operation) -> None:
-    """Executes the iterations one after the other, operation by operation."""
+    """Execute the iterations one after the other, operation by operation."""
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     values = [unrolling.tensors[t] for t in op.inputs[: len(body_vars)]]
@@ -378,7 +391,7 @@ def _unroll_while(unrolling: Unrolling, op: Operation) -> None:
 
 
 def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
-    """A loop for those of its outputs that are used: the least set of loop variables that compute these."""
+    """Prune a loop to the outputs that are used: the least set of loop variables that compute these."""
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     cond = prune_block(cond, cond.results)

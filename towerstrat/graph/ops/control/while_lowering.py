@@ -1,4 +1,26 @@
-"""Lowering of ``While``: to ``lax.while_loop``, where it is differentiated to a loop with a gradient, or unrolled."""
+"""Lowering of ``While``: to ``lax.while_loop``, to a differentiable loop, or unrolled.
+
+    no gradient taken                          lax.while_loop, for any number of iterations
+    gradient, iterations known or bounded      ``residual_stacks.repeat``: while loops forwards and backwards
+    gradient of a gradient, known / bounded    lax.scan / lax.scan of masked iterations (``lax.cond``)
+    shapes change, known and at most 1024      unrolled
+    eager, or none of these                    iteration by iteration; or NeedsStatic, NeedsTripCount to the plan
+
+``evaluate_control`` tells the number of iterations where it depends on known values; else the bound is
+``maximum_iterations`` or the count of a forward run (``lowering.trips``).
+
+The carry is (iteration number, loop variables that the body changes, state variables that it writes). ``while i < 3:
+s += x[i] * w; i += 1``, with x a TensorArray of float32[3], w captured:
+
+    changing    i, s                  w is not carried: the body uses it from outside
+    reads       x, as xs of the loop  if a gradient is taken, instead of an index into it: see ``scan_arrays``
+    outputs     i, s, and the number of iterations: 3
+
+A condition that writes or checks cannot be lax.while_loop's, whose condition is pure: it is evaluated at the end of the
+body instead, and its value carried (``cond_acts``). Arrays that nothing was written to yet get their shape by
+``jax.eval_shape`` of the body (``shape_arrays``). Row lookups inside pass through the loop as zeros in and indices out,
+so that their cotangents stay rows.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +55,17 @@ _UNROLLED = 1024
 """Iterations up to which a loop whose shapes change is unrolled."""
 
 Rows = tuple[Sequence[Array], list[Array]]
-"""What enters an iteration, or leaves it, beside the carry: elements of arrays; what belongs to row lookups."""
+"""Inputs or outputs of an iteration beside the carry: elements of arrays; zeros or indices of row lookups."""
 Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
-"""(number of iterations so far, the loop variables that change, the cells that are written): arrays."""
+"""(number of iterations so far, loop variables that change, state variables that are written): arrays."""
 
 
 class Changes(Exception):
-    """A loop variable has another shape after an iteration than before."""
+    """A loop variable has another shape or dtype after an iteration than before."""
 
 
 def lower_while(lowering: Lowering, op: Operation) -> list[Value]:
-    """Evaluates a loop; returns the final loop variables and the number of iterations."""
+    """Evaluate a loop; return the final loop variables and the number of iterations."""
     return Loop(lowering, op).run()
 
 
@@ -51,15 +73,16 @@ class Loop:
     """One evaluation of a loop.
 
     Args:
-      inits: the loop variables, where a caller runs iterations on its own; ``maximum_iterations`` is its affair then.
+      inits: the loop variables, where a caller runs iterations on its own; then it applies ``maximum_iterations``
+        itself.
 
     Attributes:
-      given: the invariant values of inputs that do not vary (see ``entering``).
-      changing: places of the loop variables that the body changes; only these are carried.
+      given: replicated values of inputs that do not vary (see ``entering``).
+      changing: indices of the loop variables that the body changes; only these are carried.
       reads, writes: arrays that are inputs and outputs of the iterations, while they are built; unsure: those of these
         operations whose index may lie outside of the array.
       keys: the row lookups inside whose cotangents stay rows.
-      cond_acts: whether an evaluation of the condition does more than give a value: writes, checks, other effects.
+      cond_acts: whether evaluating the condition has effects: writes, checks, others.
     """
 
     def __init__(self, lowering: Lowering, op: Operation, inits: Sequence[Value] | None = None):
@@ -94,7 +117,7 @@ class Loop:
     # ---- one iteration ---------------------------------------------------------------------------------------
 
     def _child(self, variables: Sequence[Tensor], carry: Carry) -> Lowering:
-        """A lowering of one of the regions, with the carry's values."""
+        """A fork of the lowering for one of the regions, with the carry's values."""
         values = list(self.inits)
         for i, value in zip(self.changing, carry[1], strict=True):
             values[i] = value
@@ -105,7 +128,7 @@ class Loop:
         return tuple(child.state[c] for c in self.cells)
 
     def test(self, carry: Carry) -> tuple[jax.Array, Carry]:
-        """Evaluates the condition: (whether there is another iteration, the carry with the state after it)."""
+        """Evaluate the condition: (whether there is another iteration, the carry with the state after it)."""
         child = self._child(self.cond_vars, carry)
         child.run(self.cond.needed)
         result = self.cond.results[0]
@@ -115,11 +138,11 @@ class Loop:
         return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
 
     def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
-        """Evaluates the body, without the operations in ``but``, whose outputs are known."""
+        """Evaluate the body, without the operations in ``but``, whose outputs are known."""
         child.run([op for op in self.body.needed if op not in but] if but else self.body.needed)
 
     def step(self, carry: Carry) -> Carry:
-        """Evaluates one iteration.
+        """Evaluate one iteration: carry -> carry.
 
         Raises:
           Changes: the shape of a loop variable would not be the same afterwards.
@@ -127,7 +150,7 @@ class Loop:
         return self.scan_step(carry, ((), []))[0]
 
     def scan_step(self, carry: Carry, given: Rows) -> tuple[Carry, Rows]:
-        """One iteration as a step of ``lax.scan``.
+        """Evaluate one iteration as a step of ``lax.scan``.
 
         Args:
           given: the elements of arrays that it reads, one per entry of ``reads``; the zeros of the row lookups inside.
@@ -153,12 +176,12 @@ class Loop:
         return (carry[0] + np.int32(1), values, self._typed(self._state(child))), (made, indices)
 
     def _check(self, child: Lowering, walk: Walk) -> None:
-        """Checks the index of a read or write that is not evaluated itself, where it may lie outside of the array."""
+        """Check the index of a read or write that became a scan's input or output, where it may be out of range."""
         if walk.op in self.unsure:
             child.check(walk.op)
 
     def _typed(self, state: Sequence[Array]) -> tuple[Array, ...]:
-        """The state with the types that it has as a carry."""
+        """The state, typed as in the carry: varying or replicated."""
         return tuple(state_type(self.lowering, c, v) for c, v in zip(self.cells, state, strict=True))
 
     def start(self) -> Carry:
@@ -175,11 +198,11 @@ class Loop:
     # ---- the whole -------------------------------------------------------------------------------------------
 
     def run(self) -> list[Value]:
-        """Evaluates the loop.
+        """Evaluate the loop.
 
         Raises:
           NeedsStatic: it can only be evaluated with the values of its control part known.
-          NeedsTrips: it is differentiated, and its number of iterations has to be counted first.
+          NeedsTripCount: it is differentiated, and its number of iterations has to be counted first.
         """
         if self.lowering.eager:
             return self._finish(self._one_by_one(None))
@@ -208,7 +231,7 @@ class Loop:
         return NeedsStatic(self.op, (place_of(tensor, self.op.inputs) or 0) if tensor is not None else 0)
 
     def _finish(self, carry: Carry) -> list[Value]:
-        """Writes the cells back; returns the outputs from the final carry."""
+        """Write the state back; return the outputs from the final carry."""
         count, changed, state = carry
         before = self.lowering.fault
         for cell, value in zip(self.cells, state, strict=True):
@@ -222,12 +245,12 @@ class Loop:
         return [*values, jnp.asarray(count, jnp.int32)]
 
     def shape_arrays(self) -> None:
-        """Allocates unwritten arrays with the shape that the body writes; those it does not write are not carried.
+        """Allocate unwritten arrays with the shape that the body writes; those that it does not write are not carried.
 
         A loop can do so for several arrays in turn, each found once the one before is known.
 
         Raises:
-          Changes: what the body returns in the place of an array has another size.
+          Changes: the body returns an array of another size.
         """
         while any(isinstance(self.inits[i], Unwritten) for i in self.changing):
             found: list[Value] = []
@@ -261,7 +284,7 @@ class Loop:
         return tuple(self.lowering.read(c, self.op) for c in self.cells)
 
     def _compiled(self, found: LoopTrajectory | None) -> Carry:
-        """The loop as one JAX loop: ``found`` is its evaluated control part, where it is known."""
+        """Evaluate the loop as one JAX loop. ``found``: its evaluated control part, where it is known."""
         # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
         calls = any(has_effect(inner) and not inner.writes for inner in self.cond.needed)
         if found is not None and not calls:
@@ -277,13 +300,13 @@ class Loop:
         return self._differentiable(evaluate_counters(self.lowering, self.op, counters, bound), exact=False)
 
     def _loop(self) -> Carry:
-        """``lax.while_loop``, which has no gradient. Its condition cannot write, so one that acts runs in the body."""
+        """Lower to ``lax.while_loop``, which has no gradient. A condition that acts is evaluated in its body."""
         if not self.cond_acts:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
     def _differentiable(self, found: LoopTrajectory, exact: bool) -> Carry:
-        """A loop with a gradient, of as many iterations as ``found`` says, or where that is not exact at most so many.
+        """Lower to a differentiable loop of ``found.length`` iterations, or at most so many where that is not exact.
 
         A condition that acts is evaluated before the first iteration and after each: it cannot act in one of JAX.
         """
@@ -319,7 +342,7 @@ class Loop:
         return state[0] if self.cond_acts else self.test(state)[0]
 
     def _rest(self, count: int) -> Rows:
-        """What iterations after the end would have made: what is in the arrays, and no lookups."""
+        """The stacks of iterations that do not run: the arrays' own elements, and no lookups."""
         axis = self.lowering.axis
         arrays = [vary(jnp.asarray(walk.taken(self.inits[i], count)), axis) for i, walk in self.writes.items()]
         if self.lookups is None:
@@ -328,10 +351,10 @@ class Loop:
         return tuple(arrays), [jnp.broadcast_to(r, (count, *r.shape)) for r in rest]
 
     def _masked(self, state: Any, given: Rows, bound: int) -> tuple[Any, Rows]:
-        """``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the state on.
+        """Lower to ``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the state on.
 
-        It has derivatives of any order. For these iterations without effects are computed again, so that what all have
-        in common is not kept for each.
+        It has derivatives of any order. For these, iterations without effects are rematerialized, so that values common
+        to all iterations are not kept for each.
         """
 
         def keep(state: Any, given: Rows) -> tuple[Any, Rows]:
@@ -349,7 +372,7 @@ class Loop:
         return [] if self.lookups is None else self.lookups.split(self.keys, count)
 
     def _note(self, indices: list[Array], count: int) -> None:
-        """Enters the indices that ``count`` iterations have looked up."""
+        """Enter the indices that ``count`` iterations have looked up."""
         if self.lookups is not None and self._looked_up is not None:
             self.lookups.join(self.keys, indices)
             self.lookups.repeat(self._looked_up, count)
@@ -360,7 +383,7 @@ class Loop:
         return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
 
     def _find_walks(self, found: LoopTrajectory, exact: bool) -> None:
-        """Finds the arrays that become inputs (``reads``) and outputs (``writes``) of iterations; see ``scan_arrays``.
+        """Find the arrays that become inputs (``reads``) and outputs (``writes``) of iterations; see ``scan_arrays``.
 
         Where the number of iterations is not ``exact``, only those that are walked upwards, and written first.
         """
@@ -379,7 +402,7 @@ class Loop:
         self.changing = [i for i in self.changing if i not in self.writes]
 
     def _walks(self, walk: Walk, size: int, count: int, exact: bool) -> bool:
-        """Whether a read or write goes through an array of ``size`` elements; notes it where it may go beyond."""
+        """Whether a read or write may walk an array of ``size`` elements; ``unsure`` if it may run past the end."""
         if walk.fits(size, count) and (exact or walk.step == 1):
             return True
         if exact or not walk.begins(size):
@@ -390,7 +413,7 @@ class Loop:
     # ---- iteration by iteration ------------------------------------------------------------------------------
 
     def _one_by_one(self, count: int | None) -> Carry:
-        """Unrolls the loop: ``count`` iterations, or (None) while the condition, whose value is known, is true."""
+        """Unroll the loop: ``count`` iterations, or (None) while the condition, whose value is known, is true."""
         carry: Carry = (0, tuple(self.inits[i] for i in self.changing), self._first_state())
         limit = self._limit()
         while True:

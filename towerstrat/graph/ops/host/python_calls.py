@@ -1,4 +1,14 @@
-"""Python in a program: ``tf.py_func`` between device programs, ``tf.Print`` and ``tf.print`` from inside of them."""
+"""Python in a program: ``tf.py_func`` between device programs, ``tf.Print`` and ``tf.print`` from inside of them.
+
+``py_func`` outside of towers is a host operation: the plan cuts the program there and calls the function with numpy
+arrays. Inside of towers the program is one piece, and calls back (``tower_callbacks``). Printing never cuts a program:
+it is a ``jax.debug.callback``, ordered only on a single device, as JAX orders calls there alone.
+
+    y = py_func(f, [x], tf.float32)    program 1 -> x     f(x) on the host     program 2 <- y
+    z = tf.Print(z, [z], "z = ")       one program; "z = [1 2 3...]" on standard error while it runs
+
+An exception of the function becomes an error of ``tf.errors``, of the class that the original gives it (``_LIKE``).
+"""
 
 from __future__ import annotations
 
@@ -40,13 +50,13 @@ _LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
     (TypeError, InvalidArgumentError),
     (ValueError, InvalidArgumentError),
 )
-"""What an exception of the user's function becomes."""
+"""Exception of the user's function -> class of ``tf.errors``, as in the original."""
 
 
 def py_func(
     func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
-    """Calls a Python function on the host with numpy arrays.
+    """Call a Python function on the host with numpy arrays.
 
     Args:
       func: takes the values of ``inp`` (strings as bytes), returns an array or a sequence of them.
@@ -57,7 +67,7 @@ def py_func(
       A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
 
     In branches and loops the host carries these out, one iteration after the other. Inside of towers, which run on
-    the devices in one piece, the program calls Python at every position. For results without a known shape
+    the devices in one piece, the program calls Python once for each tower. For results without a known shape
     (``set_shape``) the host does so between two programs, outside of branches, loops and steps.
     """
     graph = get_default_graph()
@@ -87,7 +97,7 @@ def numpy_function(
 
 
 def check_place(what: str) -> None:
-    """Raises UnsupportedError where Python cannot be called: inside of towers."""
+    """Raise UnsupportedError where Python cannot be called: inside of towers."""
     graph = get_default_graph()
     if graph.axis is not None:
         where = graph.block.what if graph.block is not graph.root else "a tower"
@@ -98,7 +108,7 @@ def check_place(what: str) -> None:
 
 
 def raised(error: Exception, op: Operation | None) -> OpError:
-    """What an exception of the user's function becomes: an error of ``tf.errors``, of the original's class."""
+    """The error of ``tf.errors`` for an exception of the user's function, of the class that the original gives it."""
     if isinstance(error, OpError):
         return error
     kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
@@ -106,10 +116,10 @@ def raised(error: Exception, op: Operation | None) -> OpError:
 
 
 def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
-    """The values that a function returned.
+    """The list of values that a function returned.
 
     Raises:
-      InvalidArgumentError: they are not as many as element types were declared.
+      InvalidArgumentError: their number is not that of the declared element types.
     """
     results = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
     if len(results) != len(kinds):
@@ -122,7 +132,7 @@ def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
 
 
 def called(op: Operation, values: Sequence[Any]) -> list[Any]:
-    """The results of the function of a ``py_func``, of the declared element types."""
+    """Call the function of a ``py_func``; return its results, checked against the declared element types."""
     try:
         found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
     except Exception as error:
@@ -168,7 +178,7 @@ for _type in ("PyFunc", "PyFuncStateless"):
 
 
 def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
-    """Calls ``write`` whenever the program comes here, with what it says at this position and the values of its data.
+    """Call ``write`` whenever the program comes here, with this replica's message and the operation's data.
 
     Args:
       write: (message or the like, values).
@@ -263,7 +273,7 @@ define_op(
 
 
 def _entry(value: Any, quoted: bool) -> str:
-    """One element: floats with as many digits as they need, of the lengths that C's ``%g`` takes; strings in quotes."""
+    """One element as text: floats by C's ``%g``, shorter if that reads back equal; strings in quotes if ``quoted``."""
     if isinstance(value, bytes):
         text = value.decode(errors="replace")
         return f'"{text}"' if quoted else text
@@ -355,13 +365,13 @@ def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> st
 
 
 def _written(text: str, end: str, stream: Any) -> None:
-    """Writes all at once: replicas print from threads of their own."""
+    """Write text and end in one call, since replicas print from threads of their own."""
     stream.write(text + end)
     stream.flush()
 
 
 def _writer(stream: Any) -> Callable[[str, str], None]:
-    """What writes a text and its end."""
+    """The function (text, end) that writes to a stream of ``tf.print``. Raises ValueError for an unknown stream."""
     if isinstance(stream, str) and stream.startswith("file://"):
         return partial(_append, stream.removeprefix("file://"))
     if stream in (sys.stdout, sys.__stdout__):

@@ -1,4 +1,17 @@
-"""Run-time checks that programs ask for: ``tf.Assert``, ``tf.check_numerics``."""
+"""Run-time checks that programs ask for: ``tf.Assert``, ``tf.check_numerics``.
+
+A device program cannot raise. A check is a bool in the program and some entries of values for its message; the first
+that fails is written to the error record, masks all later writes, and is raised by the host when it looks at the
+record:
+
+    Assert(reduce_all(x > 0.), ["x is", x])      program: not all(x > 0), x[:3]    record: which check, x[:3]
+    InvalidArgumentError              "assertion failed: [x is] [-1 0 2...]"; variables are as before the run
+
+The text is made on the host, from shapes and at most 64 entries of each value.
+
+>>> shown(np.arange(5)), shown(np.eye(2)), shown(np.arange(5), summarize=-1)
+('[0 1 2...]', '[[1 0][0...]]', '[0 1 2 3 4]')
+"""
 
 from __future__ import annotations
 
@@ -69,14 +82,14 @@ def entry(value: Any) -> str:
 
 
 class _Text:
-    """The message of a failed ``Assert``: words, and the values of tensors.
+    """The message of a failed ``Assert``: words, and entries of tensors' values.
 
     Args:
-      data: what it shows: strings, tensors of the operation and others that are known, Python values.
-      summarize: how many entries of a value, by default 3.
+      data: its parts: strings, tensors of the operation and others that are known, Python values.
+      summarize: number of entries of a value, by default 3.
 
     Attributes:
-      parts: words, or places among the operation's inputs. The condition is input 0.
+      parts: words, or indices among the operation's inputs. The condition is input 0.
       tensors: the further inputs.
     """
 
@@ -95,19 +108,19 @@ class _Text:
                 self.parts.append(shown(known, summarize))
 
     def entries(self, value: Any) -> Any:
-        """What is shown of an input's value: as much as fits, of one that cannot be shown nothing."""
+        """The first entries of an input's value, at most ``_MOST_SHOWN``; none of complex numbers and strings."""
         if np.dtype(value.dtype).kind in "cOSU":
             return value.reshape(-1)[:0]
         limit = _SHOWN if self.summarize is None else self.summarize
         return value.reshape(-1)[: _MOST_SHOWN if limit < 0 else min(limit, _MOST_SHOWN)]
 
     def words(self) -> int:
-        """Most elements that are shown."""
+        """The most elements of the error record that the message needs."""
         limit = _SHOWN if self.summarize is None else self.summarize
         return (_MOST_SHOWN if limit < 0 else min(limit, _MOST_SHOWN)) * len(self.tensors)
 
     def said(self, shapes: Sequence[tuple[int, ...]], values: Sequence[np.ndarray[Any, Any]]) -> str:
-        """The message. Args: the inputs' shapes, and what is shown of them."""
+        """The message. Args: the inputs' shapes, and their entries from the record."""
         parts = []
         for part in self.parts:
             if isinstance(part, str):
@@ -205,14 +218,14 @@ def _test_numerics(op: Operation, values: Sequence[Any]) -> CheckResult:
 
 
 def _said(op: Operation, words: str) -> list[Callable[[], str]]:
-    """The text of an error with the operation's message in it, and those of all positions where they differ."""
+    """The error's text with the operation's message in it, followed by each replica's own where they differ."""
     return [partial(words.format, message) for message in (op.attrs["message"], *op.attrs.get("_own", ()))]
 
 
 def _numerics_backward(
     lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
 ) -> Mapping[Tensor, Array]:
-    """Passes the cotangent on, and checks it too."""
+    """Pass the cotangent on, and check it too."""
     (cotangent,) = cotangents
     words = "Not a number (NaN) or infinity (Inf) values detected in gradient. : Tensor had NaN or Inf values ({})"
     message, *messages = _said(op, words)

@@ -1,4 +1,16 @@
-"""``tf.py_func`` inside of towers: Python that a device program calls while it runs, at every position."""
+"""``tf.py_func`` inside of towers: Python that a device program calls while it runs, once for each tower.
+
+The call is a ``jax.experimental.io_callback``, so results need known shapes and numeric types. Two things are peculiar:
+
+* A tower that raised would leave the others waiting in the next collective. So an exception gives zeros and a number as
+  a further output; a runtime check of that number raises it after the program (``_raised``).
+* JAX has no 64-bit types in the threads that call back: 64-bit values go to Python and back as pairs of uint32 words.
+
+    float64[3]  on the device   ->  uint32[3, 2]  ->  float64[3] in Python
+
+Results of unknown shape are not possible in a program. At the top level of a plan such an operation becomes a host
+operation that is called for each tower between two programs (``take_out_of_program``).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +35,7 @@ from towerstrat.graph.ops.host.python_calls import called, raised
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
-    """The results, and the number of the exception that the function raised, 0 for none."""
+    """Signatures of the results, and of the number of the exception that the function raised, 0 for none."""
     return [*(Signature(kind, None) for kind in attrs["Tout"]), Signature(int32, ())]
 
 
@@ -156,6 +168,6 @@ define_op(
 
 
 def take_out_of_program(op: Operation) -> None:
-    """Lets the host call a function for each position, between programs, where its results' shapes are unknown."""
+    """Make a call with results of unknown shape a host operation, called for each tower between two programs."""
     if op.type == "PyFuncInPlace" and op.outputs and not all(shapes.known(t.dims) for t in op.outputs):
         op.type, op.definition = "PyFuncByPosition", op_registry.lookup("PyFuncByPosition")

@@ -1,4 +1,25 @@
-"""How many steps of a loop go into one device program, and which programs are under way."""
+"""Chunk sizes of step loops, and the queue of device programs that have been started and not awaited.
+
+A loop of many steps runs as few device programs as memory and patience allow. ``ChunkScheduler`` has one loop's
+numbers: bytes of a step's input, seconds of a step, and the length of the one ``lax.scan`` that is compiled for it.
+
+* By memory (``fitting``, ``divide``): a run is cut into equal scans whose input fits ``LIMITS.input_of``. One scan
+  length serves all runs of the loop, since each length is a compilation; the steps that it leaves over go two by two.
+* By time (``steps``, ``ahead``): loops over data that nobody asked to put together take as many steps per program as
+  run in ``LIMITS.program_seconds``, measured on the programs before. The first program is one step.
+
+A run of 100 steps, where the input of 40 fits: three scans would be of 34, the last one short of two steps; so two
+scans of 34, then 16 programs of two steps.
+
+>>> _part(100, 40)
+34
+>>> next_chunk(100, 34), next_chunk(32, 34)
+((34, 34), (32, 32))
+
+Programs are dispatched asynchronously: ``started`` enters one, ``settle`` and ``make_room`` wait until few enough are
+left, and each wait times a step. Where several processes share the programs nothing here may depend on one process's
+clock: they use the first process's first measurement, and no program counts as done early.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +39,15 @@ from towerstrat.hosts.consensus import AGREEMENT
 from towerstrat.platform import logs
 
 _PARTS = 32
-"""A program may start early, with part of its input: no smaller part of a run than one in so many."""
+"""Smallest part of a run, one in so many, with which a program may start before all input is there."""
 
 
 _PADDING = 16
-"""Times what compilers lay out a step's input in, at most: less than the budget by so much is not looked at."""
+"""Largest factor by which compilers pad input: what is under the budget by it needs no look at the program."""
 _LOOP_BYTES = 4 << 10
-"""What two loops of a body may differ by besides, in counters and pointers."""
+"""Bytes by which two loops of one body may differ in counters and pointers."""
 _LONG = 0.5
-"""Seconds of a program from which on an interrupt should not have to wait for its end to be heard."""
+"""Seconds from which on a program is long: the host naps while it waits, to serve interrupts."""
 _SHORTEST_NAP, _LONGEST_NAP = 1e-4, 0.05
 
 
@@ -59,20 +80,21 @@ class ChunkScheduler:
     # ---- sizes -------------------------------------------------------------------------------------------------
 
     def fitting(self, step_bytes: int) -> int:
-        """How many steps' input fits into the budget; at least two, the fewest that a program has room for."""
+        """The number of steps whose input fits the budget; at least two, the least that a program has room for."""
         return max(2, LIMITS.input_of(self.device) // max(self._step_bytes, step_bytes))
 
     def refuses(self, what: str, steps: int, input_bytes: int, program: Callable[[int], Program]) -> bool:
-        """Whether a scan of so many steps is not to run; ``divide`` finds another length then, or none.
+        """Whether a scan of so many steps must not run; ``divide`` then finds another length, or none.
 
-        That is where it needs more than the budget for its input, as its compiler lays it out; and, where
-        ``LIMITS.compare_loops`` says so, where the compiler has made something else of a step than in the told loop.
+        Either it needs more than the budget for its input, as the compiler lays that out (padding included); or, with
+        ``LIMITS.compare_loops``, its compiled step differs from that of the loop with a traced count.
 
         Args:
           what: the loop, in words.
           input_bytes: of all the steps, as the host has it.
-          program: (steps) -> the compiled scan, or for other numbers of steps the told loop with room for so many.
+          program: (steps) -> the compiled scan, or for other numbers of steps the counted loop with room for so many.
         """
+        # Two steps run in any case: no program has room for fewer.
         if steps <= 2 or not (self._too_large(steps, input_bytes, program) or self._differs(what, steps, program)):
             return False
         self.length = 0
@@ -111,10 +133,10 @@ class ChunkScheduler:
         return self._told
 
     def divide(self, steps: int, most: int) -> int:
-        """The length of the scan of a run's programs: all of its steps, or equal parts, no larger than ``most``; or 0.
+        """The length of the scan of a run's programs: all its steps, or equal parts of at most ``most``; 0 for no scan.
 
-        One scan serves all runs of a loop, whose other steps go two by two: until runs are twice as long, or two that
-        follow each other ask for as many steps as it has not.
+        The length stays for later runs, until one is at least twice as long, or two runs in a row ask for the same
+        number of steps.
         """
         part = 0 if self._told else _part(steps, most)
         if part > 1 and (part >= 2 * self.length or steps == self._asked):
@@ -123,7 +145,7 @@ class ChunkScheduler:
         return self.length
 
     def steps(self, left: int, room: int) -> int:
-        """How many of the steps that are left the next program should run: one, where none has been timed yet."""
+        """The number of steps of the next program, of ``left``: by the time of a step, 1 before one was timed."""
         if self.seconds is None:
             self.settle(0)
         if self.seconds is None:
@@ -134,11 +156,11 @@ class ChunkScheduler:
         return _part(left, min(room, max(1, int(LIMITS.program_seconds / 2 / self.seconds))))
 
     def ahead(self, left: int, room: int) -> int:
-        """How many steps' input to assemble while a program is under way."""
+        """The number of steps whose input to assemble while a program runs."""
         return min(left, room) if self.seconds is None else self.steps(left, room)
 
     def may_start(self, whole: int, steps: int) -> bool:
-        """Whether a program should rather start with the steps whose input is there: the device is idle, or soon.
+        """Whether to start a program on the input that is there rather than wait: the device is idle, or soon.
 
         Args:
           whole: the steps of a run, or those that a program has room for where they are fewer.
@@ -146,13 +168,13 @@ class ChunkScheduler:
         return not self.shared and steps * _PARTS >= whole and (self.idle or self._idle_soon())
 
     def most(self, wanted: int, left: int) -> int:
-        """How many steps a program may run at most, where the input of so many was assembled ahead."""
+        """The upper bound of a program's steps, where more input than ``wanted`` was assembled ahead."""
         return wanted if self.shared else min(left, 2 * wanted)
 
     # ---- programs under way -----------------------------------------------------------------------------------
 
     def started(self, marker: jax.Array, steps: int, start: float) -> None:
-        """Notes a program under way.
+        """Enter a program that was dispatched.
 
         Args:
           marker: an output of it.
@@ -161,17 +183,17 @@ class ChunkScheduler:
         self._under_way.append((marker, steps, start))
 
     def make_room(self, room: int) -> None:
-        """Waits until the input of the programs under way, but for the last one, leaves room for as much again."""
+        """Wait until the input of the programs under way, but for the last one, takes no more than ``room`` steps."""
         while len(self._under_way) > 1 and sum(steps for _, steps, _ in self._under_way) > room:
             self._finish()
 
     def settle(self, most: int) -> None:
-        """Waits until at most so many programs are under way."""
+        """Wait until at most ``most`` programs are under way."""
         while len(self._under_way) > most:
             self._finish()
 
     def settle_long(self) -> None:
-        """Waits for programs under way that take long, so that an interrupt is heard meanwhile."""
+        """Wait for programs that run longer than half a second, so that an interrupt is served meanwhile."""
         while self._under_way and self._is_long(self._under_way[0][1]):
             self._finish()
 
@@ -180,7 +202,7 @@ class ChunkScheduler:
 
     @property
     def idle(self) -> bool:
-        """Whether no program is under way, and it may be said: of programs that processes share no two see the same."""
+        """Whether no program is under way; False where processes share the programs: each would see it otherwise."""
         if self.shared:
             return False
         while self._under_way and _is_ready(self._under_way[0][0]):
@@ -195,7 +217,7 @@ class ChunkScheduler:
         return time.perf_counter() + PIECE_SECONDS > max(start, self._finished) + steps * self.seconds
 
     def _finish(self) -> None:
-        """Waits for the program that started first, and learns from it how long a step takes."""
+        """Wait for the program that started first, and take the time of a step from it."""
         marker, steps, start = self._under_way.popleft()
         waited = not _is_ready(marker)
         try:
@@ -219,11 +241,11 @@ class ChunkScheduler:
 
 
 def next_chunk(left: int, length: int, most: int | None = None) -> tuple[int, int]:
-    """(how many steps the next input is for, for how many it has room), of the steps that are left of a run.
+    """(steps whose input to take, steps that its buffers have room for), of the steps that are left of a run.
 
     Args:
-      length: of the scan of its programs, 0 for none: what is shorter has room for an even number of steps.
-      most: how many steps an input that is shorter may be for; None: all that are left.
+      length: of the scan of its programs, 0 for none. A shorter chunk has room for an even number of steps.
+      most: the most steps that a shorter chunk may be for; None: all that are left.
     """
     if 0 < length <= left:
         return length, length
@@ -232,7 +254,7 @@ def next_chunk(left: int, length: int, most: int | None = None) -> tuple[int, in
 
 
 def _nap_until_ready(array: jax.Array) -> None:
-    """Waits in naps of a fiftieth of the time so far: a signal is heard between them, which it is not inside of XLA."""
+    """Wait in naps of a fiftieth of the time so far: between them signals are served, which XLA does not."""
     start = time.perf_counter()
     while not _is_ready(array):
         time.sleep(min(_LONGEST_NAP, max(_SHORTEST_NAP, (time.perf_counter() - start) / 50)))
@@ -243,5 +265,5 @@ def _is_ready(array: jax.Array) -> bool:
 
 
 def _part(number: int, most: int) -> int:
-    """The largest of the equal parts, as few as possible, that a number has with none above ``most``."""
+    """The size of the parts when ``number`` is cut into the fewest equal parts of at most ``most``, rounded up."""
     return max(1, math.ceil(number / math.ceil(number / most))) if number > 0 else 1

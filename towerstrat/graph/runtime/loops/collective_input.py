@@ -1,4 +1,13 @@
-"""What processes say to each other of their input: whether it is there, has ended, or failed."""
+"""Consensus of processes on their input: whether each has more, its data has ended, or its pipeline failed.
+
+It is asked only where a shared step loop ran fewer steps than wanted; all processes call ``raise_first_failure`` then,
+and get the same answer or the same error. The state of each process is ``THERE``, ``ENDED`` or ``FAILED``:
+
+>>> who_ended([THERE, ENDED, THERE])
+': the data of process 1, of 3, has ended'
+>>> who_ended([ENDED, ENDED])
+''
+"""
 
 from __future__ import annotations
 
@@ -14,14 +23,14 @@ THERE, ENDED, FAILED = 0, 1, 2
 
 
 def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
-    """The states of all processes, by number, where none has failed. All processes come to it together.
+    """Exchange the input states and return those of all processes, by process number. A collective call.
 
     Args:
-      state: of this process: whether it has input, its data has ended, or its pipeline has raised ``error``.
+      state: of this process: THERE, ENDED, or FAILED with ``error``, which its pipeline has raised.
 
     Raises:
-      BaseException: ``error`` itself, which names this process then.
-      OpError: that of the first process that has failed, of the same kind where it is an OpError.
+      BaseException: ``error`` itself, with this process's number in it.
+      OpError: of the first other process that failed; of the same class where that was an OpError, else UnknownError.
     """
     said = error.message if isinstance(error, OpError) else str(error)
     mine = (state, type(error).__name__, f"{type(error).__name__}: {said}")
@@ -38,7 +47,7 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
 
 
 def _here(error: BaseException) -> BaseException:
-    """An exception of this process' pipeline, which says so."""
+    """An exception of this process's pipeline, with the process's number in its message."""
     where = f"  in the input pipeline of process {PROCESSES.index}, of {PROCESSES.count}"
     if isinstance(error, OpError):
         kind: Any = type(error)
@@ -48,7 +57,7 @@ def _here(error: BaseException) -> BaseException:
 
 
 def who_ended(states: Sequence[int]) -> str:
-    """Whose data has ended, for a message that begins with "End of sequence"; nothing where it is everybody's."""
+    """The processes whose data has ended, as the rest of a message "End of sequence"; empty where it is all of them."""
     ended = [str(process) for process, state in enumerate(states) if state == ENDED]
     if len(ended) in (0, len(states)):
         return ""

@@ -1,7 +1,19 @@
 """Step loops that several processes run together, each with input of its own.
 
-A program runs as many steps as all processes have input for, which it finds itself, and says how many these were. What
-a process had more goes back to its source. Only where that is fewer than wanted do the processes tell each other why.
+The program (``step_program``) finds on the devices how many steps all processes have input for, runs these, and returns
+their number; so the processes need not talk about each chunk. Two processes, three steps wanted, the second has input
+for two:
+
+    chunk           process 0: 3 steps     process 1: 2 steps, closed (its data ends)
+    program         lax.pmin -> ran = 2, short = True           also the program that is already queued: it runs none
+    put back        step 2 of process 0                         to its source: the next run of the loop takes it first
+    consensus       [THERE, ENDED]                              raise_first_failure
+    result          OutOfRangeError in both, or the end of the loop where ``partial`` is set
+
+Only after a short program do the processes exchange why: some data ended, a pipeline failed (all of them raise), or
+batches have other shapes from here on (the loop goes on). One program runs while the input of the next is assembled;
+``_look`` fetches ``ran`` and the error record of the older one. All programs here are the loop with a traced count, of
+one room: no process can know beforehand that its chunk is full in all others.
 """
 
 from __future__ import annotations
@@ -29,18 +41,18 @@ from towerstrat.platform.accounts import ACCOUNTS
 
 
 def step_stage(op: Operation, stages: Stages) -> LoopStage:
-    """The stage of a step loop: of one process, or of several together."""
+    """The stage of a step loop: ``SharedLoop`` if its axis spans processes, else ``LoopStage``."""
     axis = op.attrs["axis"]
     return SharedLoop(op, stages) if axis is not None and axis.spans else LoopStage(op, stages)
 
 
 class _Under(NamedTuple):
-    """A program under way, of which nobody has looked how many steps it ran.
+    """A program that was dispatched and whose number of steps has not been fetched.
 
     Attributes:
       every, results: values of each step, and after the last one.
-      record: of failed checks. bad: the step in which one has failed, -1 for none, also where nothing is checked.
-      ran: how many steps it ran. short: whether these are fewer than wanted.
+      record: error record. bad: the first failed step, -1 for none, also where nothing is checked.
+      ran: steps that it ran. short: whether these are fewer than wanted.
     """
 
     program: StepLoopProgram
@@ -55,12 +67,12 @@ class _Under(NamedTuple):
 
 
 class _Course:
-    """What a run of a loop has done so far.
+    """Progress of one run of a loop.
 
     Attributes:
-      done: steps that are done, of programs that somebody has looked at.
+      done: steps that are done, of programs whose outcome was fetched.
       stacks: the values of each step, one entry for each program. results: those of the last step.
-      closed: the chunk whose program ran fewer steps than wanted, and how many; None where none has.
+      closed: (chunk, steps run) of a program that ran fewer steps than wanted; None where none has.
     """
 
     def __init__(self) -> None:
@@ -74,7 +86,7 @@ class SharedLoop(LoopStage):
     """One ``StepLoop`` operation in a plan, which several processes run together."""
 
     def _iterate(self, run: Run, kept: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
-        """The outputs after all steps. One program is under way while the input of the next one is assembled."""
+        """Run the loop and return its outputs. One program runs while the input of the next one is assembled."""
         course, under = _Course(), deque[_Under]()
         try:
             self._go(run, kept, source, iterations, course, under)
@@ -88,10 +100,10 @@ class SharedLoop(LoopStage):
     def _go(
         self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course, under: deque[_Under]
     ) -> None:  # fmt: skip
-        """Runs all steps, or those before the end of the data of some process where that is enough.
+        """Run all steps, or up to the end of some process's data where ``partial`` allows that.
 
         Raises:
-          OutOfRangeError: some process' data ended. Exception: some process' pipeline raised it.
+          OutOfRangeError: some process's data ended. Exception: some process's pipeline raised it.
         """
         feeder, pace = kept.feeder, kept.pace
         step_bytes = self._step_bytes(feeder, source)
@@ -119,12 +131,12 @@ class SharedLoop(LoopStage):
                     return
 
     def _with_room(self, run: Run, kept: SharedLoopState, chunk: Chunk, room: int) -> StepLoopProgram:
-        """The program for the beginning of a chunk."""
+        """The program for the first ``room`` steps of a chunk."""
         behind = PreviousChunk(room, np.asarray(False))
         return self.program(run, kept.programs, chunk.beginning(room), False, NO_FAILED_STEP, behind)[0]
 
     def _step_bytes(self, feeder: ChunkAssembler, source: Source) -> int:
-        """Bytes of a step's input, of the process that has most of them."""
+        """Bytes of a step's input in the process that has most of it, the same number in all processes."""
         assert self.axis is not None
         own = feeder.step_bytes(source)
         if not feeder.uneven:
@@ -132,10 +144,12 @@ class SharedLoop(LoopStage):
         return max(AGREEMENT.all_of(own, int))
 
     def _have_shapes(self, feeder: ChunkAssembler, source: Source, chunk: Chunk) -> bool:
-        """Whether there are buffers for a program. Where shapes are not known beforehand the processes compare them.
+        """Whether some process has input. Compares the batch shapes of all processes where these are not static.
+
+        A process without input gets buffers of zeros in the others' shapes: it must still call the program.
 
         Raises:
-          ValueError: they differ.
+          ValueError: shapes differ.
         """
         if not feeder.uneven:
             return True
@@ -162,7 +176,7 @@ class SharedLoop(LoopStage):
     def _begin(
         self, run: Run, kept: SharedLoopState, source: Source, chunk: Chunk, wanted: int, under: Sequence[_Under]
     ) -> _Under:  # fmt: skip
-        """Begins the program of a chunk, which runs no step where one before it ran fewer than wanted, or failed."""
+        """Dispatch the program of a chunk. It runs no step if one before it ran short or failed."""
         pace = kept.pace
         program: StepLoopProgram | None = None
         bad, short = (under[-1].bad, under[-1].short) if under else (NO_FAILED_STEP, np.asarray(False))
@@ -185,10 +199,10 @@ class SharedLoop(LoopStage):
         return _Under(program, chunk, made[:count], made[count:], record, bad, ran, short, wanted)
 
     def _look(self, feeder: ChunkAssembler, source: Source, under: deque[_Under], course: _Course, most: int) -> None:
-        """Looks at programs that were begun until at most so many are left, or one ran fewer steps than wanted.
+        """Fetch the outcomes of dispatched programs until at most ``most`` are left, or one ran short.
 
         Raises:
-          InvalidArgumentError: a check has failed. The input of all steps behind it goes back.
+          InvalidArgumentError: a check failed in a step. The input of all steps after it goes back to the source.
         """
         while len(under) > most:
             first = under.popleft()
@@ -213,7 +227,7 @@ class SharedLoop(LoopStage):
     def _give_back(
         self, feeder: ChunkAssembler, source: Source, under: deque[_Under], chunk: Chunk, first: int
     ) -> None:
-        """Returns the input behind a step of a chunk."""
+        """Return to the source all input after step ``first`` of a chunk, newest first, so that its order is kept."""
         if source.lender is not None:
             source.lender.give_back(source)
         while under:
@@ -222,10 +236,11 @@ class SharedLoop(LoopStage):
             feeder.put_back(source, chunk, first)
 
     def _ends(self, source: Source, course: _Course, iterations: int) -> bool:
-        """Whether the loop is over, since some process' data has ended; if not, shapes have changed.
+        """After a short program: whether the loop is over, by consensus of all processes. If not, shapes have changed.
 
         Raises:
-          OutOfRangeError: there was no step, or all are needed. Exception: some process' pipeline has raised it.
+          OutOfRangeError: some data has ended, and no step was run or all are needed.
+          Exception: some process's pipeline has raised it.
         """
         assert course.closed is not None
         (chunk, ran), course.closed = course.closed, None

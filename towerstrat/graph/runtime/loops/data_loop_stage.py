@@ -1,4 +1,28 @@
-"""Loops whose bodies take elements of datasets: many iterations in one device program, the input assembled ahead."""
+"""Loops whose bodies take elements of datasets: many iterations in one device program, the input assembled ahead.
+
+``for batch in dataset`` in a function, or a ``tf.while_loop`` around ``iterator.get_next()``, is a ``While`` whose body
+has a host operation. Where taking elements is all that the host does in it, ``DataLoop`` takes the elements of many
+iterations beforehand and gives them to a device program as buffers ``[room, takes, ...]``:
+
+    for x in dataset:                         chunk     x: float32[16, 1, 8], 16 iterations of one take
+        if total > limit: break               program   while_loop over rows of x: total, until the condition is False
+        total += reduce_sum(x)                outputs   total, the number of iterations run; the other rows go back
+
+There are three kinds of loop, by what the host knows of the number of iterations:
+
+* known (``range``, a counted ``while_loop``): a ``lax.scan`` per chunk, rests two by two, as in step loops;
+* endless (the condition is the constant True, the data ends it): programs of up to 1024, sized by time;
+* decided by values (``tested``): the condition is evaluated on the device before each iteration, up to 16 a program.
+
+What a program cannot run is one iteration on the host (``HostLoop``): the end of the data, an exception of the
+pipeline, loop variables that change their shape. Each is met in exactly that iteration, as in Python. After more than
+two such iterations in a row the host runs the rest. Sources that read variables (``live``) are taken from one element
+at a time.
+
+A check that fails in an iteration leaves the state after the iteration before. The check of a run's last program may be
+looked at only by the next run (``_leave``), whose first program is already queued: it takes the failed iteration's
+number as an input and runs nothing. The order of giving back matters: newest input first.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +68,7 @@ _ALONE = 2
 
 
 def loop_stage(op: Operation, stages: Stages) -> HostLoop:
-    """The stage of a loop with operations of the host in it: chunk by chunk where all they do is take elements."""
+    """The stage of a loop with host operations: ``DataLoop`` where all these do is take elements, else ``HostLoop``."""
     return DataLoop(op, stages) if _only_takes(op) else HostLoop(op, stages)
 
 
@@ -68,23 +92,23 @@ def _dynamic(op: Operation) -> bool:
 
 
 class _Feed:
-    """What a loop's body takes of one iterator in each iteration.
+    """The elements that a loop's body takes from one iterator in each iteration.
 
     Attributes:
-      takes: its operations, in order; their outputs are alike.
+      takes: its operations, in order; their outputs have the same types.
     """
 
     def __init__(self, takes: Sequence[Operation]):
         self.takes = takes
         parts = takes[0].outputs
         self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.spans else None
-        """Along which processes have the parts of their own positions, None where each has all."""
+        """The mesh axis of which processes hold only their own shards of the input; None where each holds all."""
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
         self.feeder = ChunkAssembler(self.shapes, [t.dtype.np for t in parts], len(takes))
 
     def placed(self, chunk: Chunk) -> Sequence[Array]:
-        """A chunk's buffers; where processes have parts of their own, on the devices of all."""
+        """A chunk's buffers; where processes hold only their own shards, as global arrays over all devices."""
         if self.axis is None:
             return chunk.buffers
         pairs = zip(chunk.buffers, self.varying, strict=True)
@@ -92,18 +116,18 @@ class _Feed:
 
 
 def _stored(tensor: Tensor, axis: Axis | None) -> Any:
-    """The shape of a component as the source gives it: with a part for each position where it differs by position."""
+    """The shape of a component as the source gives it: with the own shards as first dimension if it varies."""
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
     return (len(axis.own), *tensor.dims)
 
 
 class _Begun:
-    """The last program of a loop, at whose check nobody has looked.
+    """The last program of a run, whose error record has not been fetched.
 
     Attributes:
-      found: waits for it, and says what failed.
-      bad: the iteration in which a check has failed, -1 for none: a program that takes it runs nothing after a failure.
+      found: waits for the program and returns its error.
+      bad: the iteration in which a check failed, -1 for none: a program that takes it runs nothing after a failure.
       behind: the program that took it.
       sources, taken: of its input.
     """
@@ -119,11 +143,11 @@ class _Begun:
 
 
 class DataLoop(HostLoop):
-    """A loop whose only operations of the host take elements of datasets: a device runs its iterations.
+    """A loop whose only host operations take elements of datasets: a device program runs many of its iterations.
 
     Attributes:
-      feeds: what it takes, one for each iterator.
-      mixed: whether one iterator is taken from in ways that no single buffer can serve.
+      feeds: its input, one for each iterator.
+      mixed: whether one iterator is taken from with different signatures, which no single buffer can serve.
     """
 
     def __init__(self, op: Operation, stages: Stages):
@@ -146,7 +170,7 @@ class DataLoop(HostLoop):
         return {t for inner in self.taking for t in inner.inputs}
 
     def compiled(self, fed: Container[Tensor] = ()) -> ProgramVariants[_DataLoopProgram]:
-        """The loop's programs, in a run with such feeds."""
+        """The compiled programs by signature, for a run that feeds ``fed``."""
         if self._compiled is None:
             handles = self._handles()
             inputs = [t for t in self.op.inputs[self.size :] if t.dtype is not resource and t not in handles]
@@ -224,7 +248,7 @@ class DataLoop(HostLoop):
         return source
 
     def _length(self, sources: Sequence[Source], total: int | None) -> int:
-        """The length of the programs' scan, 0 for none; for how many they have room where nobody knows the number."""
+        """The length of the programs' scan, 0 for none; the room of the buffers where the total is not known."""
         if any(s.live for s in sources):
             return 0 if total is not None else 2
         size = sum(feed.feeder.step_bytes(s) for feed, s in zip(self.feeds, sources, strict=True))
@@ -235,13 +259,13 @@ class DataLoop(HostLoop):
         return min(self.pace.fitting(size), _OPEN_STEPS if self.endless else _TESTED_STEPS)
 
     def _next(self, total: int | None, done: int, length: int) -> tuple[int, int]:
-        """(of how many iterations the next input is, for how many it has room)."""
+        """(iterations whose input to take, iterations that its buffers have room for)."""
         if total is None:
             return length, length
         return next_chunk(total - done, length, 2)
 
     def _take(self, sources: Sequence[Source], wanted: int, room: int, total: int | None) -> list[Chunk]:
-        """The input of the next program."""
+        """Take the input of the next program, a chunk per iterator."""
         wanted = min(wanted, 1) if any(s.live for s in sources) else wanted
         if total is not None or len(self.feeds) > 1:
             return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
@@ -251,11 +275,11 @@ class DataLoop(HostLoop):
         return [self.feeds[0].feeder.take(sources[0], wanted, most, room, enough)]
 
     def _shared_along(self) -> list[Axis]:
-        """The axis along which processes have parts of the input of their own, if they do."""
+        """The axes along which processes hold only their own shards of the input."""
         return list({feed.axis: None for feed in self.feeds if feed.axis is not None})
 
     def _together(self, taken: Sequence[Chunk]) -> int:
-        """How many iterations' input there is: in all processes, and of the same shapes."""
+        """The number of iterations that all iterators and processes have input for, 0 if shapes differ; collective."""
         steps = min(chunk.steps for chunk in taken)
         for axis in self._shared_along():
             shapes = [[b.shape[3:] for b in chunk.buffers] for chunk in taken]
@@ -281,13 +305,13 @@ class DataLoop(HostLoop):
         meanwhile: Callable[[], None],
         last: bool,
     ) -> tuple[list[Array], int]:
-        """The loop variables after the iterations of a chunk, and how many there were. The rest of the input goes back.
+        """Run the iterations of a chunk: return the loop variables after them and their number. Unused input goes back.
 
-        None where the first iteration cannot be part of a program.
+        The number is 0 where no program can run the first iteration.
 
         Args:
-          meanwhile: what to do with the input behind the chunk while the device works, where all of the chunk is used.
-          last: whether it ends the loop; whoever carries the run out looks then whether a check has failed.
+          meanwhile: assembles input while the device works; called where all of the chunk is used.
+          last: whether it ends the loop; then its error record is left to whoever carries the run out.
         """
         program: _DataLoopProgram | None = None
         used: int | None = None
@@ -335,24 +359,24 @@ class DataLoop(HostLoop):
             self._put_back(sources, taken, used)
 
     def _put_back(self, sources: Sequence[Source], taken: Sequence[Chunk], used: int) -> None:
-        """Returns the input of a chunk that was not used."""
+        """Return to the sources the input of a chunk from iteration ``used`` on."""
         for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
             if used < chunk.steps and source.lender is not None:
                 source.lender.give_back(source)  # what is behind the chunk goes back before the chunk's own
             feed.feeder.put_back(source, chunk, used)
 
     def _leave(self, run: Run, begun: _Begun) -> None:
-        """Leaves the check of the last program to whoever carries the run out."""
+        """Leave the error record of the last program to whoever carries the run out."""
         run.kept[self] = begun
         run.writes = self.op.writes
         run.checks.append(partial(self._settled, begun))
 
     def _before(self, run: Run) -> _Begun | None:
-        """The last program of the run before, where it is one of this loop and nobody has looked at its check."""
+        """The last program of the run before, where it is this loop's and its error record has not been fetched."""
         return None if run.before is None else run.before.kept.get(self)
 
     def _settled(self, begun: _Begun) -> InvalidArgumentError | None:
-        """The error of the last program of a run, after whose failed iteration the input goes back."""
+        """Return the error of a run's last program; if there is one, the input after the failed iteration goes back."""
         failed = begun.found()
         if failed is not None and failed.turn is not None:
             if begun.behind is not None:
@@ -362,7 +386,7 @@ class DataLoop(HostLoop):
         return None if failed is None else failed.error
 
     def _error(self, program: _DataLoopProgram, record: Array, bad: Array) -> _Failed | None:
-        """What failed in a program. Waits for it."""
+        """Wait for a program and return its failed check, if any."""
         error = program.error(record)
         if error is None:
             return None
@@ -378,7 +402,7 @@ class DataLoop(HostLoop):
         )  # fmt: skip
 
     def _refuses(self, run: Run, taken: Sequence[Chunk], values: Sequence[Array]) -> bool:
-        """Whether the iterations of a chunk are not to run as one scan."""
+        """Whether the iterations of a chunk must not run as one scan (``ChunkScheduler.refuses``)."""
 
         def program(steps: int) -> _DataLoopProgram | None:
             parts = [chunk.beginning(steps) for chunk in taken]
@@ -395,10 +419,10 @@ class DataLoop(HostLoop):
     def _program(
         self, run: Run, buffers: Sequence[Array], values: Sequence[Array], steps: int, tested: bool, bad: Array
     ) -> tuple[_DataLoopProgram | None, list[Array]]:
-        """The program of a chunk, compiled before its input counts as taken, and what it is called with.
+        """The program of a chunk, compiled before its input counts as taken, and its arguments; None: untraceable.
 
         Args:
-          bad: the iteration of the program before in which a check has failed, -1 for none.
+          bad: int32, the iteration of the program before in which a check has failed, -1 for none.
         """
         full = not tested and self.pace.length == steps > 0 and len(buffers) > 0 and buffers[0].shape[0] == steps
         compiled = self.compiled(run.static)
@@ -441,18 +465,18 @@ def _nothing() -> None:
 
 
 def _power(number: int) -> int:
-    """The smallest power of two that is not less."""
+    """The smallest power of two that is at least ``number``."""
     return 1 << max(0, number - 1).bit_length()
 
 
 class _BufferedLoop(Loop):
-    """A loop that is given the elements which its next iteration takes.
+    """A loop lowering whose body gets its elements from buffers, instead of from the operations that take them.
 
     Attributes:
-      elements: output of a taking operation -> its value.
-      record_size: elements of the record of failed checks, 0 where the loop checks nothing.
-      gate: whether a check has failed in an iteration before; None: then there is no other one.
-      failed: whether a check failed in the iteration evaluated last; None: none can.
+      elements: output of a taking operation -> its value in the next iteration.
+      record_size: elements of the error record, 0 where the loop checks nothing.
+      gate: traced bool, whether a check failed in an earlier iteration; None where those after one do not run.
+      failed: traced bool, whether a check failed in the iteration evaluated last; None: none can.
     """
 
     def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Array], taking: set[Operation]):
@@ -464,7 +488,7 @@ class _BufferedLoop(Loop):
         self.failed: Any = None
 
     def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
-        """One iteration: where a check fails in it, the state is that before it."""
+        """Evaluate one iteration; where a check fails in it, the variables keep the values from before it."""
         child.values.update(self.elements)
         if not self.record_size:
             super().run_body(child, self.taking | but)
@@ -478,11 +502,11 @@ class _BufferedLoop(Loop):
 
 
 class _DataLoopProgram(Program):
-    """The device program of one chunk: a scan over all of it, or as many iterations as it is told, or a condition says.
+    """The device program of one chunk: a scan over all of it, or a loop up to a traced count or by its condition.
 
     Attributes:
-      changing: the places of the loop variables among its outputs, which are followed by the number of iterations and
-        the first in which a check failed, -1 for none.
+      changing: indices of the loop variables that are outputs; after them come the number of iterations and the first
+        one in which a check failed, -1 for none.
     """
 
     def __init__(
@@ -526,7 +550,7 @@ class _DataLoopProgram(Program):
         return [*changed, number, bad]
 
     def _scanned(self, loop: _BufferedLoop, buffers: Sequence[Array], before: Array) -> tuple[Any, Any, Carry]:
-        """(number of iterations, the first in which a check failed, the carry). Those behind that change nothing."""
+        """Lower as ``lax.scan``: (iterations run, first failed one, carry). Those after a failed one change nothing."""
         records = loop.cells.index(ERROR_RECORD) if ERROR_RECORD in loop.cells else None
 
         def iterate(state: Any, given: Any) -> Any:
@@ -550,7 +574,7 @@ class _DataLoopProgram(Program):
     def _counted(
         self, loop: _BufferedLoop, buffers: Sequence[Array], steps: Array, before: Array
     ) -> tuple[Any, Any, Carry]:
-        """As ``_scanned``, of as many iterations as it is told or the condition says, up to a failed one."""
+        """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scanned``."""
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
         checked = self.tested and loop.cond_acts
@@ -583,7 +607,7 @@ class _DataLoopProgram(Program):
         return number, bad, carry
 
     def _elements(self, rows: Sequence[Array]) -> dict[Tensor, Any]:
-        """The elements that the operations of one iteration take."""
+        """The value of each taking operation's outputs in one iteration, from the buffers' rows."""
         found: dict[Tensor, Any] = {}
         rest = iter(rows)
         for feed in self.stage.feeds:
@@ -594,13 +618,13 @@ class _DataLoopProgram(Program):
 
 
 def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
-    """The device program of a chunk of a loop over data, traced and not compiled.
+    """Trace and lower the device program of a chunk of a loop over data, without compiling it.
 
     It needs no values, and the loop's devices may be ones that are only described.
 
     Args:
       op: the loop's operation.
-      steps: how many iterations' input it has room for.
+      steps: number of iterations that its buffers have room for.
 
     Raises:
       ValueError: a size is not known while the graph is built, or the loop does more on the host than take elements.

@@ -1,4 +1,32 @@
-"""The input of step loops: elements of a source assembled to chunks, one chunk ahead of its use."""
+"""The input of step loops: elements of a source, stacked to chunks, one chunk ahead of its use.
+
+A ``Source`` gives elements (lists of arrays); a ``ChunkAssembler`` writes them into the buffers of a ``Chunk``,
+``[room, ...]`` per component, or ``[room, each, ...]`` where a step takes several elements, one per tower. Towers'
+batches of two numbers; five of them are two steps for two towers, and the fifth goes back:
+
+>>> class Numbers:
+...     lender, live, rows = None, False, [np.float32([i, -i]) for i in range(5)]
+...     def fill(self, buffers, start, count):
+...         taken, self.rows = self.rows[:count], self.rows[count:]
+...         buffers[0][start : start + len(taken)] = taken
+...         return len(taken)
+...     def next(self):
+...         raise StopIteration
+...     def push_back(self, elements):
+...         self.rows = [element[0] for element in elements] + self.rows
+>>> source = Numbers()
+>>> chunk = ChunkAssembler([(2,)], [np.dtype("float32")], each=2).take(source, 3, 3, 4, lambda steps: False)
+>>> chunk.buffers[0].shape, chunk.steps, chunk.at_end, len(source.rows)
+((4, 2, 2), 2, True, 1)
+
+A loop must leave its source as if it had taken exactly the elements of the steps that ran. So everything is reversible:
+a chunk assembled ahead (``look_ahead``) is lent to the assembler, and the source can have it back through ``lender``;
+``put_back`` returns the steps that did not run, and an exception of the pipeline after its elements, so that it is
+raised again in its place. Several chunks go back newest first.
+
+Elements of static shapes are written straight into the buffers (``fill``), without an array of their own; others are
+taken one by one (``next``), and a chunk ends where their shape changes.
+"""
 
 from __future__ import annotations
 
@@ -14,49 +42,52 @@ from towerstrat.platform.accounts import ACCOUNTS, INPUT
 
 _ALIGNMENT = 64
 PIECE_SECONDS = 5e-3
-"""How long input is assembled before anybody looks whether the device waits for it."""
+"""Seconds of assembly between two looks at whether the device is idle."""
 
 _PATIENCE = 20e-3
-"""How long a device may wait for the rest of a program's input."""
+"""Seconds that a device may wait for the rest of a program's input."""
 
 Enough = Callable[[int], bool]
 
 
 class Source(Protocol):
-    """Where a loop's input comes from: elements are lists of arrays.
+    """The protocol of a loop's input, an iterator that can be put back; an element is a list of arrays.
 
     Attributes:
-      lender: what holds elements that were taken ahead, or None. live: whether none may be taken ahead.
+      lender: holder of a chunk that was assembled ahead, or None. live: whether no element may be taken ahead.
     """
 
     lender: Any
     live: bool
 
     def fill(self, buffers: Sequence[np.ndarray[Any, Any]], start: int, count: int) -> int:
-        """Writes up to ``count`` next elements into the buffers' rows; where it is fewer, ``next`` tells why."""
+        """Write up to ``count`` next elements into the buffers' rows from ``start`` on; return how many.
+
+        Where these are fewer, ``next`` raises the reason, or returns the element that does not fit.
+        """
 
     def next(self) -> list[Any]:
-        """The next element; StopIteration at the end."""
+        """The next element. Raises StopIteration at the end."""
 
     def push_back(self, elements: list[list[Any]]) -> None:
-        """Gives elements back: they come next again."""
+        """Return elements to the source: they come next again."""
 
     def push_error(self, error: BaseException) -> None:
-        """Gives an exception back: it comes after the elements given back."""
+        """Return an exception to the source: it is raised after the elements that were returned."""
 
     def skip_failed(self) -> None:
-        """Leaves out the next element, whose parts another process has failed to make, where all take the same."""
+        """Skip the next element, whose shards another process could not make, where all processes take the same one."""
 
 
 class Chunk:
-    """Input of some steps: buffers ``[room, elements, ...]`` (no second dimension where a step takes one element).
+    """Stacked input of some steps: buffers ``[room, elements, ...]``, or ``[room, ...]`` with one element a step.
 
     Attributes:
-      steps: how many steps' input is there; the rest of the buffers is not used.
+      steps: number of steps whose input is there; the rest of the buffers is uninitialized.
       closed: whether no more input fits: the data ends, an element has another shape, or the pipeline failed.
       at_end: whether it is the end of the data.
-      error: what the pipeline raised behind this input.
-      stays: the error is about elements that went back to the source: who asks again meets it again.
+      error: exception of the pipeline after this input.
+      stays: the error is about elements that went back to the source: whoever asks again meets it again.
     """
 
     def __init__(self, room: int):
@@ -74,14 +105,14 @@ class Chunk:
         return sum(buffer.nbytes for buffer in self.buffers)
 
     def beginning(self, room: int) -> Chunk:
-        """The same input of no more than the first ``room`` steps."""
+        """The first ``room`` steps of this chunk, as views of the same buffers."""
         chunk = Chunk(room)
         chunk.buffers = [buffer[:room] for buffer in self.buffers]
         chunk.steps = min(room, self.steps)
         return chunk
 
     def pairs(self) -> list[Chunk]:
-        """The same input as chunks of two steps, the last one perhaps of one; what came behind it is behind that."""
+        """This chunk cut into chunks of two steps (the last perhaps of one), which has the end or error of this one."""
         made = []
         for first in range(0, self.steps, 2):
             pair = Chunk(2)
@@ -93,7 +124,7 @@ class Chunk:
         return made
 
     def close(self, error: BaseException | None, at_end: bool = False, stays: bool = False) -> None:
-        """Notes that no more input fits, and why."""
+        """Mark the chunk complete, and why no more input fits."""
         self.closed = True
         self.at_end = at_end
         self.error = error
@@ -101,24 +132,24 @@ class Chunk:
 
 
 class _Ahead:
-    """A chunk that is lent to a feeder. Its source holds it, and nothing else: it goes when the source goes."""
+    """A chunk assembled ahead, as its source's ``lender``. Only the source refers to it: both are freed together."""
 
     def __init__(self, feeder: ChunkAssembler, chunk: Chunk):
         self.feeder = feeder
         self.chunk = chunk
 
     def give_back(self, source: Source) -> None:
-        """Returns the chunk to its source."""
+        """Return the chunk's elements to the source."""
         source.lender = None
         self.feeder.put_back(source, self.chunk, 0)
 
 
 class ChunkAssembler:
-    """Assembles chunks from a source, ahead of their use while a device works.
+    """Stacks elements of a source to chunks, also ahead of their use while a device works.
 
     Args:
       shapes, dtypes: of an element's components, as far as the shapes are known.
-      each: how many elements each step takes, along a dimension of their own; None: one, without that dimension.
+      each: elements that each step takes, along a dimension of their own; None: one, without that dimension.
     """
 
     def __init__(self, shapes: Sequence[Any], dtypes: Sequence[np.dtype[Any]], each: int | None = None):
@@ -131,7 +162,7 @@ class ChunkAssembler:
         self._step_seconds = 0.0
 
     def step_bytes(self, source: Source) -> int:
-        """Bytes of a step's input; where shapes are not known those of the next element tell."""
+        """Bytes of a step's input; where shapes are not static, by the next element, which is put back."""
         if self._step_bytes is not None:
             return self._step_bytes
         try:
@@ -150,12 +181,12 @@ class ChunkAssembler:
         return sum(math.prod(s) * np.dtype(d).itemsize for s, d in sizes) * self.each
 
     def take(self, source: Source, steps: int, most: int, room: int, enough: Enough) -> Chunk:
-        """Input of the next ``steps`` steps; of fewer where ``enough`` says so, and where no more can be had.
+        """Take the input of the next ``steps`` steps; fewer where ``enough`` says so, or the source has no more.
 
         Args:
-          most: how many steps' input it may be, where so much was assembled ahead.
-          room: how many steps the chunk's buffers have room for.
-          enough: (how many steps' input there is) -> whether the caller rather starts with that.
+          most: the most steps to return, where more was assembled ahead.
+          room: number of steps that the buffers have room for.
+          enough: (steps assembled so far) -> whether the caller starts with these instead of waiting.
         """
         chunk = self._assemble(source, steps, room, enough)
         source.lender = None
@@ -165,12 +196,12 @@ class ChunkAssembler:
         return chunk
 
     def look_ahead(self, source: Source, steps: int, room: int, enough: Enough) -> None:
-        """Assembles the chunk that will probably be taken next, or a part of it."""
+        """Assemble the chunk that will probably be taken next, or a part of it."""
         if source.lender is None or self._ahead(source, room) is not None:
             self._assemble(source, steps, room, enough)
 
     def put_back(self, source: Source, chunk: Chunk, first: int) -> None:
-        """Returns a chunk's input to its source, from step ``first`` on."""
+        """Return a chunk's input, from step ``first`` on, and its error to the source."""
         if first >= chunk.steps and chunk.error is None:
             return
         rows = [np.reshape(b, (len(b) * self.each, *b.shape[2:])) if self.grouped else b for b in chunk.buffers]
@@ -183,7 +214,7 @@ class ChunkAssembler:
         return ahead.chunk if isinstance(ahead, _Ahead) and ahead.feeder is self and ahead.chunk.room == room else None
 
     def _assemble(self, source: Source, steps: int, room: int, enough: Enough) -> Chunk:
-        """Goes on with the chunk ahead, or begins one. The source has it back if this is interrupted."""
+        """Continue the chunk that was begun ahead, or begin one. The source can take it back if this is interrupted."""
         chunk = self._ahead(source, room)
         if chunk is None:
             if source.lender is not None:
@@ -208,7 +239,7 @@ class ChunkAssembler:
         return chunk
 
     def _fill(self, source: Source, chunk: Chunk, steps: int) -> None:
-        """Adds elements of known shapes, up to ``steps`` steps' input."""
+        """Add elements of static shapes, up to ``steps`` steps' input; the elements of an incomplete step go back."""
         if not chunk.buffers:
             chunk.buffers = [self._buffer(chunk.room, s, d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
         flat = [b.reshape(-1, *b.shape[2:]) if self.grouped else b for b in chunk.buffers]
@@ -222,7 +253,7 @@ class ChunkAssembler:
                 source.push_back([[np.array(b[chunk.steps * self.each + i]) for b in flat] for i in range(left)])
 
     def _collect(self, source: Source, chunk: Chunk, steps: int) -> None:
-        """Adds elements of shapes that are not known beforehand, which agree with the first's; of uneven ones none."""
+        """Add elements of unknown shapes while they have the first one's; ``UnevenShards`` ones are not taken."""
         while chunk.steps < steps:
             taken: list[list[Any]] = []
             try:
@@ -235,7 +266,7 @@ class ChunkAssembler:
             self._add(chunk, taken)
 
     def _take_step(self, source: Source, chunk: Chunk, taken: list[list[Any]]) -> None:
-        """Takes the elements of one step; closes the chunk where they cannot be had, or do not go together."""
+        """Take the elements of one step; close the chunk where there are none, or their shapes differ."""
         shapes = [b.shape[2 if self.grouped else 1 :] for b in chunk.buffers] or None
         while len(taken) < self.each:
             try:
@@ -272,7 +303,7 @@ def _disagreement(first: Any, other: Any) -> ValueError:
 
 
 def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
-    """Memory that begins where a device program on the CPU can read it without a copy."""
+    """An uninitialized array, aligned so that a CPU program can use it without a copy."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     # No zeros: memory that was used before would be written twice. What no step's input fills, no step reads.
     memory = np.empty(size + _ALIGNMENT, np.uint8)
@@ -281,7 +312,7 @@ def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
 
 
 def _why_short(source: Source, shapes: Sequence[Any]) -> tuple[Exception | None, bool, bool]:
-    """Why a source gave fewer elements than asked for, for ``Chunk.close``."""
+    """(error, at_end, stays) for ``Chunk.close``, where a source gave fewer elements than asked for."""
     try:
         element = source.next()
     except StopIteration:

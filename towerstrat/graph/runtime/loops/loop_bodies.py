@@ -1,7 +1,20 @@
-"""The steps of two compiled loops compared: whether a compiler has made the same of one body in both.
+"""Compare the step of two compiled loops: whether XLA has made the same instructions of one body in both.
 
 A step's bits do not depend on which program runs it where both loops have the same instructions for it. That is so in
-all compilers that were tried, for loops with room for two steps or more, and is a fact about them, not a promise.
+all compilers that were tried, for loops with room for two steps or more, and is a fact about them, not a promise; so
+``LIMITS.compare_loops`` compares the texts of the optimized HLO, and ``chunk_sizing`` gives up the scan on a
+difference.
+
+The body is found from the entry's ``while`` instruction, with all computations that it calls. Of each instruction
+names, layouts and metadata are dropped, and loop control, data movement and integer results are left out; what remains
+are multisets of lines:
+
+    scan of 100     {"% = f32[8] multiply(%, %)": 1, "% = f32[8] add(%, %)": 1}
+    loop, room 2    {"% = f32[8] multiply(%, %)": 1, "% = f32[8] subtract(%, %)": 1}
+    differences     ["- % = f32[8] add(%, %)", "+ % = f32[8] subtract(%, %)"]
+
+>>> called("  %w = f32[] while(%x), condition=%cond, body=%body.1", "body")
+['body.1']
 """
 
 from __future__ import annotations
@@ -31,15 +44,15 @@ _CARRIED = re.compile(
     "parameter|get-tuple-element|tuple|bitcast|copy|copy-start|copy-done|while|fusion|call|constant|dynamic-slice|"
     "dynamic-update-slice|slice-start|slice-done|async-start|async-done|broadcast"
 )
-"""Opcodes of what brings values in and out of a step: what they carry is computed, or not, by the others."""
+"""Opcodes of data movement and structure, which compute nothing themselves."""
 _EXACT = re.compile(r"= (?:[su]\d+|pred)\[")
-"""What gives integers: it has the same bits in whatever company it is compiled. Counters of steps are of this kind."""
+"""Integer results: the same bits however they are compiled. Step counters are among them."""
 
 
 def differences(first: jax.stages.Compiled, second: jax.stages.Compiled) -> list[str]:
-    """The instructions of one loop's step that the other's has not, as texts without names; none: they are the same.
+    """The instructions that only one of two loops' steps has, as lines without names; empty: the steps are the same.
 
-    Loop control, and what carries values or gives integers, do not count.
+    Loop control, data movement and integer results do not count.
 
     Args:
       first, second: programs with one loop over steps each, of the same body.

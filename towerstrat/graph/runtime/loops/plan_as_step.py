@@ -1,4 +1,22 @@
-"""A run's plan as the steps of a loop: what a program runs again and again, lifted from the host to the device."""
+"""A run's plan as the body of a step loop: ``Session.run`` of a training step, made a function of one element.
+
+``steps_ahead`` runs such steps many at a time. A plan qualifies where each run takes exactly one element of one
+iterator and then runs exactly one device program; folded constants are the same in every run and are evaluated once.
+Anything else raises ``NotAStep``, whose text says why:
+
+    session.run([train_op, loss])                               stages of the plan
+
+    HostStage      features, labels = iterator.get_next()       -> the element of a step
+    DeviceStage    forward, gradient, update, loss              -> its operations; loss is one of ``every``
+
+    fed placeholder, py_func, second iterator, strings          -> NotAStep
+
+A fetched variable's handle stands for the variable's value after each step. ``at`` makes of the stacked values of one
+program the ``Run`` that a single step would have been.
+
+``SingleStep`` is the same body for a run that is carried out alone: it uses the loop with room for two steps, so that a
+step has the same bits whether it ran alone or ahead.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +52,10 @@ class NotAStep(Exception):
 
 
 class PlanStep(StepBody):
-    """The steps of a loop, each of which is a run of a plan: it takes one element of one iterator.
+    """A step body whose steps are runs of a plan, each on one element of one iterator.
 
     Args:
-      alone: whether each is a run by itself, beside which the host does what else the plan says.
+      alone: whether each step is a run by itself, beside which the host carries out the plan's other stages.
 
     Raises:
       NotAStep: the plan does more on the host, or what it does is not the same in every run.
@@ -53,7 +71,7 @@ class PlanStep(StepBody):
             raise NotAStep("towers share one element")
         wanted = {*taken, *stage.outputs}
         self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in dict.fromkeys(plan.fetches) if t in wanted}
-        """Fetch -> what a step gives for it."""
+        """Fetch -> the tensor, or variable after the step, that is its value."""
         for fetch in plan.fetches:
             if isinstance(fetch, Tensor) and fetch.dtype is resource:
                 self.named[fetch] = fetch.op.attrs["cell"]
@@ -72,25 +90,25 @@ class PlanStep(StepBody):
         self.input = self.feeder()
         self.written = effects(stage.ops)[1]
         self.seconds: float | None = None
-        """Of a step, as the first runs took: it limits how many are put together."""
+        """Seconds of a step in the first runs, which bound the number of steps per program."""
         self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
         sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
         self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)
-        """Of what a step gives."""
+        """Bytes of the values of ``every`` after one step."""
 
     def source(self, run: Run) -> Source:
-        """Where the elements come from, in a session."""
+        """The source of the elements in a session: its iterator."""
         found: Source = self.take.attrs["source"](run.session, self.take, ())
         return found
 
     def known(self, run: Run) -> Run:
-        """Adds the values that are the same in every run."""
+        """Add to ``run`` the values that are the same in every run: folded constants."""
         for fold in self.folds:
             fold.run(run)
         return run
 
     def copy_seconds(self, store: StateStore) -> float:
-        """About how long it takes to copy the state that a step writes; for ever where a device has no room for it."""
+        """Estimated seconds to copy the state that a step writes; infinite where the device has no room for a copy."""
         size = sum(store.get(cell).nbytes for cell in self.written if cell in store)
         memory = self.pace.device.memory_stats() or {}
         if 2 * size > memory.get("bytes_limit", math.inf) - memory.get("bytes_in_use", 0):
@@ -98,7 +116,7 @@ class PlanStep(StepBody):
         return size / _COPIED.get(self.pace.device.platform, _COPIED_ELSEWHERE)
 
     def at(self, run: Run, stacks: list[Any], step: int) -> Run:
-        """The run that one step was.
+        """The ``Run`` that step number ``step`` of a program stands for.
 
         Args:
           run: with the values that are the same in each of them.
@@ -122,7 +140,7 @@ class PlanStep(StepBody):
 
 
 class SingleStep:
-    """A run's device stage as a step of a loop over room for two: its bits are those of steps that run together.
+    """The device stage of one run, as a step of a loop with room for two: same bits as steps that run together.
 
     Attributes:
       refused: why it runs without a loop after all, once that is known.
@@ -158,7 +176,7 @@ class SingleStep:
 
 
 def stages_of_single_step(plan: Plan) -> Sequence[Stage]:
-    """The stages of a plan whose device stage is a step of a loop.
+    """The stages of a plan, its device stage replaced by a ``SingleStep``.
 
     Raises:
       NotAStep: it has no such one.
@@ -168,7 +186,7 @@ def stages_of_single_step(plan: Plan) -> Sequence[Stage]:
 
 
 def _parts(plan: Plan, alone: bool) -> tuple[Operation, DeviceStage]:
-    """The operation that takes an element, and what the device does."""
+    """(operation that takes an element, device stage) of a plan. Raises NotAStep where it has others besides."""
     if plan.fed:
         raise NotAStep(f"{min(t.name for t in plan.fed)} is fed")
     takes, devices = [], []

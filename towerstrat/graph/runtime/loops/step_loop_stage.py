@@ -1,4 +1,23 @@
-"""The step loop: many runs of one body on successive elements of an input, as one device program per chunk."""
+"""The stage of a ``StepLoop`` operation: many runs of one body on successive elements, one device program per chunk.
+
+``TPUStrategy`` with ``steps_per_run`` makes such an operation. A run of 5 steps, where the input of 2 fits the budget:
+
+    chunks       [2 steps] [2 steps] [1 step]       take: float32[2, towers, batch, ...] each
+    programs     scan of 2, scan of 2, counted loop with room for 2
+    outputs      results of step 4; values of ``every`` after each step, concatenated to [5, ...]
+
+``_run_chunks`` is a pipeline two deep: while a program runs, the input of the next one is assembled on the host, and
+the checks of the one before are looked at. The host thus learns of a failed check when another program has been
+started; that one gets the failed step's number as an input, and changes nothing (``step_program``). ``_raise_found``
+then raises, and puts back the input of all steps after the failed one.
+
+Whatever happens (an exception, an interrupt, the end of the data) the state is that after some number of whole steps,
+and the source stands behind the element of the last of them. At the end of the data the loop raises OutOfRangeError,
+unless its ``partial`` is set and at least one step was done.
+
+``SharedLoopState`` lives in the session under the operation, so that runs with other fetches use the same programs.
+``lower_loop`` traces a loop without a session, for compilation reports.
+"""
 
 from __future__ import annotations
 
@@ -28,18 +47,18 @@ from towerstrat.platform.accounts import ACCOUNTS
 
 
 def noted(error: BaseException, op: Operation) -> BaseException:
-    """An exception of the input pipeline, with the operation that met it."""
+    """The exception of an input pipeline, with a note that names the operation whose dataset raised it."""
     if not isinstance(error, OpError):
         error.add_note(f"  while operation {op.name} (created at {op.line}) took elements from its dataset")
     return error
 
 
 class _Begun(NamedTuple):
-    """A program under way whose checks nobody has looked at.
+    """A dispatched program whose error record has not been fetched.
 
     Attributes:
-      record: of failed checks.
-      bad: the step of the chunk in which one has failed, -1 for none.
+      record: error record.
+      bad: the first failed step of the chunk, -1 for none.
       done: the number of steps before the chunk.
     """
 
@@ -51,10 +70,10 @@ class _Begun(NamedTuple):
 
 
 class _Course(NamedTuple):
-    """Where a run of a loop is.
+    """Progress of one run of a loop.
 
     Attributes:
-      begun: programs whose checks nobody has looked at. ready: the input of those that have not begun.
+      begun: programs whose error records have not been fetched. ready: chunks of the programs that come next.
     """
 
     begun: deque[_Begun]
@@ -62,10 +81,10 @@ class _Course(NamedTuple):
 
 
 class SharedLoopState:
-    """The part of a step loop that all runs of a session share, whatever else they fetch.
+    """State of a step loop that outlives its runs: all runs of a session share it, whatever else they fetch.
 
     Attributes:
-      foreseen: the length of the scan beside which the program of what it leaves over was compiled, 0: of none.
+      foreseen: length of the scan whose left-over program was compiled ahead, 0: of none.
     """
 
     def __init__(self, feeder: ChunkAssembler, pace: ChunkScheduler):
@@ -104,7 +123,7 @@ class LoopStage(StepBody):
         run.values.update(zip(op.outputs, outputs, strict=True))
 
     def _iterate(self, run: Run, kept: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
-        """The outputs after all steps. One program is under way while the input of the next one is assembled.
+        """Run the loop and return its outputs. One program runs while the input of the next one is assembled.
 
         Other threads may run the session while this one waits for the device.
         """
@@ -121,7 +140,7 @@ class LoopStage(StepBody):
     def _run_chunks(
         self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course
     ) -> Sequence[Array]:
-        """As ``_iterate``. What is not over stays in ``course``."""
+        """Run all chunks and return the outputs. Unfinished work stays in ``course``, for the caller to clean up."""
         feeder, pace = kept.feeder, kept.pace
 
         def fitting() -> int:
@@ -150,6 +169,7 @@ class LoopStage(StepBody):
                     self.expect(run, kept.programs, chunk)
                 if not course.ready and chunk.error is None:
                     feeder.look_ahead(source, *next_chunk(behind or iterations, length), lambda steps: pace.idle)
+                # The newest program is not looked at: that would wait for it, and leave the device without work.
                 self._raise_found(feeder, source, course, 1)
             if chunk.error is not None:
                 raise noted(chunk.error, self.op)
@@ -168,11 +188,11 @@ class LoopStage(StepBody):
         return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
 
     def _joined(self, parts: Sequence[Array], wanted: Tensor | StateVariable) -> HostArray:
-        """The values after each step of all programs: ``[steps, ...]``, or ``[positions, steps, ...]``."""
+        """The values after each step, of all programs: ``[steps, ...]``, or ``[axis size, steps, ...]`` if varying."""
         return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(wanted))
 
     def _before(self, initial: Sequence[Array]) -> list[Array]:
-        """The outputs as they are before the first step: the given values, or zeros."""
+        """The outputs of a run of no steps: the given initial values, or zeros."""
         result: list[Array] = []
         for i, tensor in enumerate(self.results):
             if i < len(initial):
@@ -194,7 +214,7 @@ class LoopStage(StepBody):
     def _steps(
         self, run: Run, kept: SharedLoopState, course: _Course, done: int, length: int
     ) -> tuple[Sequence[Array], Sequence[Array]]:
-        """(values of each step, results) of the next chunk that is ready, which runs now.
+        """Dispatch the program of the next ready chunk; return (values of each step, results), on the device.
 
         Where a check has failed in a program before, its steps change nothing.
         """
@@ -229,14 +249,14 @@ class LoopStage(StepBody):
         return stack[:, :steps] if self._along(wanted) else stack[:steps]
 
     def _along(self, wanted: Tensor | StateVariable) -> int:
-        """The dimension of a stack along which its steps are: behind the positions, where these differ."""
+        """The dimension of a stack that counts the steps: 1 behind the towers' dimension of varying values, else 0."""
         return int(isinstance(wanted, Tensor) and wanted.varies and self.axis is not None)
 
     def _raise_found(self, feeder: ChunkAssembler, source: Source, course: _Course, most: int) -> None:
-        """Looks at the checks of programs that were begun, until at most so many are left.
+        """Fetch the error records of dispatched programs, until at most ``most`` are left.
 
         Raises:
-          InvalidArgumentError: one has failed. The input of all steps behind it goes back.
+          InvalidArgumentError: a check has failed in a step. The input of all steps after it goes back.
         """
         while len(course.begun) > most:
             program, record, bad, chunk, done = course.begun.popleft()
@@ -255,7 +275,7 @@ class LoopStage(StepBody):
             )  # fmt: skip
 
     def _give_back_ready(self, feeder: ChunkAssembler, source: Source, course: _Course) -> None:
-        """Returns what was taken ahead, and the input of programs that have not begun."""
+        """Return to the source what was assembled ahead, and the chunks whose programs have not been dispatched."""
         if source.lender is not None:
             source.lender.give_back(source)
         while course.ready:
@@ -271,7 +291,7 @@ def _in_words(op: Operation) -> str:
 
 
 def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
-    """The device program of a chunk of ``steps`` steps of a loop, traced and not compiled.
+    """Trace and lower the device program of a chunk of ``steps`` steps, without compiling it.
 
     It needs no values and no session, and the loop's devices may be ones that are only described.
 
@@ -317,7 +337,7 @@ def _needs_plan(session: Runner, op: Operation, values: Sequence[Array]) -> list
 
 
 def _narrow(op: Operation, used: Set[Tensor]) -> Operation:
-    """The loop with what the step uses of the branches and loops in it; all outputs are the step's."""
+    """Prune the body of a step loop to what its step uses; the outputs stay."""
     (body,) = op.bodies
     step = prune_block(body, body.results)
     given = op.inputs[: op.attrs["arguments"] + op.attrs["handles"]]

@@ -1,4 +1,25 @@
-"""Many steps as one device program: what a step is, and the program that scans over the input of a chunk of them."""
+"""The device program of a step loop: several training steps on one chunk of input, in one call.
+
+``StepBody`` says what a step is: the components of its element, its operations in order, the tensors that it captures
+from outside, and what is wanted after the last step (``results``) and after every step (``every``).
+``StepLoopProgram`` is a compiled program over it. Its input is a chunk, one array ``[room, ...]`` per component
+(``[room, axis size, ...]`` along an axis); its carry is (variables that the step writes, results, error record, first
+failed step). Three steps of ``TPUStrategy`` on two towers, batches of 8 rows with 3 features per tower:
+
+    chunk      float32[3, 2, 8, 3]                        beside the captures; the variable w, float32[3], is donated
+    step       matmul, gradient, pmean, w -= 0.1 * g      on float32[8, 3] per tower
+    outputs    loss of the last step                      and the new w, which goes back to the state store
+
+A chunk of the loop's own length (``full``) is one ``lax.scan``: its length is part of the program. The steps that such
+chunks leave over go through a ``lax.fori_loop`` over buffers with room for two (for more where processes share the
+loop), which gets the number of steps as an argument. The body of both is ``_step``, so that a step has the same bits in
+either (``loop_bodies`` checks that).
+
+A step that fails a check leaves the state as it was, and so do all steps after it, also those of the next program,
+which is started before the host has looked at the first one: it gets the failed step's number as an input
+(``NO_FAILED_STEP``, -1, if none). Where several processes run the loop together, a program runs as many steps as every
+process has input for (``lax.pmin``), and the one after a short program runs none: ``PreviousChunk``.
+"""
 
 from __future__ import annotations
 
@@ -29,15 +50,15 @@ from towerstrat.graph.runtime.programs.device_program import Program, tensor_spe
 from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms, ProgramInputs, ProgramVariants, needs_value
 
 NO_FAILED_STEP = np.asarray(-1, np.int32)
-"""The number of the first step in which a check has failed, where none has."""
+"""Number of the first failed step, if no check has failed."""
 
 
 class PreviousChunk(NamedTuple):
-    """What a program that processes run together needs to know of the one before.
+    """Outcome of the chunk before, for a program that several processes run together.
 
     Attributes:
-      wanted: how many steps it is to run, where all processes have their input.
-      short: whether one before ran fewer than wanted: then this one runs none.
+      wanted: steps that this program is to run, if all processes have input for them.
+      short: bool, an earlier program ran fewer steps than wanted: then this one runs none.
     """
 
     wanted: int
@@ -45,19 +66,19 @@ class PreviousChunk(NamedTuple):
 
 
 class StepBody:
-    """The steps of a loop: each takes an element, evaluates operations, and gives results.
+    """The body of a step loop: each step takes an element, evaluates operations, and gives results.
 
     Args:
       what: the loop, in words, for the log.
-      op: in whose name errors are.
-      operations: what the programs of the loop evaluate, for their state and axis.
-      order: the operations of a step.
-      elements: the components of its element.
-      whole: whether an element has a part for each position, rather than each position an element.
+      op: the operation that errors name.
+      operations: all operations that the loop's programs evaluate, for their state and axis.
+      order: the operations of a step, in order.
+      elements: the components of a step's element.
+      whole: whether an element has one row per shard, rather than each shard an element of its own.
       captures: the tensors from outside.
       results: the tensors whose values after the last step are wanted.
-      every: the tensors whose values after each step are wanted, and the cells.
-      axis: along which the loop runs, None: on one device.
+      every: the tensors, and variables, whose values after each step are wanted.
+      axis: the mesh axis along which the loop runs, None: on one device.
     """
 
     def __init__(
@@ -76,13 +97,13 @@ class StepBody:
         self.every = every
         self.axis = axis
         self.shared = axis is not None and axis.spans
-        """Whether several processes run the steps together: of a program as many as all of them have input for."""
+        """Whether several processes run the steps together: in each program as many as all have input for."""
         self.cells = list(dict.fromkeys(cell for o in operations for cell in (*o.reads, *o.writes)))
         self.checked = any(o.checks for o in operations)
         self._compiled: ProgramVariants[StepLoopProgram] | None = None
 
     def feeder(self) -> ChunkAssembler:
-        """Assembles the input of a program."""
+        """An assembler of this loop's input chunks."""
         dtypes = [t.dtype.np for t in self.inputs]
         if self.whole and self.axis is not None:
             parts = len(self.axis.own)
@@ -92,7 +113,7 @@ class StepBody:
     def compiled(
         self, fed: Container[Tensor] = (), programs: OwnedPrograms[StepLoopProgram] | None = None
     ) -> ProgramVariants[StepLoopProgram]:
-        """The programs, in a run with such feeds."""
+        """The compiled programs by signature, for a run that feeds ``fed``."""
         if self._compiled is None:
             constants = [t for t in self.captures if is_constant(t, fed)]
             self._compiled = ProgramVariants(self.what, self.captures, self.cells, constants, programs)
@@ -102,12 +123,14 @@ class StepBody:
         self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk, full: bool, bad: Array,
         behind: PreviousChunk | None = None,
     ) -> tuple[StepLoopProgram, list[Array]]:  # fmt: skip
-        """The program of a chunk, and what it takes. What else a run fetches changes nothing about it.
+        """Return the compiled program of a chunk and its arguments; compiles where the signature is new, runs nothing.
+
+        The program does not depend on what else a run fetches.
 
         Args:
-          full: whether it does all steps that the chunk has room for, a number that is part of the program.
-          bad: the step of a program before in which a check has failed, -1 for none.
-          behind: where processes run it together, what came before.
+          full: whether the program runs all steps that the buffers have room for, a number that is part of the program.
+          bad: int32, the step of an earlier program in which a check failed, -1 for none.
+          behind: the outcome of the chunk before, where several processes run the loop.
         """
         compiled, make, more = self._asked(run, programs, chunk, full, bad, behind)
         try:
@@ -118,7 +141,7 @@ class StepBody:
         return program, inputs
 
     def expect(self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk) -> None:
-        """Begins to compile the program of what such a scan leaves over, beside what runs."""
+        """Begin to compile, in another thread, the program for the steps that scans of this length leave over."""
         if self.shared:  # they compile in step
             return
         compiled, make, more = self._asked(run, programs, chunk.beginning(2), False, NO_FAILED_STEP, None)
@@ -128,7 +151,7 @@ class StepBody:
         self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk, full: bool, bad: Array,
         behind: PreviousChunk | None,
     ) -> tuple[ProgramVariants[StepLoopProgram], Callable[..., StepLoopProgram], list[Array]]:  # fmt: skip
-        """(the programs of the loop, what makes one, the inputs beside captures) for a chunk, as in ``program``."""
+        """(programs of the loop, factory of one, arguments beside the captures) for a chunk, as in ``program``."""
         compiled = self.compiled(run.static, programs)
         more = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
         if behind is not None:
@@ -145,7 +168,7 @@ class StepBody:
         return compiled, make, more
 
     def refuses(self, run: Run, programs: OwnedPrograms[StepLoopProgram], pace: ChunkScheduler, chunk: Chunk) -> bool:
-        """Whether the steps of a chunk are not to run as one scan."""
+        """Whether the steps of a chunk must not run as one scan, by memory or by ``LIMITS.compare_loops``."""
 
         def program(steps: int) -> Program:
             return self.program(run, programs, chunk.beginning(steps), steps == chunk.steps, NO_FAILED_STEP)[0]
@@ -153,7 +176,7 @@ class StepBody:
         return pace.refuses(self.what, chunk.steps, chunk.size, program)
 
     def _placed(self, buffers: Sequence[Array]) -> Sequence[Array]:
-        """Input of several steps; where processes have their own positions' parts of it, on the devices of all."""
+        """The buffers, made global arrays over the devices of all processes where these hold only their own shards."""
         if not self.shared:
             return buffers
         assert self.axis is not None
@@ -162,18 +185,16 @@ class StepBody:
         return [self.axis.spread(array[:, own], 1) for array in arrays]
 
     def zeros(self) -> list[Array]:
-        """Stand-ins for the results before the first step, one position's."""
+        """Initial results, before the first step: zeros of one shard's shapes, unknown sizes as 0."""
         return [np.zeros([d or 0 for d in t.dims or ()], t.dtype.np) for t in self.results]
 
 
 class StepLoopProgram(Program):
-    """The device program of one chunk of two steps or more: a scan over all of it, or a loop over the first of it.
+    """The device program of one chunk: a scan over all of it, or a loop over the first of it.
 
-    The two have the same loop's body, so that a step's bits do not depend on which of them runs it.
-
-    Its outputs: the values of ``every`` after each step, stacked; the results after the last one; where steps are
-    checked, the first bad step, -1 for none; where processes run it together, how many steps it ran and whether these
-    are fewer than wanted.
+    Outputs, in order: ``every`` after each step, stacked along a new first dimension; ``results`` after the last step;
+    where steps are checked, the first failed step (int32, -1 for none); where processes share the loop, the number of
+    steps run (int32) and whether these are fewer than wanted (bool).
     """
 
     def __init__(
@@ -187,7 +208,7 @@ class StepLoopProgram(Program):
         self.known = known
         self.components = components
         self._finds = False
-        """Whether a check of a step can fail, known once a step is traced."""
+        """Whether a check of a step can fail at all; known once a step is traced."""
         specs = [tensor_spec(t) for t in arguments] + ["steps"] * components
         varying = [_differs(x) for x in steps.every] + [t.varies for t in steps.results]
         if steps.checked:
@@ -201,7 +222,7 @@ class StepLoopProgram(Program):
         super().__init__(steps.operations, self._evaluate, specs, varying, present, {}, atomic=False)
 
     def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
-        """The outputs. Where a bad step is given, from a program before, no step changes anything."""
+        """Lower the loop and return its outputs. No step changes anything where ``bad`` came in as a step's number."""
         steps = self.steps
         rest = iter(values)
         lowering.kinds = shard_classes_of(self.axis, [], self.operations)
@@ -241,7 +262,7 @@ class StepLoopProgram(Program):
         return [*stacks, *results, *found, *(() if ran is None else (ran, short))]
 
     def _agreed(self, rest: Iterator[Any]) -> tuple[Any, Any]:
-        """(how many steps to run, whether it is fewer than wanted): as many as each process has input for."""
+        """Return (steps to run, whether fewer than wanted): the least of all processes, 0 after a short program."""
         wanted, short, have = (jnp.asarray(next(rest)) for _ in range(3))
         least = jnp.min(have) if self.axis is None else lax.pmin(jnp.min(have), self.axis.name)
         ran = jnp.where(short, np.int32(0), least)
@@ -253,7 +274,10 @@ class StepLoopProgram(Program):
     def _sized(
         self, lowering: Lowering, chunk: Sequence[Array], results: list[Array]
     ) -> tuple[list[Array], list[Array]]:
-        """(results, values of each step) to begin with: zeros of the right shapes."""
+        """Initial (results, stacks) of the carry: zeros, with shapes by ``jax.eval_shape`` of a step if not static.
+
+        A scan stacks the values of each step itself; the loop of a traced count fills buffers ``[room, ...]``.
+        """
         steps = self.steps
         stacked = () if self.full else steps.every
         if not stacked and all(t.dims is not None and None not in t.dims for t in steps.results):
@@ -274,7 +298,7 @@ class StepLoopProgram(Program):
     def _child(
         self, lowering: Lowering, state: Mapping[StateVariable, Array], elements: Sequence[Array], failed: Any = None
     ) -> Lowering:
-        """The evaluation of one step. ``failed``: whether a check has failed in a step before it."""
+        """Evaluate the operations of one step. ``failed``: traced bool, whether a check failed in a step before it."""
         steps = self.steps
         own = [e[0] for e in elements] if self.axis is not None else list(elements)
         child = lowering.fork(dict(zip(steps.inputs, own, strict=True)), state)
@@ -284,17 +308,17 @@ class StepLoopProgram(Program):
         return child
 
     def _after(self, child: Lowering, wanted: Tensor | StateVariable) -> Array:
-        """What a step gives: the value of a tensor, or of a cell after it."""
+        """The value after a step of a tensor, or of a variable."""
         if isinstance(wanted, StateVariable):
             return self._varying(wanted, jnp.asarray(child.joined(child.read(wanted, self.steps.op))))
         value = child.joined(child.value(wanted)) if wanted.varies else child.invariant(wanted)
         return self._varying(wanted, jnp.asarray(value))
 
     def _step(self, lowering: Lowering, carry: Any, elements: Sequence[Array]) -> Any:
-        """(carry, values of ``every``) after a step. Where positions do different things in it, each does its own.
+        """Evaluate one step, by shard class where shards differ in work: carry -> (carry, values of ``every``).
 
-        The carry: state, results, where steps are checked the record and (whether a check has failed, in which step or
-        how many have passed).
+        The carry: state, results and, where steps are checked, the error record and (a check has failed, the number of
+        that step or of the steps passed so far).
         """
         if lowering.kinds is None:
             return self._one_step(lowering, carry, elements)
@@ -323,6 +347,7 @@ class StepLoopProgram(Program):
         found = child.state[ERROR_RECORD]
         self._finds = self._finds or isinstance(found, jax.Array | ByClass)
         failed = child.failed()
+        # Only the first failed step enters the record: later ones compute on the state that it kept from changing.
         first = vary(~before & failed, self.axis)
         record = jnp.where(first, vary(jnp.asarray(child.joined(found)), self.axis), record)
         return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), every

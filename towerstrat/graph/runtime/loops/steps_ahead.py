@@ -1,7 +1,23 @@
-"""Several steps per return: a session that is run again and again does many steps at once, before they are asked for.
+"""Speculative steps: a session that is run again and again runs many steps in one program, before they are asked for.
 
-The values of each step are kept and handed out one run at a time. Any other use of the session finds the state after
-the steps that were handed out: if there are more, the state is put back and those steps are run once more.
+A call of ``Session.run`` costs about 0.1 ms beside its program. Where the same plan has run before and takes its data
+from an iterator, ``SpeculativeSteps.next`` runs up to ``_MOST`` further steps as a loop (``plan_as_step``), keeps the
+values of each step, and hands them out one run at a time:
+
+    session.run(train)    1 step                        a plan that trains is a loop body from its first run
+    session.run(train)    runs steps 2, 3, hands out 2
+    session.run(train)    hands out 3, no device work
+    session.run(train)    runs steps 4, 5, 6, ...       as many as runs since the session was used otherwise
+
+How far to go is the least of what the caller says (``limit``, e.g. the steps until the next checkpoint), the memory for
+input and results, ``LIMITS.return_seconds``, and the gap that preceded the last other use of the session;
+``LIMITS.steps_per_return`` sets it.
+
+Results are exact, not stale. Any other use of the session (``used``: another fetch, a read of a variable, a save) must
+find the state after the steps that were handed out. So the state is copied before a batch of steps; if steps ran that
+nobody has seen, the copy is put back, their input goes back to the iterator, and the steps that were handed out are run
+once more (``go_back``), with the same bits. A check that fails in a step ends the speculation the same way: then steps
+run one by one, and the failing one raises in the run that asks for it. Too many steps in vain turn speculation off.
 """
 
 from __future__ import annotations
@@ -29,29 +45,29 @@ from towerstrat.graph.runtime.programs.limits import LIMITS
 from towerstrat.platform import logs
 
 _MOST = 1024
-"""Steps at once, where nobody says when the session is used next."""
+"""Most steps at once, where nobody says when the session is used otherwise."""
 _FIRST = 2
-"""Steps at once, at least."""
+"""Fewest steps at once."""
 _SAVED = 1e-4
-"""Seconds that a step takes less where it runs ahead: what a call of ``Session.run`` costs beside its program."""
+"""Seconds saved per step that runs ahead: the cost of ``Session.run`` beside its program."""
 _PARTS = 4
 _PART_SECONDS = 5e-3
-"""Steps at once are so many programs, of no less than this: one runs while what the one before gave is handed out."""
+"""Programs per batch of steps, none shorter than this: one runs while the one before is handed out."""
 _TOLD = 64
-"""Steps one by one after a check has failed in a step that ran ahead: one of them says so."""
+"""Steps run one by one after a check failed ahead: one of them raises the error."""
 _WASTE = 20
-"""One step in so many may be run in vain, or once more."""
+"""One step in so many may be wasted before speculation stops."""
 
 Limit = Callable[[StateStore], int | None]
 """(state) -> how many runs, the next included, may pass before the session is used otherwise; None: nobody knows."""
 
 
 class _Part:
-    """Some of the steps, which one program runs.
+    """The steps of one program, of those that run ahead.
 
     Attributes:
       chunk: their input.
-      stacks: what each step gave: on the device, then on the host. bad: the step in which a check failed, if any can.
+      stacks: the values of each step: on the device, then on the host. bad: the first failed step, if any can fail.
     """
 
     def __init__(self, chunk: Chunk, stacks: list[Any], bad: Any):
@@ -61,15 +77,15 @@ class _Part:
 
 
 class _Steps:
-    """Steps that run ahead, in parts: one runs while those of the part before are handed out.
+    """Steps that run ahead, in parts: one part runs while the steps of the part before are handed out.
 
     Args:
       run: with the values that are the same in each step.
-      most: how many steps there may be. length: of the scan of their programs, 0 for none.
+      most: the most steps there may be. length: of the scan of their programs, 0 for none.
 
     Attributes:
-      before: the state that they have changed, as it was before them; None: there was no value.
-      given: how many of the steps the caller has seen.
+      before: a copy of the state that they write, as it was before them; None for a variable without a value.
+      given: number of steps handed out to the caller.
     """
 
     def __init__(self, lifted: PlanStep, run: Run, most: int, length: int):
@@ -86,11 +102,11 @@ class _Steps:
 
     @property
     def known(self) -> int:
-        """How many steps there are so far."""
+        """The number of steps that have been started so far."""
         return sum(part.chunk.steps for part in self.parts)
 
     def begin_part(self) -> bool:
-        """Begins the next part; False where no more steps may be, or there is no input for them."""
+        """Start the next part; False where no more steps may run, or there is no input for them."""
         source, feeder = self.lifted.source(self.run), self.lifted.input
         wanted, room = next_chunk(self.left, self.length, 2)
         self.left -= wanted
@@ -118,7 +134,7 @@ class _Steps:
         return ran > 0
 
     def _pieces(self, chunk: Chunk) -> list[Chunk]:
-        """The input of the programs that run the steps of a chunk."""
+        """The chunks of the programs that run a chunk's steps: itself if it has the scan's length, else pairs."""
         pieces = [chunk] if 0 < chunk.steps == self.length else chunk.pairs()
         for piece in pieces:
             piece.error = None
@@ -145,7 +161,7 @@ class _Steps:
         return program, made
 
     def next(self) -> Run | None:
-        """The next step, as a run; None where there is none, or a check fails in it or one soon after."""
+        """Hand out the next step, as a run; None where there is none, or a check fails in its program."""
         if self._handed == len(self.parts):
             return None
         part = self.parts[self._handed]
@@ -165,7 +181,7 @@ class _Steps:
         return found
 
     def take_back(self) -> bool:
-        """Makes the last step one that the caller has not seen; False where the state before it is not kept."""
+        """Count the last step handed out as unseen again; False where the state before it is not kept."""
         if not self.before or not self.given:
             return False
         if not self._place:
@@ -176,7 +192,11 @@ class _Steps:
         return True
 
     def go_back(self) -> int:
-        """Makes the state that after the steps that the caller has seen; returns how many steps were in vain."""
+        """Restore the state after the steps that were handed out: the copy from before all, then these steps once more.
+
+        Returns:
+          The number of steps whose work was lost or is repeated, 0 where nothing had to be done.
+        """
         if self.given == self.known:
             return 0
         store, feeder, source = self.run.store, self.lifted.input, self.lifted.source(self.run)
@@ -198,16 +218,16 @@ class _Steps:
 
 
 class SpeculativeSteps:
-    """Runs the steps of one session ahead of its caller.
+    """Speculative execution of the steps of one session.
 
     Args:
       session: whose runs.
       limit: how many steps may be run at once.
 
     Attributes:
-      returns: how often steps ran ahead, as many as could be.
-      served: how many runs there were, of steps that ran ahead and of others.
-      wasted: how many steps were run once more, or in vain.
+      returns: number of times that several steps were begun at once.
+      served: number of runs asked for, of steps that ran ahead and of others.
+      wasted: number of steps run in vain, or once more.
     """
 
     def __init__(self, session: Runner, limit: Limit):
@@ -227,7 +247,7 @@ class SpeculativeSteps:
         self.returns = self.served = self.wasted = 0
 
     def next(self, plan: Plan) -> Run | None:
-        """The next run of a plan, if it has run already or runs now, with others; None: the caller runs it."""
+        """The next run of a plan, if it ran ahead or is started now with others; None: the caller carries it out."""
         self.served += 1
         plan = self._alike(plan)
         found = self._hand_out() if plan is self._last else None
@@ -242,7 +262,7 @@ class SpeculativeSteps:
         return found
 
     def stages(self, plan: Plan) -> Sequence[Stage]:
-        """The stages of a run that the caller runs: a step of training is one of a loop there too, where it can be."""
+        """The stages of a run that the caller carries out; a training step is a ``SingleStep`` where it can be."""
         if plan not in self._single:
             try:
                 self._single[plan] = stages_of_single_step(plan) if plan.trains else plan.stages
@@ -251,7 +271,7 @@ class SpeculativeSteps:
         return self._single[plan]
 
     def _alike(self, plan: Plan) -> Plan:
-        """A plan that runs the same operations and has the plan's fetches among its own: the first that came."""
+        """The first plan that came with the same operations, and fetches that include this plan's."""
         found = self._first.get(plan)
         if found is None:
             operations = frozenset(plan.order)
@@ -273,17 +293,17 @@ class SpeculativeSteps:
         return found
 
     def ran(self, plan: Plan, seconds: float) -> None:
-        """Says how long a run took that the caller ran. The first one has compiled its program."""
+        """Note the seconds of a run that the caller carried out. The first of a plan is not counted: it compiled."""
         plan = self._alike(plan)
         self._alone[plan] = min(seconds, self._alone[plan] or seconds) if plan in self._alone else None
 
     def used(self) -> None:
-        """Says that the session is used otherwise: the state becomes that after the steps that the caller has seen."""
+        """Note another use of the session: the state becomes that after the steps that were handed out."""
         with self._session.lock, jax.enable_x64(True):
             self._end(used=True)
 
     def _end(self, used: bool) -> None:
-        """Ends the steps that run ahead. ``used``: since somebody wants the state; else a check has failed in one."""
+        """End the speculation. ``used``: somebody else needs the state; else a check has failed in a step."""
         begun, self._begun = self._begun, None
         if begun is not None and (vain := begun.go_back()):
             self.wasted += vain
@@ -295,7 +315,7 @@ class SpeculativeSteps:
             self._since = 0
 
     def step_back(self) -> bool:
-        """Makes the state, and the place in the data, that before the last run; False where these are not kept."""
+        """Restore the state and the iterator position before the last run; False where these are not kept."""
         with self._session.lock, jax.enable_x64(True):
             if self._begun is None or not self._begun.take_back():
                 return False
@@ -303,14 +323,14 @@ class SpeculativeSteps:
             return True
 
     def pause(self) -> None:
-        """Says that the next run is to be a run of its own."""
+        """Go back to the handed-out steps, and let the next run be one by itself."""
         self.used()
         self._plain = 1
 
     # ---- running ahead -------------------------------------------------------------------------------------------
 
     def _begin(self, plan: Plan) -> _Steps | None:
-        """Runs steps at once; None where one is all that should be, or can be."""
+        """Start several steps; None where only one should or can run."""
         if self._plain:
             self._plain -= 1
             return None
@@ -345,7 +365,7 @@ class SpeculativeSteps:
             logs.info("One step per return to the host: %s.", why)
 
     def _most(self) -> int:
-        """How many steps to run at once: until the session is used otherwise, as far as that is known."""
+        """The number of steps to run at once: until the next other use of the session, as far as that is known."""
         if LIMITS.steps_per_return is not None:
             return LIMITS.steps_per_return
         if self.wasted > _MOST + self.served // _WASTE:
@@ -374,7 +394,10 @@ class SpeculativeSteps:
         return begun
 
     def _together(self, plan: Plan, lifted: PlanStep, run: Run, source: Source, most: int) -> int:
-        """How many steps to run at once, of which no more than ``most`` may be."""
+        """The number of steps to run at once, at most ``most``: within memory and ``LIMITS.return_seconds``.
+
+        1 where copying the state would cost more time than the steps save.
+        """
         assert lifted.seconds is not None
         fitting = lifted.pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
         longest = min(_MOST, fitting, int(LIMITS.return_seconds / lifted.seconds))

@@ -1,4 +1,17 @@
-"""Branches and loops that the host carries out, since operations in them run there: one program per iteration."""
+"""Branches and loops with host operations in their bodies: the host takes the branch, and runs the loop, in Python.
+
+Each body is a plan of its own (``Region``), with a device program between host operations, so a loop calls one program
+per iteration or more. ``cond`` and ``body`` of a loop that prints its counter:
+
+    while_loop(lambda i: i < n, body, [0])      body: a py_func that logs, and i + 1
+
+    count       control part evaluated by numpy: i counts up by 1 to n = 3      -> 3 iterations, cond is not run
+    run_from    body.run(run, {i: 0}), body.run(run, {i: 1}), ...               -> i = 3, and the number of iterations
+
+``count`` finds the number of iterations beforehand where it depends on values that the host has: a counter against a
+limit directly (``_Counting``), else by evaluating the loop's control part (``trip_counts``). Otherwise the condition is
+run before each iteration. ``DataLoop`` is the subclass whose host operations only take elements of datasets.
+"""
 
 from __future__ import annotations
 
@@ -20,11 +33,11 @@ from towerstrat.graph.runtime.programs.program_cache import to_host
 
 
 class Region:
-    """A branch, or the condition or body of a loop, as stages.
+    """A branch, or the condition or body of a loop, as a plan of its own.
 
     Args:
-      stages: what carries out operations that have a stage of their own.
-      given: what the region gets values for, besides what it uses from outside.
+      stages: factories of the stages of operations that have one of their own.
+      given: the region's parameters, besides the tensors that it captures.
     """
 
     def __init__(self, block: Block, stages: Stages, given: Sequence[Tensor] = ()):
@@ -33,7 +46,7 @@ class Region:
         self.plan = Plan(block.graph, [*block.results, *block.effects], [*given, *self.outside], stages, block)
 
     def run(self, outer: Run, given: Mapping[Tensor, Any]) -> list[Any]:
-        """The values of its results."""
+        """Run the region inside a run; return the values of its results, None for operations."""
         values = {t: outer.values[t] for t in self.outside if t not in given}
         inner = Run(outer.session, outer.store, {**values, **given}, {})
         inner.carry(self.plan.stages)
@@ -41,7 +54,7 @@ class Region:
 
 
 class HostBranch:
-    """One ``If`` operation in a plan: the branch that is taken."""
+    """The stage of an ``If`` operation: runs the branch that is taken."""
 
     def __init__(self, op: Operation, stages: Stages):
         self.op = op
@@ -53,12 +66,12 @@ class HostBranch:
 
 
 class _Counting(NamedTuple):
-    """A loop that counts up.
+    """The counter of a loop ``while i < limit: i += by``.
 
     Attributes:
-      place: of the loop variable that counts.
-      limit, bound: the tensor that it stays below, and its value where that is the same in every run.
-      by: what is added to it in an iteration.
+      place: index of the loop variable that counts.
+      limit, bound: the tensor that it stays below, and its value where that is a constant.
+      by: the increment.
     """
 
     place: int
@@ -68,12 +81,12 @@ class _Counting(NamedTuple):
 
 
 class HostLoop:
-    """One ``While`` operation in a plan, run iteration by iteration.
+    """The stage of a ``While`` operation, run iteration by iteration.
 
     Attributes:
       endless: whether the condition is the constant True.
-      control: the part of the loop that decides when it ends, where that can be told apart.
-      counting: what it counts, where that is all that the part does.
+      control: the operations that decide when the loop ends, where they can be evaluated apart from the rest.
+      counting: the counter, where that is all that decides.
     """
 
     def __init__(self, op: Operation, stages: Stages):
@@ -94,11 +107,11 @@ class HostLoop:
         self.run_from(run, self.initial(run), 0, self.count(run))
 
     def initial(self, run: Run) -> list[Array]:
-        """The loop variables before the first iteration: one value per position where later ones differ by position."""
+        """The loop variables before the first iteration, stacked by tower where the variable varies."""
         return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
 
     def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Array]:
-        """Values of tensors as those of the loop variables: one per position where the variable differs by position."""
+        """Broadcast replicated values to ``[axis size, ...]`` where the loop variable that takes them varies."""
         axis = self.axis
         return [
             np.broadcast_to(to_host(v), (axis.size, *np.shape(v)))
@@ -136,7 +149,7 @@ class HostLoop:
         return len(range(start, bound, by))
 
     def _counting(self) -> _Counting | None:
-        """What a loop counts, where its condition is that a variable is less than a limit."""
+        """The counter of a loop with condition ``i < limit`` whose body adds a positive constant to i; else None."""
         test = self.op.bodies[0].results[0].op
         if test.type != "Less" or test.inputs[0] not in set(self.cond_vars) or test.inputs[1] in set(self.cond_vars):
             return None
@@ -150,18 +163,18 @@ class HostLoop:
         return _Counting(place, test.inputs[1], None if bound is None else int(bound), int(by))
 
     def goes_on(self, run: Run, values: Sequence[Array], done: int) -> bool:
-        """Whether there is another iteration: the value of the condition."""
+        """Evaluate the condition: whether there is another iteration."""
         if self.op.attrs["bounded"] and done >= int(run.values[self.op.inputs[self.size]]):
             return False
         return bool(np.reshape(to_host(self.cond.run(run, dict(zip(self.cond_vars, values, strict=True)))[0]), ()))
 
     def iterate(self, run: Run, values: Sequence[Array]) -> list[Array]:
-        """The loop variables after one iteration. Raises EndOfLoop where the data ends."""
+        """Run one iteration; return the loop variables after it. Raises EndOfLoop where the data ends."""
         after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
         return self._like_variables(after, self.body.results)
 
     def run_from(self, run: Run, values: Sequence[Array], done: int, total: int | None) -> None:
-        """Runs the iterations from number ``done`` on, and stores the loop's outputs."""
+        """Run the iterations from number ``done`` on, and store the loop's outputs."""
         while done < total if total is not None else self.endless or self.goes_on(run, values, done):
             try:
                 values = self.iterate(run, values)

@@ -1,8 +1,17 @@
-"""Runs that initialize variables: draws and constants are computed one by one, without a program for all of them.
+"""Runs that initialize variables: draws and constants are executed one by one, without one program for all of them.
 
-Such a run happens once, and its program would be as large as the model. Operations whose type says ``immediate``
-compile nothing for their shapes, so that the first initializer compiles one draw per distribution, and later ones
-nothing.
+Such a run happens once, and its program would be as large as the model, with a compilation of its own. Operations whose
+type is ``immediate`` compile nothing for their shapes, so that the first initializer compiles one draw per
+distribution, and later ones nothing.
+
+    run(global_variables_initializer())     w1 = normal([784, 128]), b1 = zeros([128]), v = 2 * w1
+
+    InitializationStage     w1 and b1                    no new program
+    DeviceStage             v = 2 * w1                   depends on state written before it in the run
+
+``split_initialization`` decides: only a run that assigns variables and reads none of their earlier values is taken
+apart; every other run is a step, which happens often and is compiled whole. A run with checks is not taken apart
+either, since a failed check must leave the state from before the whole run.
 """
 
 from __future__ import annotations
@@ -25,7 +34,7 @@ from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS
 
 
 class InitializationStage:
-    """Operations that are executed one by one, and store what they assign together at the end."""
+    """Initializers executed one by one, whose values are stored together at the end."""
 
     def __init__(self, ops: Sequence[Operation], outputs: Sequence[Tensor], fed: Set[Tensor]):
         self.ops = ops
@@ -52,10 +61,9 @@ class InitializationStage:
 
 
 def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Sequence[Operation], Sequence[Operation]]:
-    """The operations of a run to execute one by one first, and those to compile.
+    """Return (operations of initializers to execute one by one first, operations to compile), both in order.
 
-    Variables that get their values from draws and constants are initialized first. There are none in a run that uses
-    values from before it: that is a step, which runs often.
+    Non-writing operations that both need are in both. The first is empty for a run that uses values from before it.
     """
     if not _initializes(ops):
         return (), ops
@@ -86,7 +94,7 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
 
 
 def _initializes(ops: Sequence[Operation]) -> bool:
-    """Whether operations assign variables and use no value from before: those of random counters apart."""
+    """Whether a run assigns variables, reads none written before it (but for random counters), and checks nothing."""
     written: set[StateVariable] = set()
     for op in ops:
         if any(c not in written and c is not op.counter for c in op.reads):
@@ -98,7 +106,7 @@ def _initializes(ops: Sequence[Operation]) -> bool:
 
 
 def _is_constant(op: Operation, constants: Set[Operation]) -> bool:
-    """Whether numpy computes the operation, in a program too."""
+    """Whether numpy folds the operation, also inside of a program."""
     if op.axis is not None or op.definition.stateful or op.definition.random:
         return False
     if op.definition.constant:
@@ -112,7 +120,7 @@ def _is_small(tensor: Tensor) -> bool:
 
 
 def _stands_alone(op: Operation) -> bool:
-    """Whether the operation concerns no axis and no text."""
+    """Whether the operation has no mesh axis, no varying tensors and no strings."""
     tensors = (*op.inputs, *op.outputs)
     return (
         op.axis is None
@@ -122,7 +130,7 @@ def _stands_alone(op: Operation) -> bool:
 
 
 def _needed(ops: Sequence[Operation], among: Set[Operation], wanted: Iterable[Operation]) -> set[Operation]:
-    """Those of ``among`` that ``wanted`` are, or are computed from."""
+    """The operations of ``among`` that are wanted, or that the wanted ones depend on, by inputs and control inputs."""
     needed = set(wanted) & among
     for op in reversed(ops):
         if op in needed:

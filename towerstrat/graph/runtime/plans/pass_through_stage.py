@@ -1,4 +1,13 @@
-"""Parts of a run, beside loops that the host begins, which hand values on and check them: no device program."""
+"""Plan segments beside host loops that only forward values: done in Python, without a device program.
+
+A loop that the host runs leaves segments of ``Exit``, ``Identity``, ``Assert`` and reads of integer counters around it;
+each would be a device program of its own, for no arithmetic at all. ``passes`` finds such segments. An ``Assert``
+becomes a pending check of the run, raised when the run is settled. A read copies its scalar: the next program may
+donate the store's array.
+
+    for batch in dataset: ...            DataLoop
+    return loss, step                    Exit, Identity, read of step: run.values[...] = run.values[...]
+"""
 
 from __future__ import annotations
 
@@ -20,10 +29,10 @@ _HANDLE = "VarHandleOp"
 
 
 class PassThroughStage(EffectFreeStage):
-    """Operations that the host carries out faster than a device would begin to: see ``passes``.
+    """Forwarding operations that the host carries out faster than a device program would start: see ``passes``.
 
     Args:
-      ops: in execution order, but for those that were carried out before.
+      ops: in execution order, without those that were carried out before.
     """
 
     def __init__(self, ops: Sequence[Operation]):
@@ -40,7 +49,7 @@ class PassThroughStage(EffectFreeStage):
 
 
 def passes(ops: Sequence[Operation], fed: Container[Tensor]) -> bool:
-    """Whether operations hand values on, assert something of them, or read single integers, and do nothing else."""
+    """Whether all operations forward a value, assert, or read a replicated integer scalar, and none is fed."""
     return all(_passes(op) and not any(t in fed for t in op.outputs) for op in ops)
 
 

@@ -1,4 +1,35 @@
-"""From fetches and feeds to stages: host work, device programs and step loops, in order."""
+"""Plans: how one set of fetches is computed from one set of feeds, as a list of stages.
+
+A ``Plan`` prunes the graph to what the fetches need, puts it in execution order, and cuts the order where the host has
+to act. Each piece is a stage: ``run(run)`` reads tensor values from ``run.values`` and adds its own.
+
+    ConstantFoldingStage    numpy, where every input is known to the host; kept for all runs if no feed goes into it
+    HostStage               one operation that is Python: py_func, strings, files, taking an element
+    DeviceStage             the operations between: one jitted program, found again by the signature of its inputs
+    InitializationStage     initializers, executed one by one
+    others                  by ``OpDef.stage``: step loops, loops over data, collectives (``Stages``)
+
+The callback's argument is computed by numpy from the feed; the rest is one device program:
+
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> from towerstrat.graph.ops.host.python_calls import py_func
+>>> from towerstrat.graph.ops.math import arithmetic  # registers the operators of tensors
+>>> with Graph().as_default() as graph:
+...     x = placeholder("float32", [2])
+...     y = py_func(lambda h: h + 1, [x * x], "float32")
+...     y.set_shape([2])
+...     plan = Plan(graph, [y * x + 1.0], [x], {})
+>>> [type(stage).__name__ for stage in plan.stages]
+['ConstantFoldingStage', 'HostStage', 'DeviceStage']
+
+A training step without Python in it is a single DeviceStage: reads, forward, gradient and update are one XLA program.
+The session keeps a plan per (fetches, fed tensors).
+
+What one jitted program cannot do makes a DeviceStage run operation by operation (``eager``): results whose shape
+depends on values, a gradient's path through host operations, strings. Along a mesh axis that is not possible, and
+raises. A differentiated loop of unknown length is first run without derivatives to count its iterations
+(``_learn_trips``), then compiled for the next power of two.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +80,12 @@ from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
 
 
 def foldable(op: Operation) -> bool:
-    """Whether the host can compute the operation from known values without a device program."""
+    """Whether numpy can compute the operation from known values, without a device program."""
     return op.definition.constant or (op.definition.numpy is not None and not op.reads)
 
 
 def needs_host(op: Operation) -> bool:
-    """Whether the host carries an operation out: by itself, or because of what is inside of its bodies."""
+    """Whether the host carries the operation out: it is Python or, outside an axis, only numpy, or has such bodies."""
     if op.definition.host is not None:
         return True
     if op.axis is not None:
@@ -65,12 +96,12 @@ def needs_host(op: Operation) -> bool:
 
 
 def is_constant(tensor: Tensor, fed: Container[Tensor]) -> bool:
-    """Whether a tensor's value is the same in every run that feeds ``fed``, and known to the host."""
+    """Whether a tensor has the same value in every run that feeds ``fed``, and the host can fold it."""
     return tensor not in fed and foldable(tensor.op) and all(is_constant(t, fed) for t in tensor.op.inputs)
 
 
 Stages = Mapping[str, Callable[[Operation, "Stages"], Stage]]
-"""``OpDef.stage`` -> (operation, stages) -> the stage that carries the operation out."""
+"""``OpDef.stage`` -> factory of a stage, (operation, stages) -> stage."""
 
 
 def host_stage(op: Operation, stages: Stages) -> Stage:
@@ -81,7 +112,7 @@ def host_stage(op: Operation, stages: Stages) -> Stage:
 
 
 class HostStage:
-    """One operation that runs in Python."""
+    """One host operation: a Python function of numpy arrays."""
 
     def __init__(self, op: Operation):
         self.op = op
@@ -99,9 +130,9 @@ class HostStage:
 
 
 class ConstantFoldingStage:
-    """Known values, computed by numpy, and calls of Python with them.
+    """Operations folded by numpy, and calls of Python on known values.
 
-    Without calls it runs once for all runs where nothing that a run brings goes into the values.
+    Evaluated once for all runs where no feed and no call of Python goes into the values (``fixed``).
     """
 
     def __init__(self, ops: Sequence[Operation], fed: set[Tensor]):
@@ -124,11 +155,11 @@ class ConstantFoldingStage:
 
 
 class DeviceStage:
-    """Operations that become one device program.
+    """Operations that become one jitted device program, compiled per signature of the inputs.
 
     Args:
-      inner: whether what is fed comes from a run around this one, and not from whoever runs the program.
-      stages: what carries out operations of the host among them, where all run one by one.
+      inner: whether this is a region of a plan around it, so that fed values of varying tensors are stacked by tower.
+      stages: the stages of host operations among these, where all run one by one.
     """
 
     def __init__(
@@ -147,7 +178,7 @@ class DeviceStage:
         )
         self.eager = any(_dynamic(op) or op.definition.host is not None for op in ops)
         self.loops: list[Operation] = []
-        """Loops, or operations around some, that are differentiated and whose numbers of iterations are learned."""
+        """Differentiated loops of unknown length, or operations around such, whose iterations are counted first."""
         self.counters: OwnedPrograms[Program] = OwnedPrograms()
         self.axis = effective_axis(ops)
         if any(t.dtype is string for t in self.outputs):
@@ -202,18 +233,18 @@ class DeviceStage:
         self.finish(run, program, outputs)
 
     def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
-        """Takes what the program gave."""
+        """Bind the program's outputs to the stage's output tensors; those of ragged shards become ``UnevenShards``."""
         for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
             run.values[tensor] = UnevenShards(value, program.shapes[i]) if i in program.shapes else value
 
     def program(
         self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
     ) -> Program:
-        """The program for what is given, not compiled.
+        """The program for a signature, not compiled.
 
         Args:
-          present: the cells that have values.
-          trips: loop -> number of its iterations, for differentiated loops of unknown length.
+          present: the variables that have values.
+          trips: loop -> bound of its iterations, for differentiated loops of unknown length.
         """
 
         def outputs(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
@@ -228,7 +259,7 @@ class DeviceStage:
         self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int],
         evaluate: Callable[[Lowering, Sequence[Operation]], list[Any]], varying: Sequence[bool],
     ) -> Program:  # fmt: skip
-        """A program of this stage's operations, which ``evaluate`` evaluates, giving outputs that vary or not."""
+        """A program of this stage's operations whose outputs ``evaluate`` computes; ``varying``: which of them vary."""
         known, tensors = given.known, given.tensors
         divided = self._divided(given)
         ops = [op for op in self.ops if op not in divided.values()]
@@ -245,7 +276,11 @@ class DeviceStage:
         return Program(self.ops, body, specs, varying, present, trips, kinds=kinds)
 
     def _divided(self, given: ProgramInputs) -> dict[Tensor, Operation]:
-        """The inputs of which each position needs its rows only, with the operation that would divide them."""
+        """Inputs of which each shard needs its own rows only -> the ``Divide`` operation that would slice them.
+
+        They are placed sharded, and the operation is left out. Only where dimension 0 divides evenly, nothing else uses
+        the input, and no gradient goes through the operation.
+        """
         if self.axis is None:
             return {}
         used = Counter(t for op in self.ops for t in _uses(op))
@@ -264,7 +299,10 @@ class DeviceStage:
         return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
 
     def _learn_trips(self, key: Hashable, given: ProgramInputs, store: StateStore) -> dict[Operation, int]:
-        """How many iterations differentiated loops of unknown length have at most in this run, up to a power of two."""
+        """Bounds of the iterations of differentiated loops of unknown length, by a forward run on these inputs.
+
+        Counts are rounded up to powers of two, so that few of them compile anew.
+        """
         trips: dict[Operation, int] = {}
         last = store.last
         for op in self.loops:
@@ -282,9 +320,9 @@ class DeviceStage:
     def _counter(
         self, around: Operation, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
     ) -> Program:
-        """A program that runs all that comes before an operation, and it without derivatives, to count its loops.
+        """A forward program that counts the iterations of the loops in ``around``: no derivatives, no writes.
 
-        Gradients that are taken inside of the operation are zeros: no loop's condition depends on them.
+        Gradients that are taken inside of the operation are zeros in it: no loop's condition depends on them.
         """
 
         def count(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
@@ -335,15 +373,15 @@ def _dynamic(op: Operation) -> bool:
 
 
 class Plan:
-    """How one set of fetches is computed from one set of feeds. Kept by the session and used again.
+    """The stages that compute one set of fetches from one set of feeds. Kept by the session and used again.
 
     Args:
       graph: the graph.
       fetches: tensors and operations; a variable's handle stands for the variable's value after the run.
-      fed: the tensors that are given.
-      stages: what carries out the operations that have a stage of their own.
+      fed: the tensors that are fed.
+      stages: factories of the stages of operations that have one of their own.
       block: the region that runs, if not the graph itself.
-      connections: tensors of the graph that take the values of others in place of their own.
+      connections: tensors of the graph -> tensors whose values they take instead of their own.
     """
 
     def __init__(
@@ -354,7 +392,7 @@ class Plan:
         self._stages = stages
         self.inner = block is not None
         self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
-        """Fetched parts of a value that differs by position: the host picks them from the whole."""
+        """Fetched shards of varying values -> (varying tensor, axis index): the host takes them from the whole."""
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
@@ -365,10 +403,10 @@ class Plan:
         self.order = texts_last(prune_order(order, fetches, self.fed), self.fed)
         self.stages = list(self._cut())
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
-        """Whether a run is a step of training: it takes gradients, and writes."""
+        """Whether a run is a training step: it takes gradients, and writes."""
         axes: list[Axis | None] = [getattr(stage, "axis", None) for stage in self.stages]
         self.shared = any(axis is not None and axis.spans for axis in axes)
-        """Whether several processes run its programs together: these count the steps that they begin themselves."""
+        """Whether its programs span processes; such programs report their steps to the heartbeat themselves."""
 
     def _is_part(self, fetch: Any) -> bool:
         if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":
@@ -376,7 +414,7 @@ class Plan:
         return fetch.op.inputs[0].varies and not fetch.op._control_inputs
 
     def value(self, fetch: Tensor, run: Run) -> Any:
-        """What a run gives for a fetched tensor."""
+        """The value of a fetched tensor after a run."""
         if fetch not in self.picked:
             return run.values[fetch]
         source, position = self.picked[fetch]
@@ -384,7 +422,7 @@ class Plan:
         return whole.part(position) if isinstance(whole, UnevenShards) else to_host(whole)[position]
 
     def _cut(self) -> Iterator[Stage]:
-        """The order, cut at operations that the host runs; those that need no device come first."""
+        """Yield the stages: first what needs no device, then the rest of the order, cut at host operations."""
         ahead = self._without_device()
         self.on_host = self._wanted_on_host(ahead)
         folding: list[Operation] = []
@@ -412,7 +450,8 @@ class Plan:
     def _only_for_host(self) -> set[Operation]:
         """Folded operations that no device program computes again: it does not use them, or takes their results.
 
-        It takes those whose shapes depend on values, and what is computed from these.
+        A program takes as inputs those whose shapes depend on values, and what is computed from these; the others are
+        folded again while lowering.
         """
         done: set[Operation] = set()
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
@@ -432,7 +471,10 @@ class Plan:
         return done
 
     def _without_device(self) -> set[Operation]:
-        """The operations that can run before any device program: on the host, or folded from known values."""
+        """Operations that can run before any device program: host operations on known values, and what numpy folds.
+
+        An effect on the host stays behind earlier host effects, and behind writes of the variables that it reads.
+        """
         ahead: set[Operation] = set()
         reads: set[StateVariable] = set()
         writes: set[StateVariable] = set()
@@ -462,7 +504,7 @@ class Plan:
         return ahead
 
     def _wanted_on_host(self, ahead: set[Operation]) -> set[Operation]:
-        """Host operations that run first, and what has to be folded: for the host, and fetched constants."""
+        """Of ``ahead`` what has to be computed on the host: inputs of host operations, and fetched constants."""
         constant: set[Operation] = set()
         for op in self.order:
             if (
@@ -527,7 +569,11 @@ class Plan:
                 yield stage
 
     def _crosses(self, segments: Sequence[Sequence[Operation]]) -> bool:
-        """Whether a gradient's path lies in several segments; then everything runs operation by operation."""
+        """Whether a gradient's path lies in two segments; then all of it runs operation by operation.
+
+        Raises:
+          UnsupportedError: the path goes through a loop or branch that the host runs.
+        """
         place = {op: i for i, segment in enumerate(segments) for op in segment}
         for op, where in place.items():
             path = op.attrs.get("path", ())
@@ -565,7 +611,7 @@ class Plan:
 
 
 def _stacked(tensor: Tensor, inner: bool) -> bool:
-    """Whether a fed value holds one value per position."""
+    """Whether a fed value has one row per tower."""
     return tensor.varies and (inner or tensor.op.type == "PositionInput")
 
 

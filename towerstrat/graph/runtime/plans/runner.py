@@ -1,4 +1,24 @@
-"""Running a plan over a state store: what sessions and calls of functions share."""
+"""Carrying out a plan over a state store: ``Run``, one run under way, and ``Runner``, the base of sessions.
+
+A ``Runner`` owns the state (variables, random counters, counts of passes over datasets: all are state variables), the
+iterator positions, and other resources. ``carry_out`` makes a ``Run`` with the feeds as first values and runs the
+stages:
+
+    Run.begin      stage.run(run) for each stage; before a stage with effects, pending checks are settled
+    read(run)      the fetches, while the last program may still be on the device
+    Run.settle     wait for the programs that check something; raise the first error
+
+Programs are dispatched asynchronously, so a failed check is known only when somebody waits for the error record. With
+``late=True`` nobody waits in this run: the checks are settled by the next run, a read of the state, or ``settle``. The
+state is right all the same, since a program that fails a check writes nothing, and what is queued behind it takes the
+failure as an input.
+
+A stage in which several processes meet (``CollectiveStage``) must be told of a run that failed (``missed``): the other
+processes wait in it, and have to raise as well instead of waiting for ever.
+
+Errors leave through ``_errors_told``: device failures become ResourceExhaustedError or InternalError that names the
+variables whose donated buffers are gone.
+"""
 
 from __future__ import annotations
 
@@ -26,27 +46,27 @@ from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform.plain import State
 
 Values = dict[Tensor, Any]
-"""Tensor -> its value: an array, or one whose shape differs by position (``UnevenShards``)."""
+"""Tensor -> value: an array, or ``UnevenShards`` where shards have several shapes."""
 
 
 class Stage(Protocol):
-    """A part of a run: reads and adds values of tensors."""
+    """One part of a plan: reads values of tensors from the run, and adds those of its own."""
 
     def run(self, run: Run) -> None: ...
 
 
 class EffectFreeStage:
-    """A stage without effects: it may run while it is not known whether the stages before it have failed."""
+    """A stage without effects: it may run before the checks of the stages before it are settled."""
 
 
 class CollectiveStage:
-    """A stage that several processes carry out together: each of them takes part, also where its run has failed."""
+    """A stage that several processes carry out together; each takes part, even if its own run has failed elsewhere."""
 
     def run(self, run: Run) -> None:
         raise NotImplementedError
 
     def missed(self, run: Run, error: BaseException) -> None:
-        """Called where a run has failed, before this stage or after it."""
+        """Take part in the round as a process that failed; called where the run failed in this stage or any other."""
         raise NotImplementedError
 
 
@@ -55,10 +75,10 @@ class Cancellable(Protocol):
     """A resource of a session that threads may wait for."""
 
     def cancel(self) -> None:
-        """Ends all waiting."""
+        """End all waiting."""
 
     def wake(self) -> None:
-        """Ends the waiting of sessions that are closed."""
+        """End the waiting of sessions that are closed."""
 
 
 class Run:
@@ -71,11 +91,11 @@ class Run:
       static: the feeds.
 
     Attributes:
-      checks: each waits for a program in which a check may have failed, and returns the error.
+      checks: callables that each wait for a program with checks, and return its error or None.
       error: the error that one of them returned.
-      before: the run before, where nobody has looked at the checks of that: see ``Runner.carry_out``.
-      writes: the cells that the program under way writes, where the run leaves its checks to the next one.
-      kept: what stages leave for the caller.
+      before: the run before, if its checks are not settled: see ``Runner.carry_out``.
+      writes: the variables that the program under way writes, where the run leaves its checks to the next one.
+      kept: values that stages leave for later stages or runs, by stage.
     """
 
     def __init__(
@@ -94,12 +114,12 @@ class Run:
         self._joint: list[CollectiveStage] = []
 
     def carry(self, stages: Sequence[Stage]) -> None:
-        """Runs stages one after the other. Raises InvalidArgumentError where a device program found an error."""
+        """Run stages one after the other. Raises InvalidArgumentError where a check in a device program failed."""
         self.begin(stages)
         self.settle()
 
     def begin(self, stages: Sequence[Stage]) -> None:
-        """As ``carry``, but for what the last device program found: that is for ``settle``."""
+        """Run the stages as ``carry`` does, but leave the checks of the last programs to ``settle``."""
         if PROCESSES.count > 1:
             self._joint = [stage for stage in stages if isinstance(stage, CollectiveStage)]
         try:
@@ -112,7 +132,7 @@ class Run:
             raise
 
     def settle(self) -> None:
-        """Waits for the programs under way that check something. Raises InvalidArgumentError where one failed.
+        """Wait for the programs under way that check something. Raises InvalidArgumentError where one failed.
 
         Interrupted, it may be called again.
         """
@@ -130,7 +150,7 @@ class Run:
             stage.missed(self, error)
 
     def settle_before(self) -> None:
-        """Looks at the checks of the run before. Raises InvalidArgumentError where one failed."""
+        """Settle the checks of the run before. Raises InvalidArgumentError where one failed."""
         if self.before is not None:
             self.before.settle()
             self.before = None
@@ -140,10 +160,10 @@ T = TypeVar("T")
 
 
 class PendingIteratorStates:
-    """The states that positions take when they begin, by name: of a run that this one goes on with.
+    """Checkpointed iterator states that wait for their iterators to be made, by name.
 
-    Once an element was taken, or a variable was written that was restored, a position that begins is at the beginning:
-    of its state it takes no place, only what else there is.
+    An iterator that begins after an element was taken, or after a restored variable was written, starts at the
+    beginning: it takes the rest of its state but not its ``place``.
 
     Attributes:
       states: by name.
@@ -157,14 +177,14 @@ class PendingIteratorStates:
         self._watched = 0
 
     def expect(self, states: Mapping[str, State], restored: Iterable[StateVariable]) -> None:
-        """Takes the place of the states that were waiting. ``restored``: the variables that were restored."""
+        """Replace the waiting states. ``restored``: the variables that were restored with them."""
         self.states = dict(states)
         self.open = True
         self._store.watched = set(restored)
         self._watched = len(self._store.watched)
 
     def take(self, name: str, always: bool) -> State | None:
-        """The state for a position that begins, if one waits. ``always``: for one that begins once."""
+        """Pop the state of an iterator that begins, if one waits. ``always``: with its place in any case."""
         state = self.states.pop(name, None)
         unwritten = len(self._store.watched) == self._watched
         if state is None or always or (self.open and unwritten):
@@ -173,19 +193,19 @@ class PendingIteratorStates:
 
 
 class Runner:
-    """Owns a state store, positions of iterators, and resources that can be made again, such as programs of step loops.
+    """Owner of a state store, iterator positions, and resources that can be made again, such as programs of step loops.
 
-    What a program would need to go on as if it had not stopped is in ``state`` (variables, random counters, counts of
-    passes over datasets: cells, each with a name) and in ``positions``.
+    All that a program needs to resume is in ``state`` (variables, random counters, counts of passes over datasets:
+    state variables, each with a name) and in ``positions``.
 
     Args:
       server: whose variables and named resources it has; None: its own.
 
     Attributes:
-      runs: how many there were.
+      runs: number of runs so far.
       lock: held during a run.
       closed: whether there are no further runs.
-      shared: the names of variables that have begun with the values of the first process's.
+      shared: names of the variables that were broadcast from the first process.
       remainder_foreseen: whether a run of a step loop will come that makes fewer steps than the others.
     """
 
@@ -193,7 +213,7 @@ class Runner:
 
     @property
     def meets(self) -> bool:
-        """Whether it is one of those that several processes have on one cluster."""
+        """Whether this is a session of a cluster whose processes train together, each with a session of its own."""
         return False
 
     def __init__(self, server: ServerState | None = None) -> None:
@@ -205,16 +225,16 @@ class Runner:
         self._counters: dict[str, StateVariable] = {}
         self.waiting = PendingIteratorStates(self._store)
         self.positions: dict[str, Any] = {}
-        """Name -> the position of an iterator in its data. Elements taken ahead of it are its own to take back."""
+        """Name -> iterator, with its position in the data. It puts back elements that were taken ahead itself."""
         self.runs = 0
         self.shared: set[str] = set()
         self.remainder_foreseen = False
         self._late: tuple[Run, int] | None = None
-        """The run whose checks nobody has looked at, and the thread that it was begun in."""
+        """(run whose checks are not settled, number of the thread that began it), or None."""
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
-        """Releases this thread's hold on the lock inside, so that threads it waits for can run."""
+        """Release this thread's hold on the lock inside, so that threads it waits for can run."""
         lock: Any = self.lock
         # The methods by which threading.Condition gives up a lock that was acquired several times.
         saved = lock._release_save() if lock._is_owned() else None
@@ -231,17 +251,17 @@ class Runner:
         return self._store
 
     def value(self, cell: StateVariable) -> Any:
-        """``state.get(cell)``, which waits for no run that leaves the cell alone."""
+        """``state.get(cell)``, without waiting for a run that does not write the variable."""
         late = self._late
         if late is not None and cell in late[0].writes:
             self.settle()
         return self._store.get(cell)
 
     def settle(self) -> None:
-        """Looks at the checks of a run that nobody has looked at, if this thread began one: see ``carry_out``.
+        """Settle the checks of the run that was left ``late`` by this thread, if there is one: see ``carry_out``.
 
         Raises:
-          InvalidArgumentError: one failed. Whoever comes next finds the state after it, and no error.
+          InvalidArgumentError: one failed. The next caller finds the state after it, and no error.
         """
         late = self._late
         if late is None or late[1] != threading.get_ident():
@@ -255,7 +275,7 @@ class Runner:
             self._late = None
 
     def count(self, name: str) -> int:
-        """How often this was called with the name before: a number of the state, saved with it."""
+        """The number of earlier calls with this name, a counter that is saved with the state."""
         if name not in self._counters:
             self._counters[name] = StateVariable(name, uint32, (), default=np.uint32(0))
         cell = self._counters[name]
@@ -264,35 +284,35 @@ class Runner:
         return count
 
     def set_count(self, name: str, number: int) -> None:
-        """Goes to a number of calls of ``count``."""
+        """Set the number of calls of ``count``."""
         self._store.update({self._counters[name]: np.uint32(number)})
 
     def start_counts_again(self, prefix: str) -> None:
-        """Forgets the counts whose names begin so."""
+        """Reset the counters whose names begin with ``prefix``."""
         for name in [n for n in self._counters if n.startswith(prefix)]:
             self._store.discard(self._counters.pop(name))
         for name in [n for n in self._store.expected if n.startswith(prefix)]:
             del self._store.expected[name]
 
     def counts(self) -> dict[str, int]:
-        """How often ``count`` was called, by name."""
+        """The counters of ``count``, by name."""
         return {name: int(self._store.get(cell)) for name, cell in self._counters.items()}
 
     def position(self, name: str, make: Callable[[], T]) -> T:
-        """The position of the iterator with this name, made when first asked for."""
+        """The iterator of this name, with its position in the data; made when first asked for."""
         if name not in self.positions:
             self.positions[name] = make()
         found: T = self.positions[name]
         return found
 
     def resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """The resource of ``key``; ``make`` makes it when it is asked for the first time."""
+        """The resource of ``key``, made when first asked for."""
         if key not in self._resources:
             self._resources[key] = make()
         return self._resources[key]
 
     def named_resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """``resource`` of a key that names it: the sessions of one server have it together."""
+        """The resource of a key that names it; the sessions of one server share it."""
         if self.server is None:
             return self.resource(key, make)
         if key not in self.server.resources:
@@ -303,14 +323,15 @@ class Runner:
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
         store: StateStore | None = None, late: bool = False,
     ) -> T:  # fmt: skip
-        """Runs a plan's stages, and returns what ``read`` gives for the run.
+        """Run a plan's stages, and return ``read(run)``.
 
         Args:
-          fed: the values of tensors that are given.
-          read: the last device program may be under way when it is called, and have failed: see ``Run.settle``.
+          fed: the values of tensors that are fed.
+          read: may be called while the last device program is under way, or has failed: see ``Run.settle``.
           store: whose state is used, if not this one's.
-          late: nobody looks at the checks of the run before the next run was begun, the state is read, or ``settle`` is
-            called. The state is right at any time: after a check has failed, no program changes it.
+          late: leave this run's checks to the next run, a read of the state, or ``settle``. The state is right at any
+            time:
+            after a check has failed, no program changes it.
 
         Raises:
           OpError: the run failed, or the one before, whose checks were late. The state is what it was before, but for
@@ -343,7 +364,7 @@ class Runner:
 
     @contextmanager
     def _errors_told(self) -> Iterator[None]:
-        """Errors inside say what they mean for a program, and for the state."""
+        """Translate errors of the device and of JAX to ``tf.errors``, with a note on variables that were lost."""
         try:
             yield
         except jax.errors.JaxRuntimeError as error:
@@ -359,7 +380,7 @@ class Runner:
             raise
 
     def _device_failure(self, error: Exception) -> OpError:
-        """What a failure of the device means for the state: values that the failed program had taken are gone."""
+        """Discard variables whose donated buffers are gone in a device failure; return the error, which names them."""
         gone = [cell for cell in self._store if self._store.is_gone(cell)]
         for cell in gone:
             self._store.discard(cell)

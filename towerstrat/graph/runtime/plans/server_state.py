@@ -1,4 +1,16 @@
-"""What the sessions of one in-process server share: variables by name, and resources that have a name."""
+"""State of an in-process ``tf.train.Server``: variables and named resources that its sessions share.
+
+In the original a server's variables live in the server, by name, and outlive the sessions. ``ServerState`` is that;
+each session sees it through a ``ServedStore``, which maps the state variable of the session's own graph to the first
+one that was written under its name. Random counters (state variables with a default) stay with the session.
+
+    server.target      two sessions of two graphs, both with a variable "w"
+    session 1          assign w = 1        ServerState.cells["w"] is the state variable of graph 1
+    session 2          read w -> 1         ServedStore._place(w of graph 2) -> (server's store, w of graph 1)
+
+Sessions take turns under one lock. A session that has run ahead of its caller goes back before another uses the state
+(``entered``). Of another dtype, shape or distribution over towers a variable of one name raises.
+"""
 
 from __future__ import annotations
 
@@ -20,24 +32,24 @@ class ServerSession(Protocol):
     closed: bool
 
     def give_back(self) -> None:
-        """Makes the state what it is after the runs that the session's caller has seen."""
+        """Make the state that after the runs which the session's caller has seen."""
 
     def abort(self) -> None:
-        """Ends the session: its server was reset."""
+        """End the session: its server was reset."""
 
 
 class ServerState:
-    """The state of one server, that all its sessions share. A variable is known by its name, whatever its graph.
+    """The state of one server, shared by its sessions. A variable is known by its name, in whatever graph.
 
     Args:
-      target: what sessions connect to.
+      target: the address that sessions connect to.
       meets: whether other processes have servers of the same cluster, so that sessions train together.
 
     Attributes:
-      shared: the names of variables that have begun with the values of the first process's.
+      shared: names of the variables that were broadcast from the first process.
       lock: held during a run of any session.
-      store: the values of variables, by the cell that was first written by each name.
-      cells: these cells, by name.
+      store: values of variables, by the state variable that was first written under each name.
+      cells: these state variables, by name.
       resources: queues, accumulators and tables that have a shared name.
       last: the newest run, as ``StateStore.last`` has it, and whose store it was.
     """
@@ -55,11 +67,11 @@ class ServerState:
         self._user: weakref.ref[ServerSession] | None = None
 
     def take_in(self, tenant: ServerSession) -> None:
-        """Adds a session."""
+        """Add a session."""
         self._tenants.add(tenant)
 
     def entered(self, tenant: ServerSession) -> None:
-        """Says that a session uses the state now, under the lock: others that have run ahead go back."""
+        """Note, under the lock, that a session uses the state now; other sessions that have run ahead go back."""
         if self._user is not None and self._user() is tenant:
             return
         for other in [t for t in self._tenants if t is not tenant]:
@@ -67,7 +79,7 @@ class ServerState:
         self._user = weakref.ref(tenant)
 
     def reset(self) -> None:
-        """Forgets all variables and resources, and ends the sessions."""
+        """Drop all variables and resources, and end the sessions."""
         with self.lock:
             tenants, self._tenants = list(self._tenants), weakref.WeakSet()
             for tenant in tenants:
@@ -76,10 +88,10 @@ class ServerState:
             self.resources.clear()
 
     def cell(self, cell: StateVariable, written: bool = False) -> StateVariable:
-        """The cell that has the value of a variable of this name.
+        """The state variable under whose identity the server holds a variable of this name.
 
         Args:
-          written: whether ``cell`` becomes it, where there is none.
+          written: enter ``cell`` as it, where there is none.
 
         Raises:
           InvalidArgumentError: that variable is of another type or shape.
@@ -109,7 +121,7 @@ def _alike(one: Any, other: Any) -> bool:
 
 
 class ServedStore(StateStore):
-    """The state as one session of a server sees it: variables are the server's, random counters its own.
+    """One session's view of a server's state: variables are the server's, random counters its own.
 
     Args:
       server: whose variables.
@@ -129,7 +141,7 @@ class ServedStore(StateStore):
         self._server.last = None if value is None else (self, value)
 
     def _place(self, cell: StateVariable, written: bool = False) -> tuple[StateStore | None, StateVariable]:
-        """Where the value of a cell is; None for here. A cell with a default is a counter."""
+        """(store, state variable) that hold a variable's value; store None for random counters, which are here."""
         return (None, cell) if cell.default is not None else (self._server.store, self._server.cell(cell, written))
 
     def get(self, cell: StateVariable) -> Any:
@@ -194,7 +206,7 @@ class _Servers:
         return 49151 + self._ports
 
     def add(self, state: ServerState, targets: list[str]) -> bool:
-        """Lets sessions find a server; False where one of the targets is another's."""
+        """Register a server under its targets; False where one of them is another server's."""
         if any(target in self._found for target in targets):
             return False
         self._found.update(dict.fromkeys(targets, state))

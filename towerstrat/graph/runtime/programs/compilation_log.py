@@ -1,4 +1,10 @@
-"""What is logged about compilations: those that take long, and those of one graph part for ever new signatures."""
+"""Log messages about compilations: slow ones, and repeated ones of one graph part for ever new signatures.
+
+Each new input shape is a compilation, of which JAX says nothing. The warning names the input that changed, and how:
+
+>>> _text(((32, 28), "float32"))
+'float32[32, 28]'
+"""
 
 from __future__ import annotations
 
@@ -11,14 +17,14 @@ from towerstrat.platform import logs
 SLOW = 1.0
 """Seconds from which on a compilation is logged."""
 REPEATED = 3
-"""How many programs of one graph part are logged as a repetition: a last, smaller batch makes two."""
+"""Programs of one graph part from which on repetition is logged: a last, smaller batch makes two."""
 
 Signature = Mapping[Tensor, Any]
 """Argument -> (shape, dtype); static tensor -> its value."""
 
 
 class CompilationLog:
-    """Logs the compilations of one graph part: a slow one, and that they are repeated, once each.
+    """Logger of one graph part's compilations. Each message comes once.
 
     Args:
       what: the part, in words.
@@ -31,7 +37,7 @@ class CompilationLog:
         self._told: set[str] = set()
 
     def note(self, seconds: float, signature: Signature) -> None:
-        """Notes a program that was compiled in some seconds for such inputs."""
+        """Record a compilation of ``seconds``; log a slow one, and a repetition from the third on."""
         self._count += 1
         new = _difference(self._last, signature) if self._count > 1 else []
         self._last = signature
@@ -56,7 +62,7 @@ class CompilationLog:
 
 
 def _difference(before: Signature, after: Signature) -> list[str]:
-    """In words, what of a signature is new."""
+    """The differences of a signature from the one before, in words; inputs that are new are not among them."""
     found: list[str] = []
     for tensor, value in after.items():
         if tensor in before and before[tensor] != value:

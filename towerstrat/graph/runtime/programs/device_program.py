@@ -1,4 +1,26 @@
-"""One compiled function over state: what a run gives to the device."""
+"""``Program``: a jitted function of state and inputs, with donation, sharding, and runtime checks.
+
+A program takes (donated state, other state, inputs) and returns (outputs, new state, error record). State variables
+that it writes are donated: XLA reuses their buffers for the new values, which ``__call__`` stores before anything can
+raise (``Uninterrupted`` holds signals back meanwhile). Of ``v += all_reduce(reduce_sum(x))`` on two devices, v
+replicated and x one batch per tower:
+
+    donated    v: float32[], replicated                         kept     no variables that are only read
+    inputs     x: float32[2, 8], spec "split", PartitionSpec("tower")
+    inside     shard_map: v float32[], x float32[8]             the lowering evaluates the operations under ``jax.jit``
+    outputs    split ones stacked [2, ...], then replicated ones
+
+Where several devices run it, the function is under ``jax.shard_map`` over the axis's mesh; input specs say how a value
+lies along it: "split", "rows", "steps", "iterations", "uneven" or "same". Shards of several shapes are switched by
+shard class inside (``switch_by_class``).
+
+Checks do not raise on the device. Each program returns an error record per shard; the atomic ones select the old values
+of all written variables where a check failed (``jnp.where``), so the state is right before the host has looked.
+Variables whose old value cannot be selected, because there is none or it has another shape (``held``), are not donated,
+and the host stores their new values only if the record is empty.
+
+A program that is called again with nothing changed in between (``store.last``) does not collect its state again.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +49,11 @@ from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform import compilers
 
 Abstract = Array | jax.ShapeDtypeStruct
-"""An array, or what stands for one where a program is only traced."""
+"""An array, or its shape and dtype where a program is only traced."""
 
 
 def effective_axis(operations: Sequence[Operation]) -> Axis | None:
-    """The named axis that some of the operations run along, or None where one position is all there is.
+    """The mesh axis that some of the operations run along, None where there is none or it has size 1.
 
     Raises:
       ValueError: operations of two different axes (two strategies) in one run.
@@ -40,12 +62,12 @@ def effective_axis(operations: Sequence[Operation]) -> Axis | None:
 
 
 def along(axis: Axis | None) -> Axis | None:
-    """The axis, or None where it has one position: then nothing varies along it."""
+    """The axis, or None if it has size 1: then nothing varies along it."""
     return axis if axis is not None and axis.size > 1 else None
 
 
 def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
-    """The named axis over whose several devices some of the operations run, or None where one device does it all.
+    """The mesh axis over whose devices some of the operations run, None where one device runs all of them.
 
     Raises:
       ValueError: operations of two different axes (two strategies) in one run.
@@ -82,16 +104,18 @@ def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
 
 
 class Program:
-    """A function of state and inputs, compiled for one set of input types.
+    """A function of state and inputs, compiled for one signature.
 
     Args:
-      operations: what it evaluates, for its cells and axis.
-      body: (lowering) -> output values; evaluates the operations.
-      outputs: for each output value whether it differs by position along the axis (then it comes out stacked).
-      present: the cells that have a value before it runs.
-      atomic: a run that finds an error leaves the state as it was.
-      kinds: the kinds of positions by the shapes of the inputs with spec "uneven", where there are some. Outputs whose
-        shape differs by position come out padded; ``shapes`` has their shapes, by place.
+      operations: evaluated by it; they tell its state variables and axis.
+      body: (lowering, input values) -> output values; evaluates the operations.
+      input_specs: for each input how it lies along the axis, see ``_spec``; "uneven": padded shards of several shapes.
+      output_specs: for each output whether it varies along the axis (then it comes out stacked).
+      present: the variables that have a value before it runs.
+      trips: loop -> bound of its iterations, for differentiated loops of unknown length.
+      atomic: a run in which a check fails leaves the state as it was.
+      kinds: shard classes by the shapes of the inputs with spec "uneven", where there are some. Outputs whose shapes
+        differ by shard come out padded; ``shapes`` has their shapes, by output index.
 
     Calling it reads and updates a store; donated buffers are replaced in the store before anything can raise.
     """
@@ -113,19 +137,19 @@ class Program:
         self.operations = operations
         self.body = body
         self.place = mapped_axis(operations)
-        """The axis over whose devices it runs, None: one device. ``axis``: that, where it has several positions."""
+        """The mesh axis over whose devices it runs, None: one device. ``axis``: the same, None if it has size 1."""
         self.axis = along(self.place)
         self.platform = self.place.platform if self.place is not None else jax.local_devices()[0].platform
         self.trips = trips
         reads, self.written = effects(operations)
         self.checks = any(op.checks for op in operations)
-        """Whether some operation may find a fault; ``faulty``, known once it is traced: whether one can."""
+        """Whether some operation checks something. ``faulty``: whether a check can fail, known once it is traced."""
         self.faulty = self.checks
         self.faults: ErrorRecords | None = None
         self.record_size = record_size(operations) if self.checks else 0
         unsure = self.checks and atomic
         self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
-        """Cells whose value before cannot be chosen on the device: it has another shape, or there is none."""
+        """Written variables whose old value the device cannot select: there is none, or its shape may differ."""
         self.donated = [c for c in self.written if c in present and c not in self.held]
         self.kept = [c for c in reads if c in present and (c not in set(self.written) or c in self.held)]
         self.input_specs = input_specs
@@ -133,20 +157,20 @@ class Program:
         self.compiled: jax.stages.Compiled | None = None
         self._compiling: Future[jax.stages.Compiled] | None = None
         self.complete_for: object = None
-        """The programs of the graph part that it was compiled for, where all of the part's cells had values."""
+        """The programs of its graph part, if all of the part's variables had values when it was compiled; else None."""
         self.ran = False
-        """Whether the last call got as far as storing the new state."""
+        """Whether the last call came to store the new state."""
         self.calls_back = calls_back(operations)
         self.step_count = 1
-        """How many steps of the program's the next call does."""
+        """Number of steps of the next call, for the heartbeat."""
         self.shardings: dict[StateVariable, jax.sharding.Sharding] = {}
         self.wanted: dict[StateVariable, NamedSharding] = {}
         self.arriving: dict[str, Array] = {}
-        """Where it runs on several processes: the state that each of them brings to its first call, by name."""
+        """Name -> local state that must be identical on all processes before the first call of a shared program."""
         self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
 
     def change_nothing(self) -> None:
-        """Makes it a program that only gives its outputs: it writes no state, and finds no errors."""
+        """Drop all writes and checks: the program only computes its outputs, and donates nothing."""
         self.kept = list(dict.fromkeys([*self.kept, *self.donated]))
         self.written, self.donated, self.held = [], [], set()
         self.checks = self.faulty = False
@@ -191,13 +215,13 @@ class Program:
         )
 
     def _grouped(self, results: Sequence[Array]) -> tuple[list[Array], list[Array]]:
-        """The outputs that are split by position, and the others: which are which is known once they are made."""
+        """Partition the outputs by ``out_specs`` into (varying, replicated); ``_in_order`` is the inverse."""
         pairs = list(zip(results, self.output_specs, strict=True))
         varying = [self._outgoing(v, True) for v, split in pairs if split]
         return varying, [jnp.asarray(v) for v, split in pairs if not split]
 
     def _in_order(self, groups: tuple[Sequence[Array], Sequence[Array]]) -> list[Array]:
-        """The outputs as they were made."""
+        """The outputs in the order in which the body returned them."""
         split, same = (iter(group) for group in groups)
         return [next(split) if is_split else next(same) for is_split in self.output_specs]
 
@@ -208,7 +232,7 @@ class Program:
         return value
 
     def _record(self, lowering: Lowering) -> Any:
-        """The record of failed checks, one for each position where there are checks."""
+        """The error record, one row per shard; without checks an empty bool array."""
         if not self.checks:
             # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it. (The
             # TPU compiler fails on empty 64-bit outputs.)
@@ -221,7 +245,7 @@ class Program:
     def lowered(
         self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
     ) -> jax.stages.Lowered:
-        """Traced for arguments like these, arrays or their shapes and types alone. Runs nothing."""
+        """Trace and lower the program for arguments, or for their shapes and dtypes alone, without running it."""
         function: Any = self._function
         options: dict[str, Any] = {}
         place = self.place
@@ -248,19 +272,19 @@ class Program:
         return jitted.lower(donated, kept, inputs)
 
     def _spec(self, kind: str) -> PartitionSpec:
-        """How a value lies along the axis.
+        """The PartitionSpec of an input or output.
 
         Args:
-          kind: "split" by position; "rows": the first dimension in parts, one for each position; "steps": by step and
-            position; "iterations": by iteration, by the operation that takes an element in it, and by position; "same":
-            whole everywhere.
+          kind: "split": dimension 0 is the axis; "rows": dimension 0 is divided along the axis; "steps": [step, axis,
+            ...];
+            "iterations": [iteration, take, axis, ...]; "same": replicated.
         """
         if self.axis is None or kind == "same":
             return ALL
         return {"steps": self.axis.second, "iterations": self.axis.third}.get(kind, self.axis.one)
 
     def _stored(self, cell: StateVariable) -> NamedSharding:
-        """Where the store has a cell's value after this program, and where it wants it before."""
+        """The sharding of a variable's array in the store, before and after this program."""
         assert self.place is not None
         if cell not in self.wanted:
             self.wanted[cell] = self.place.placed(self._spec("split" if cell.per_position else "same"), cell.parts)
@@ -269,7 +293,7 @@ class Program:
     # ---- running ---------------------------------------------------------------------------------------------
 
     def gather(self, store: StateStore, cells: Sequence[StateVariable], donating: bool) -> list[Array]:
-        """The cells' values, where this program's devices want them."""
+        """The variables' arrays, on this program's devices; a donated one is copied if somebody else holds it."""
         result = []
         seen: set[int] = set()
         for cell in cells:
@@ -277,6 +301,7 @@ class Program:
             if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
                 value = self._placed(store, cell, value, donating)
             if donating:
+                # No buffer may be donated twice, or while somebody else holds it.
                 if id(value) in seen or store.is_lent(cell):
                     value = jnp.copy(value)
                 seen.add(id(value))
@@ -284,7 +309,7 @@ class Program:
         return result
 
     def _placed(self, store: StateStore, cell: StateVariable, value: Array, donating: bool) -> Any:
-        """A cell's value where this program wants it: on the whole axis, or on the one device."""
+        """A variable's array with this program's sharding, or on its one device."""
         if self.place is not None:
             wanted = self._stored(cell)
             value = cell.stacked(value)
@@ -306,13 +331,13 @@ class Program:
         return value
 
     def _brought(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Inputs that may be on other devices, on this program's."""
+        """Inputs, moved to this program's devices where they are elsewhere."""
         if self.place is None:
             return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
         return [put(v, wanted) if self._moves(v, wanted) else v for v, wanted in zip(inputs, self.taken, strict=True)]
 
     def _moves(self, value: Array, wanted: NamedSharding) -> bool:
-        """Whether an input is elsewhere: on other devices, or on the host, where other processes need parts of it."""
+        """Whether an input must be moved: it is on other devices, or on the host and sharded over processes."""
         if isinstance(value, jax.Array):
             return value.sharding != wanted
         return not wanted.is_fully_addressable and not wanted.is_fully_replicated
@@ -320,10 +345,10 @@ class Program:
     def prepare(
         self, store: StateStore, inputs: Sequence[Array], meanwhile: Callable[[], None] | None = None
     ) -> jax.stages.Compiled:
-        """Compiles it for a store's state and such inputs. Runs nothing.
+        """Compile the program for a store's state and inputs like these. Runs nothing.
 
         Args:
-          meanwhile: is called in another thread while it is compiled; what it raises is raised when both are done.
+          meanwhile: called in another thread while XLA compiles; its exception is raised when both are done.
         """
         donated, kept = self._state(store)
         if self._compiling is not None:
@@ -343,9 +368,9 @@ class Program:
         return self.compiled
 
     def begin_to_prepare(self, store: StateStore, inputs: Sequence[Array]) -> None:
-        """Traces it as ``prepare`` does, and leaves the compiler at work. Takes nothing from the store.
+        """Trace the program as ``prepare`` does, and start to compile it in another thread. Donates nothing.
 
-        The state that the next program finds has to be as the store's now, which a program under way may be making.
+        The next program must find state of the same shapes and shardings as the store's now.
         """
         donated, kept = ([_like(store.get(cell)) for cell in cells] for cells in (self.donated, self.kept))
         lowered = self.lowered(donated, kept, self._brought(inputs))
@@ -353,7 +378,7 @@ class Program:
 
     @property
     def memory(self) -> int:
-        """Bytes of a device's memory that it needs, with arguments and outputs; 0: its compiler does not say."""
+        """Bytes of device memory that it needs, with arguments and outputs; 0 where the compiler does not say."""
         found = None if self.compiled is None else self.compiled.memory_analysis()
         if found is None:
             return 0
@@ -362,14 +387,17 @@ class Program:
         return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
 
     def _state(self, store: StateStore) -> tuple[list[Array], list[Array]]:
-        """What it takes of the state: values it replaces, whose memory it may use again, and values it reads."""
+        """(arrays to donate, arrays to read) for the next call; from ``store.last`` where this ran last."""
         last, store.last = store.last, None
         if last is not None and last[0] is self:
             return last[1], last[2]
         return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
 
     def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], Any]:
-        """Runs it: the outputs, and the record of failed checks (a device array, empty where none can fail)."""
+        """Run the program, and store the new state: (outputs, error record), both possibly still being computed.
+
+        The record is a device array, empty where no check can fail.
+        """
         self.ran = False
         if self.place is not None and self.place.spans:
             PROGRESS.more(self.step_count)
@@ -380,6 +408,7 @@ class Program:
         inputs = self._brought(inputs)
         donated, kept = self._state(store)
         if self.written:
+            # Between the call and the update the store's buffers are gone: an exception here would lose the state.
             with Uninterrupted():
                 groups, state, record = compiled(donated, kept, inputs)
                 values = dict(zip(self.written, state, strict=True))
@@ -398,17 +427,17 @@ class Program:
         return self._in_order(groups), record
 
     def error(self, record: Array) -> InvalidArgumentError | None:
-        """The error of the first check that failed in a run, by the record that the run returned. Waits for the run."""
+        """The error of the first failed check in a run's error record, or None. Waits for the run."""
         return self.faults.error(record) if self.faulty and self.faults is not None else None
 
 
 def calls_back(operations: Sequence[Operation]) -> bool:
-    """Whether some operation calls Python while its program runs."""
+    """Whether some operation calls Python on the host while its program runs."""
     return any(op.definition.callback or any(calls_back(body.needed) for body in op.bodies) for op in operations)
 
 
 def effects(operations: Sequence[Operation]) -> tuple[list[StateVariable], list[StateVariable]]:
-    """The cells that operations read (or may leave as they are) and those they write."""
+    """(variables read, variables written) by operations. What is written counts as read too: a write may be masked."""
     reads: dict[StateVariable, None] = {}
     writes: dict[StateVariable, None] = {}
     for op in operations:
@@ -419,16 +448,16 @@ def effects(operations: Sequence[Operation]) -> tuple[list[StateVariable], list[
 
 
 def _like(value: Any) -> jax.ShapeDtypeStruct:
-    """Stands for an array of the state, with the devices it is on."""
+    """Shape, dtype and sharding of a state array, without its values."""
     return jax.ShapeDtypeStruct(np.shape(value), value.dtype, sharding=getattr(value, "sharding", None))
 
 
 _compilers = ThreadPoolExecutor(1, "towerstrat-compiler")
-"""Where programs are compiled beside others that run."""
+"""The thread that compiles programs ahead of their use."""
 
 
 def _detached(value: Array) -> Any:
-    """A host value that no later write of ours or the user's can reach."""
+    """A value that is safe from later in-place writes: a device array itself, a copy of a numpy array."""
     return value if isinstance(value, jax.Array) else np.array(value)
 
 
@@ -436,8 +465,9 @@ _HELD = (_signal.SIGINT, _signal.SIGTERM)
 
 
 class Uninterrupted:
-    """Holds back signals that a Python function handles until the block is done: no state is lost between its donation
-    and its storing, whatever the handler raises. Signals with the system's own action are left to it.
+    """Context that defers SIGINT and SIGTERM with Python handlers, so that donated state is stored before one raises.
+
+    Signals with the system's own action are left to it. Does nothing outside the main thread.
     """
 
     __slots__ = ("caught", "handlers", "held")
@@ -463,7 +493,7 @@ class Uninterrupted:
         self.caught.append((number, frame))
 
     def _release(self) -> None:
-        """Puts the handlers back: all of them, though one of them may run, and raise, as soon as it is back."""
+        """Restore the handlers: all of them, though a restored one may run, and raise, at once."""
         if self.held:
             number = self.held.pop()
             try:
@@ -478,5 +508,5 @@ class Uninterrupted:
 
 
 def tensor_spec(tensor: Tensor) -> str:
-    """How a program takes a tensor's value as input: "split" by position, or "same" for all."""
+    """The input spec of a tensor's value: "split" along the axis if it varies, else "same" (replicated)."""
     return "split" if tensor.varies else "same"

@@ -1,4 +1,21 @@
-"""Operations that are run one by one: each jitted once per type, attributes and signature; and their gradients."""
+"""Programs of single operations, for eager execution: each jitted once per type, attributes and signature.
+
+``SingleOperations.find`` returns the ``OperationProgram`` of a signature, and ``compute`` runs it, in one of three
+ways:
+
+    add of two float32[2]       numpy: it has a numpy form, the inputs are small (``SMALL``) and on the host or a CPU
+    matmul of [512, 512]        jitted, the same function for all calls with this signature
+    where of a large array      evaluated without jit, as the result's shape depends on values (``dynamic``)
+
+Gradients are programs too. ``pull`` builds the gradient of the one operation as a graph, from the cotangents that are
+given to those that are wanted, and jits it with the forward operation inside; XLA drops what the gradient does not use
+(``PullbackProgram``). A gradient's own gradient is made the same way, so tapes can be nested.
+
+An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
+that input a constant, for this and all later operations of the type.
+
+The same object, called with a graph's operation, executes it when a part of a graph cannot be compiled as a whole.
+"""
 
 from __future__ import annotations
 
@@ -41,22 +58,22 @@ What is smaller than the smallest normal number is 0 in programs.
 """
 
 FIRST_TIMES = 4
-"""So often numpy computes what is exact for inputs of new shapes: many images have a size that never comes again."""
+"""First calls of an exact type with new input shapes that numpy computes: many image sizes never come again."""
 
 LARGEST_IMAGE = 1 << 22
-"""Elements up to which it does so."""
+"""Elements up to which numpy computes these first calls."""
 
 DRAWS = frozenset([
     "RandomUniform", "RandomStandardNormal", "TruncatedNormal",
     "StatelessRandomUniform", "StatelessRandomNormal", "StatelessTruncatedNormal",
 ])  # fmt: skip
-"""Types that draw in blocks (``ops/draws.py``)."""
+"""Types that draw in blocks (``ops/random/host_draws.py``)."""
 EARLY_DRAWS = 16
-"""Draws of one shape that share the program of all shapes; then there is one for the shape, which is faster."""
+"""First draws of a shape, by the program that all shapes share; then the shape gets a faster one of its own."""
 
 
 class Argument(Protocol):
-    """An input with its value: an eager tensor, or a ``Value``. A variable's handle has a ``cell``."""
+    """Protocol of an input: an eager tensor, or a ``Value``. A variable's handle has a ``cell`` besides."""
 
     array: Any
     dtype: DType
@@ -67,7 +84,7 @@ class Argument(Protocol):
 
 
 class Value:
-    """An array as an operation's input."""
+    """A plain array as an ``Argument``."""
 
     __slots__ = ("array", "dims", "dtype")
 
@@ -81,20 +98,20 @@ class Value:
 
 
 class OperationProgram:
-    """One operation type with its attributes, on inputs of given types and shapes.
+    """The program of one operation type with its attributes, for inputs of given dtypes and shapes.
 
     Args:
-      static: positions of inputs whose values are part of the compiled form.
+      static: indices of inputs whose values are constants of the program.
 
     Attributes:
-      places: stand-ins for the inputs, in a graph of its own.
+      places: placeholders of the inputs, in a graph of its own.
       dynamic: the shape of a result depends on values, so that it is not compiled.
       early: how many more times it is executed without being compiled by itself.
       host_form: (numpy arrays) -> outputs, where numpy can compute it.
-      first_times: how many more times it does so for inputs that are not small.
-      record: the record of failed checks of its bodies and its gradient, which it takes among its cells; None where
-        they check nothing.
-      arrays: positions of the inputs that are given to the compiled form; the others' values are part of it.
+      first_times: how many more times numpy computes it for inputs that are not small.
+      record: error record of its bodies and its gradient, which it takes among its state; None where they check
+        nothing.
+      arrays: indices of the inputs that are arguments of the program; the others are constants of it.
     """
 
     def __init__(self, definition: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Argument], static: Sequence[int]):
@@ -128,7 +145,7 @@ class OperationProgram:
         self.pulls: dict[Any, PullbackProgram] = {}
 
     def on_host(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
-        """The outputs by numpy.
+        """Compute the outputs by numpy.
 
         Raises:
           InvalidArgumentError: numpy raises for these values. ResourceExhaustedError: the result is too large.
@@ -144,7 +161,7 @@ class OperationProgram:
         return [host_array(v, t) for v, t in zip(values, self.types, strict=True)]
 
     def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
-        """The gradient: from cotangents of the outputs that are ``given`` to those of the inputs that are ``wanted``.
+        """The pullback program: from cotangents of the outputs in ``given`` to those of the inputs in ``wanted``.
 
         None where no wanted input is connected.
         """
@@ -155,9 +172,9 @@ class OperationProgram:
 
 
 class PullbackProgram:
-    """The gradient of an execution, one jitted function of its inputs and cotangents.
+    """The VJP of an execution, as one jitted function of its inputs and cotangents.
 
-    The compiler leaves out what it does not need of the forward pass.
+    The forward operation is evaluated inside; XLA leaves out what the gradient does not need.
 
     Attributes:
       results: per wanted input its gradient in the graph: a tensor, IndexedSlices, or None.
@@ -194,7 +211,7 @@ class PullbackProgram:
         self.pulls: dict[Any, Any] = {}
 
     def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
-        """As of an execution: the gradient of a gradient."""
+        """As ``OperationProgram.pull``: the gradient of this gradient."""
         key = (wanted, given)
         if key not in self.pulls:
             self.pulls[key] = PullbackProgram(_Results(self), wanted, given)
@@ -202,7 +219,7 @@ class PullbackProgram:
 
 
 class _Results:
-    """A pull seen as an execution whose outputs are its results."""
+    """A pullback program in the role of an execution, whose outputs are the gradients: for second derivatives."""
 
     def __init__(self, pull: PullbackProgram):
         self.graph: Graph = pull.graph
@@ -223,7 +240,7 @@ def _function(executable: Executable, operations: Sequence[Operation], outputs: 
 
 
 class SingleOperations:
-    """Runs single operations, eagerly or for a part of a graph that cannot be compiled as a whole.
+    """Cache of single operations' programs, and their executor: eagerly, or where a graph part is not compiled.
 
     Called with an operation and its inputs' values it is the executor of a lowering.
     """
@@ -233,7 +250,7 @@ class SingleOperations:
         self._static: dict[str, tuple[int, ...]] = {}
 
     def find(self, definition: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> OperationProgram:
-        """The execution of an operation on such inputs.
+        """The program of an operation for inputs of these dtypes and shapes.
 
         Raises:
           ValueError: the inputs do not fit the type.
@@ -261,16 +278,16 @@ class SingleOperations:
         return found
 
     def forget(self) -> None:
-        """Drops what was compiled; operations are compiled again when they are executed next."""
+        """Drop all compiled programs; operations are compiled again when they are executed next."""
         self._executions.clear()
 
     def _known_inputs(self, definition: OpDef, count: int, attrs: Mapping[str, Any]) -> tuple[int, ...]:
-        """Positions of the inputs whose values are part of the compiled form."""
+        """Indices of the inputs whose values are constants of the program."""
         known, more = definition.known(count, attrs), self._static.get(definition.type)
         return known if more is None else (*known, *more)
 
     def specialised(self, execution: OperationProgram, needed: NeedsStatic, inputs: Sequence[Any]) -> OperationProgram:
-        """The execution with the value of one more input as a part of it, for this and later operations of the type."""
+        """The program with the value of one more input as a constant, for this and later operations of the type."""
         definition = execution.definition
         position = place_of(needed.tensor, execution.places)
         if position is None:
@@ -281,7 +298,7 @@ class SingleOperations:
     def compute(
         self, executable: Executable, inputs: Sequence[Argument], state: Sequence[Array | None]
     ) -> tuple[Sequence[Array], Sequence[Array | None]]:
-        """(outputs, the cells' new values).
+        """Compute (outputs, new values of the state variables): by numpy, eagerly, or by the jitted function.
 
         Raises:
           InvalidArgumentError: these values cannot be computed; ``op`` is the execution's. NeedsStatic.
@@ -320,7 +337,7 @@ class SingleOperations:
         return arrays
 
     def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], lowering.Pullback]:
-        """An operation of a graph on these values: its outputs, and its gradient."""
+        """Execute an operation of a graph on these values: (outputs, pullback)."""
         inputs = [Value(v, t.dtype) for v, t in zip(values, op.inputs, strict=True)]
         execution = self.find(op.definition, inputs, op.attrs)
         try:
@@ -345,7 +362,7 @@ class SingleOperations:
         self, execution: OperationProgram, inputs: Sequence[Value], wanted: tuple[bool, ...], seeds: Sequence[Value],
         given: tuple[bool, ...],
     ) -> list[Array | None]:  # fmt: skip
-        """The inputs' cotangents, None for those that are not wanted or not connected."""
+        """The cotangents of the inputs, None for those that are not wanted or not connected."""
         while True:
             pull = execution.pull(wanted, given)
             if pull is None:
@@ -360,11 +377,11 @@ class SingleOperations:
 
 
 SINGLE_OPERATIONS = SingleOperations()
-"""Of the process: what one session or eager code has compiled serves all."""
+"""The process's single operations, compiled once for all sessions and eager code."""
 
 
 def _stand_in(graph: Graph, tensor: Any) -> Tensor:
-    """A tensor of the graph like an eager one; for a variable's handle one of a cell of its own."""
+    """A placeholder with an eager tensor's dtype and shape; for a variable's handle, one of a new state variable."""
     if tensor.dtype is not resource:
         return graph.add("Placeholder", (), {"dtype": tensor.dtype, "shape": tensor.dims}, "x").outputs[0]
     cell = tensor.cell

@@ -1,8 +1,10 @@
-"""How much a process keeps for its runs, and how long a device program may take: one place, the fields of ``LIMITS``.
+"""Limits of a process's runs: memory for inputs and compiled programs, and duration of device programs (``LIMITS``).
 
-The environment variables TOWERSTRAT_INPUT_MB, TOWERSTRAT_PROGRAMS_MB and TOWERSTRAT_STEPS_PER_RETURN set those that
-count bytes, and the steps; TOWERSTRAT_TOWERS_ON_CPU=1 and TOWERSTRAT_COMPARE_LOOPS=1 set ``towers_on_cpu`` and
-``compare_loops``.
+Environment variables set some of them, once, at import: TOWERSTRAT_INPUT_MB and TOWERSTRAT_PROGRAMS_MB (bytes, in MiB),
+TOWERSTRAT_STEPS_PER_RETURN, TOWERSTRAT_TOWERS_ON_CPU=1 and TOWERSTRAT_COMPARE_LOOPS=1.
+
+>>> _from_environment({"TOWERSTRAT_INPUT_MB": "2", "TOWERSTRAT_STEPS_PER_RETURN": "1"}).input_bytes
+2097152
 """
 
 from __future__ import annotations
@@ -16,27 +18,27 @@ import jax
 STEPS_PER_RETURN = "TOWERSTRAT_STEPS_PER_RETURN"
 _INPUT = 256 << 20
 _SHARE = 8
-"""The input of a program may take this part of an accelerator's memory."""
+"""One part in so many of an accelerator's memory, for the input of a program."""
 
 
 @dataclass
 class Limits:
-    """What runs may use.
+    """Limits that runs keep to.
 
     Attributes:
-      input_bytes: the input of one program of several steps, more only where two steps need more. As much again is
-        assembled meanwhile. None: 256 MiB, or an eighth of an accelerator's memory.
-      program_seconds: how long a device program should take at most whose steps nobody asked to put together.
+      input_bytes: input of one program of several steps; exceeded only where two steps need more. The next program's
+        input is assembled meanwhile, within as much again. None: 256 MiB, or an eighth of an accelerator's memory.
+      program_seconds: longest device program, where nobody asked to put its steps together.
       return_seconds: how long a session may run ahead of its caller.
-      steps_per_return: how many steps a session runs ahead, 1: none; None: until it is used otherwise.
-      program_bytes: compiled programs together, by an estimate of their size. The least recently used are dropped
-        first, and compiled again where they are needed again.
-      programs: how many compiled programs.
+      steps_per_return: number of steps that a session runs ahead, 1: none; None: until it is used otherwise.
+      program_bytes: all compiled programs, by an estimate of their size. The least recently used are dropped first, and
+        compiled again when needed.
+      programs: number of compiled programs.
       towers_on_cpu: whether towers that a program wrote by hand run side by side on the devices of a CPU too, which
         share the cores that one device has for itself.
       compare_loops: whether the two loops that a step loop is compiled to are compared before they run: for tests, it
         compiles both.
-      programs_of_one: how many of one graph part, function or operation type: one for each signature of its inputs.
+      programs_of_one: number of programs of one graph part, function or operation type, one per input signature.
     """
 
     input_bytes: int | None = None
@@ -50,7 +52,7 @@ class Limits:
     compare_loops: bool = False
 
     def input_of(self, device: jax.Device) -> int:
-        """The bytes that the input of a program of several steps on such devices may take."""
+        """Bytes that the input of a program of several steps may take on such devices."""
         if self.input_bytes is not None:
             return self.input_bytes
         memory = (device.memory_stats() or {}) if device.platform != "cpu" else {}

@@ -1,4 +1,23 @@
-"""Compiled programs: how one is found again, which values become part of it, and how many are kept."""
+"""Caches of compiled programs: lookup by signature, constants that a shape needs, and eviction.
+
+``ProgramVariants`` is a graph part with its programs, one per signature; ``find`` is the lookup. A signature is (shapes
+and dtypes of the arguments; values of static tensors; which variables have a value). Of ``reshape(x, [n, -1])`` with n
+fed:
+
+    find, n = 2     tracing Reshape raises NeedsStatic      -> n, behind the shape, becomes static; trace again with 2
+    find, n = 4     another signature, since n is static    -> another program
+    find, n = 2     the first program
+
+Only integers and booleans from outside can be specialized so; where a shape needs a computed value, NeedsStatic leaves
+``find``, and the caller runs operation by operation or raises.
+
+Programs are owned by ``OwnedPrograms`` (freed with their graph part), and evicted by one ``ProgramCache`` per process:
+the least recently used first, once estimated bytes or number exceed ``LIMITS``. A program may thus be gone at the next
+lookup; it is then compiled again.
+
+Where a program runs on several processes, all compare operations, signature and replicated inputs with each other
+before its first call, while XLA compiles (``program_consensus``).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +56,7 @@ P = TypeVar("P", bound=Program)
 
 
 class _Entry:
-    """One program in the process' cache. The program itself is with its owner, which may go at any time."""
+    """Cache entry of one program: its owner (a weak reference), key, estimated bytes and time of last use."""
 
     __slots__ = ("__weakref__", "key", "owner", "size", "used")
 
@@ -49,7 +68,7 @@ class _Entry:
 
 
 class ProgramCache:
-    """The compiled programs of a process, within ``LIMITS``: the least recently used are dropped first."""
+    """LRU accounting of all compiled programs of the process, within ``LIMITS``. The programs are with their owners."""
 
     def __init__(self) -> None:
         self._entries: set[_Entry] = set()
@@ -61,7 +80,7 @@ class ProgramCache:
         return len(self._entries)
 
     def add(self, entry: _Entry, siblings: Iterable[_Entry]) -> None:
-        """Adds a program, and drops others while there are more than ``LIMITS`` allows, or more of its owner."""
+        """Enter a program, and evict others while there are more than ``LIMITS`` allows, in all or of its owner."""
         self.use(entry)
         self._entries.add(entry)
         self.size += entry.size
@@ -72,11 +91,11 @@ class ProgramCache:
             self._drop(min(list(self._entries), key=_by_use))
 
     def use(self, entry: _Entry) -> None:
-        """Notes that a program is used."""
+        """Mark a program as the most recently used."""
         entry.used = next(self._clock)
 
     def remove(self, entry: _Entry) -> None:
-        """Takes a program out."""
+        """Remove a program from the accounting."""
         if entry in self._entries:
             self._entries.discard(entry)
             self.size -= entry.size
@@ -96,7 +115,7 @@ CACHE = ProgramCache()
 
 
 class OwnedPrograms(Generic[T]):
-    """The compiled programs of one owner, by their keys. A program may be gone when it is asked for the next time."""
+    """The compiled programs of one owner, by key. A program may have been evicted when it is asked for again."""
 
     def __init__(self) -> None:
         self._found: dict[Hashable, tuple[T, _Entry]] = {}
@@ -111,7 +130,7 @@ class OwnedPrograms(Generic[T]):
         return found[0]
 
     def add(self, key: Hashable, program: T, size: int) -> T:
-        """Keeps a program of about ``size`` bytes."""
+        """Keep a program of about ``size`` bytes; return it."""
         entry = _Entry(weakref.ref(self), key, size)
         with _lock:
             self._found[key] = (program, entry)
@@ -119,7 +138,7 @@ class OwnedPrograms(Generic[T]):
         return program
 
     def forget(self, key: Hashable) -> None:
-        """Drops a program."""
+        """Drop a program."""
         self._found.pop(key, None)
 
     def __contains__(self, key: Hashable) -> bool:
@@ -148,7 +167,7 @@ SINGLE_BYTES = 1500 << 10
 
 
 def compiled_size(compiled: jax.stages.Compiled) -> int:
-    """An estimate of a compiled program's memory, in bytes."""
+    """Estimated host memory of a compiled program, in bytes."""
     analysis = compiled.memory_analysis()
     code = 0 if analysis is None else analysis.generated_code_size_in_bytes
     return int(code) + _PROGRAM_BYTES + _LINE_BYTES * (compiled.as_text() or "").count("\n")
@@ -158,12 +177,12 @@ def compiled_size(compiled: jax.stages.Compiled) -> int:
 
 
 class ProgramInputs:
-    """What a run gives to the program of a graph part.
+    """The arguments of one lookup, with their signature.
 
     Attributes:
       tensors: those whose values are arguments.
-      uneven: of these the ones whose shape differs by position.
-      inputs: their arrays, uneven ones padded, then those that the caller added.
+      uneven: those of them whose shards have several shapes.
+      inputs: the arrays of ``tensors``, ragged ones padded, then those that the caller added.
     """
 
     def __init__(
@@ -180,26 +199,26 @@ class ProgramInputs:
 
     @functools.cached_property
     def known(self) -> dict[Tensor, Array]:
-        """The values that become part of the program."""
+        """The values that become constants of the program."""
         return {t: to_host(self._values[t]) for t in self._fixed}
 
 
 class ProgramVariants(Generic[P]):
-    """A part of a graph, compiled once for each signature that its runs have.
+    """A graph part, compiled once for each signature of its runs.
 
-    The signature: shapes and dtypes of the arguments, values of the static tensors, and which cells have a value, of
-    which shape.
+    The signature: shapes and dtypes of the arguments, values of the static tensors, and which variables have a value,
+    of which shape.
 
     Args:
       what: the part, in words, for the log.
       inputs: the tensors that the part takes from outside.
-      cells: the state that it uses.
-      constants: those of the inputs whose values no run changes: they are part of every program.
+      cells: the state variables that it uses.
+      constants: those of the inputs whose values no run changes: constants of every program.
       programs: where programs are kept, if others share them.
 
     Attributes:
       arguments: the inputs that a program takes as arguments.
-      static: the inputs whose values are part of a program: integers that reach a shape.
+      static: the inputs whose values are constants of a program: integers that reach a shape.
     """
 
     def __init__(
@@ -218,7 +237,7 @@ class ProgramVariants(Generic[P]):
         self._expected: dict[Hashable, P] = {}
 
     def present(self, store: StateStore, user: Operation | None = None) -> dict[StateVariable, Array]:
-        """The cells that have a value, with it.
+        """The variables that have a value -> the value.
 
         Raises:
           FailedPreconditionError: one has none, where an operation ``user`` needs all.
@@ -235,16 +254,17 @@ class ProgramVariants(Generic[P]):
         trips: Callable[[Hashable, ProgramInputs], Mapping[Operation, int]] | None = None,
         refusals: tuple[type[Exception], ...] = (),
     ) -> tuple[P | None, list[Array]]:  # fmt: skip
-        """The program for a run, not ``ran``, and its arguments. Compiles it where there is none; runs nothing.
+        """The program for a run, not yet ``ran``, and its arguments. Compiles it where there is none; runs nothing.
 
-        An integer whose value a shape needs becomes part of the program, with all integers that it is computed from.
+        An integer whose value a shape needs becomes a constant of the program, as do all integers that it is computed
+        from.
 
         Args:
           values: of the inputs.
-          make: makes the program, not yet compiled, from what is given and the loops' trip counts.
+          make: makes the program, not yet compiled, from the inputs and the loops' trip counts.
           more: further arguments.
-          form: what else tells programs apart.
-          trips: (signature, given) -> trip counts that are part of the program.
+          form: further part of the signature.
+          trips: (signature, inputs) -> trip counts that are part of the program.
           refusals: exceptions of tracing that mean that there is no such program.
 
         Returns:
@@ -255,6 +275,7 @@ class ProgramVariants(Generic[P]):
         """
         while True:
             given = ProgramInputs(values, self.arguments, (*self.constants, *self.static), more)
+            # The count of layouts: a variable that has become varying makes all older programs void.
             key: Hashable = (given.signature, *self._state_key(values, store), layouts.count, form)
             try:
                 if trips is not None:
@@ -292,7 +313,7 @@ class ProgramVariants(Generic[P]):
         int]], P],
         more: Sequence[Array] = (), form: Hashable = (),
     ) -> None:  # fmt: skip
-        """Begins to compile a program for which ``find`` will be asked; nothing, where it cannot be traced so.
+        """Begin to compile, in another thread, a program that ``find`` will need; nothing if it cannot be traced.
 
         The arguments are those of ``find``.
         """
@@ -325,11 +346,11 @@ class ProgramVariants(Generic[P]):
         )
 
     def _agree(self, program: Program, given: ProgramInputs, form: Hashable) -> None:
-        """Compares a program that processes run together, and what each has for it, with that of the others."""
+        """Compare a shared program, and this process's local values for it, with those of the other processes."""
         require_same_program(self.log.what, program.operations, (given.signature, form), self._shared(given, program))
 
     def _shared(self, given: ProgramInputs, program: Program) -> dict[str, Any]:
-        """What this process alone has so far of what a program needs to be the same in all processes, by name."""
+        """Local values that must be identical on all processes before a program's first call, by name."""
         found = {f"the input {t.name}": v for t, v in zip(given.tensors, given.inputs, strict=False) if not t.varies}
         found |= {f"the input {t.name}": v for t, v in given.known.items()}
         return {
@@ -341,7 +362,7 @@ class ProgramVariants(Generic[P]):
         return found | {t: str(given.known[t]) for t in self.static}
 
     def _specialise(self, needed: NeedsStatic) -> bool:
-        """Makes the integers behind a value part of the programs to come. Returns whether there were new ones."""
+        """Make the integers that a value is computed from static, for all programs to come. Whether any was new."""
         new = [t for t in integers_behind(needed.tensor, self.arguments) if not t.varies]
         self.static += new
         self.arguments = [t for t in self.arguments if t not in set(new)]
@@ -349,7 +370,7 @@ class ProgramVariants(Generic[P]):
 
 
 def integers_behind(tensor: Tensor, inputs: Iterable[Tensor]) -> set[Tensor]:
-    """Those of ``inputs``, integers and booleans, that a tensor is computed from."""
+    """The integer and boolean tensors of ``inputs`` that ``tensor`` depends on."""
     found: set[Tensor] = set()
     seen: set[Tensor] = set()
     given = set(inputs)
@@ -367,7 +388,7 @@ def integers_behind(tensor: Tensor, inputs: Iterable[Tensor]) -> set[Tensor]:
 
 
 def needs_value(needed: NeedsStatic) -> UnsupportedError:
-    """The error of a shape that needs a value which no program can take as a part of it."""
+    """The error for a shape that depends on a value which cannot become a constant of the program."""
     said = (
         f"{needed.op.name} (type {needed.op.type}, created at {needed.op.line}) needs the value of {needed.tensor!r} "
         "to know a shape or an axis, and "
@@ -381,12 +402,12 @@ def needs_value(needed: NeedsStatic) -> UnsupportedError:
 
 
 def to_host(value: Any) -> Any:
-    """A value as a numpy array; one whose shape differs by position as it is."""
+    """The value as a numpy array, gathered from all devices; ``UnevenShards`` as it is."""
     return value if isinstance(value, np.ndarray | UnevenShards) else np.asarray(everywhere(value))
 
 
 def stack_if_equal_shapes(value: Any) -> Any:
-    """A value as one stacked array, where its shape does not differ by position after all."""
+    """The value, as one stacked array where its shards turn out to have equal shapes."""
     if isinstance(value, UnevenShards) and set(value.shapes) == {value.padded.shape[1:]}:
         return value.padded
     return value
@@ -396,14 +417,14 @@ def stack_if_equal_shapes(value: Any) -> Any:
 
 
 class ArrayFunction:
-    """Operations as a function of arrays and of cells' values, to be jitted: it knows no store and donates nothing.
+    """Operations as a pure function of arrays and state values, to be jitted: no store, no donation.
 
     Args:
       operations: in execution order.
       inputs: the tensors whose values it takes.
       outputs: the tensors whose values it returns.
-      known: values of further tensors, part of the function; a handle's is its cell.
-      cells: the state that it takes and returns, in order.
+      known: values of further tensors, constants of the function; a handle's is its state variable.
+      cells: the state variables whose values it takes and returns, in order.
       platform: "cpu", "gpu" or "tpu".
     """
 
@@ -423,11 +444,11 @@ class ArrayFunction:
         self, arrays: Sequence[Array], state: Sequence[Array | None], eager: bool = False,
         executor: Executor | None = None,
     ) -> tuple[list[Array], list[Array | None]]:  # fmt: skip
-        """(values of the outputs, the cells' new values).
+        """Return (values of the outputs, new values of the state variables).
 
         Args:
           arrays: values of the inputs.
-          state: values of the cells, None where a cell has none.
+          state: values of the state variables, None for one that has none.
           eager: whether operations run one by one, on concrete arrays, by the executor where it can run them.
         """
         before = {c: v for c, v in zip(self.cells, state, strict=True) if v is not None}
@@ -439,5 +460,5 @@ class ArrayFunction:
         return [lowering.value(t) for t in self.outputs], [lowering.state.get(c) for c in self.cells]
 
     def error(self, record: Array) -> InvalidArgumentError | None:
-        """The error of the first check that failed, by the record among the state that a call returned."""
+        """The error of the first failed check, by the error record among the state that a call returned; or None."""
         return None if self._faults is None else self._faults.error(record)

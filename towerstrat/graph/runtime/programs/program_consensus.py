@@ -1,4 +1,15 @@
-"""Programs of several processes: before the first call of one, all of them have the same operations and values."""
+"""Consensus on multi-process programs: before the first call all processes compare operations and replicated values.
+
+An XLA program with collectives hangs, or computes nonsense, if a process runs another one. So each process hashes what
+it is about to run, and ``AGREEMENT.require`` compares the digests:
+
+    its operations       digest of (name, type, inputs, output shapes, attributes) of each, and of the signature
+    the input n:0        digest of a replicated input that each process feeds itself
+    the variable w       digest of the initial value that each process brings
+
+On a difference all raise; the operations are then compared one by one (``details``) to name the first that differs and
+the line that created it. Attributes are written in a form without addresses or object identities (``_of``).
+"""
 
 from __future__ import annotations
 
@@ -19,13 +30,13 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 
 
 def require_same_program(what: str, operations: Sequence[Operation], signature: Any, values: Mapping[str, Any]) -> None:
-    """Returns where all processes are about to run this program on these values for the first time.
+    """Require that all processes run this program on these values. Collective, before a program's first call.
 
     Args:
       what: the program, in words.
-      operations: what it evaluates.
-      signature: shapes and types of its arguments.
-      values: what each process gives it that must be the same: arrays by name.
+      operations: evaluated by it.
+      signature: shapes and dtypes of its arguments.
+      values: arrays by name that must be identical on all processes.
 
     Raises:
       FailedPreconditionError: a process has another program or other values; named by process, operation and line.
@@ -40,7 +51,7 @@ def require_same_program(what: str, operations: Sequence[Operation], signature: 
 
 
 def fingerprint(operations: Sequence[Operation], signature: Any) -> str:
-    """A text that is the same where programs are, in all processes."""
+    """Digest of operations and signature, the same text in all processes that have the same program."""
     return _digest(repr(([_described(op) for op in operations], signature)).encode())
 
 
@@ -60,7 +71,7 @@ def _described(op: Operation) -> Any:
 
 
 def _of(value: Any) -> Any:
-    """A value of an attribute as one that is written alike by all processes."""
+    """An attribute's value in a form whose ``repr`` is the same in all processes."""
     if isinstance(value, _PLAIN):
         return value
     if isinstance(value, Tensor | Operation | StateVariable | DType):

@@ -1,4 +1,4 @@
-"""Every module below this room that registers operations: who imports a session can run them all."""
+"""Imports every module below this room that registers operations, so that a session can run them all."""
 
 from __future__ import annotations
 

@@ -1,9 +1,19 @@
-"""Towers that a program writes by hand: the same operations once for each of several devices, in a loop of the program.
+"""Towers that a program writes by hand (``with tf.device("/gpu:k")`` in a loop), run side by side instead of in turn.
 
-A run of what such a loop made would compute one tower after the other on one device. Here the operations placed on
-different devices are matched, as the traces of the towers of a strategy are, and become operations of all positions of
-an axis over those devices. What is not placed there, writes state or depends on such writes stays as it is: it is done
-once, and finds each tower's values.
+The graph of such a program has each operation once per device. Executed as it is, one program on one device would
+compute one tower after the other. ``SideBySide`` copies what the run needs into a graph in which the operations placed
+on different devices are matched, as the traces of a strategy's towers are (``ShardTraces``), and become single
+operations along a mesh axis over those devices:
+
+    /gpu:0   a0 = matmul(x0, w)    g0 = gradients(a0, w)         axis "tower", 2 devices
+    /gpu:1   a1 = matmul(x1, w)    g1 = gradients(a1, w)    ->   a = matmul(x, w), g = gradients(a, w), varying
+    no device   w -= (g0 + g1) / 2                               w -= (g[0] + g[1]) / 2, once, replicated
+
+Operations placed elsewhere, that write state, or that depend on such writes stay as they are. Gradients that lead
+through matched operations are built anew (``_differentiate``), since their paths name the old ones.
+
+``side_by_side`` returns None, and the run goes the plain way, wherever this would not pay or be the same: one device, a
+CPU, an axis already in use, towers that have little in common, gradients that leave their tower.
 """
 
 from __future__ import annotations
@@ -36,11 +46,11 @@ from towerstrat.graph.lowering.shard_classes import index_sets
 from towerstrat.graph.runtime.programs.limits import LIMITS
 
 _ALIKE = 0.9
-"""The least share of the towers' operations that all of them have: below, what runs on devices is no set of towers."""
+"""The least share of operations that all towers must have in common to be run side by side."""
 
 
 class SideBySide:
-    """A copy of what a run needs of a graph, in which towers run side by side.
+    """A copy of the part of a graph that a run needs, with hand-written towers as shards of a mesh axis.
 
     Args:
       graph: the graph.
@@ -76,36 +86,36 @@ class SideBySide:
         self._traces.meet()
 
     def is_worth_it(self) -> bool:
-        """Whether the towers are alike: nearly all of their operations are those of all positions."""
+        """Whether at least ``_ALIKE`` of the towers' operations are shared by all of them."""
         of_towers = [op for op in self.graph.carried_out() if op.axis is not None and not op.definition.constant]
         alike = sum(op.only is None for op in of_towers)
         return bool(of_towers) and alike >= _ALIKE * len(of_towers)
 
     def apart(self) -> set[Operation]:
-        """The operations of the run that not all towers have."""
+        """The operations of the run that not all towers have in common."""
         return {op for op in self._of_towers if replicated_of(self.operations[op]).only is not None}
 
     def ways(self) -> int:
-        """In how many ways the towers go."""
+        """The number of classes of towers, by the operations that they run."""
         return len(set(index_sets(self.graph.carried_out(), self._axis)))
 
     def input(self, tensor: Tensor) -> Tensor:
-        """What stands for a tensor that is fed."""
+        """The copy's tensor for a fed tensor of the run."""
         return self.graph.own(self.tensors[tensor])
 
     def of(self, element: Tensor | Operation) -> Tensor | Operation:
-        """What stands for a tensor or operation of the run."""
+        """The copy's tensor or operation for one of the run."""
         if isinstance(element, Tensor):
             return self.graph.own(self.tensors[element])
         return self.graph.own_operation(self.operations[element])
 
 
 class _OtherGradient(Exception):
-    """A gradient of what all towers did together cannot be taken anew, or is of rows where the program's is of all."""
+    """A gradient through matched operations that cannot be rebuilt, or is of rows where the program's is dense."""
 
 
 class _CopyingState(Copying):
-    """Copies operations with their random counters: draws go on where those of the graph are."""
+    """Copier of operations that shares their random counters, so that draws continue, and rebuilds gradients."""
 
     def _copy_one(self, op: Operation) -> None:
         if op.type == "Gradients" and self.target.trace is None and self._goes_through_towers(op):
@@ -125,7 +135,11 @@ class _CopyingState(Copying):
         return any(isinstance(step, ShardOperation) for step in made)
 
     def _differentiate(self, op: Operation) -> None:
-        """Takes a gradient of what all towers did together anew: its paths lead through what each of them has made."""
+        """Rebuild a gradient through matched operations in the copy: its path consists of the shards' own operations.
+
+        Raises:
+          _OtherGradient: it uses gradient functions of the program, or has other outputs.
+        """
         attrs = op.attrs
         if attrs["rules"]:  # gradient functions may speak of tensors that are those of the graph
             raise _OtherGradient
@@ -148,7 +162,7 @@ class _CopyingState(Copying):
 
 
 def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> SideBySide | None:
-    """The copy of a graph in which a run's towers run side by side; None where it has none, or devices share cores.
+    """The copy of a graph in which a run's towers run side by side; None where there are none, or it does not pay.
 
     Args:
       fed: the tensors that are fed.
@@ -190,9 +204,10 @@ def _built(
 def _of_ways(
     found: SideBySide, graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]]
 ) -> SideBySide | None:
-    """The copy for towers that go several ways, each way for several of them; None where they do not.
+    """The copy for towers of several classes, each of several towers; None where each tower is its own class.
 
-    What depends on other towers belongs to none, and is done once. Gradients of that are none of a tower.
+    Operations that depend on other towers belong to none, and are done once; a gradient among them is a reason to give
+    up.
     """
     apart = found.apart() & _of_several(order, towers)
     if any(op.type == "Gradients" for op in apart):
@@ -213,7 +228,7 @@ def _of_several(order: Sequence[Operation], towers: Sequence[Collection[Operatio
 
 
 def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
-    """By device what is placed there, where several devices have much the same operations; else None."""
+    """The operations placed on each device, where several devices have much the same ones; else None."""
     places = {name: parse(name).get("device", "").partition(":") for name in {op.device for op in order} if name}
     if len({place for place in places.values() if place[0]}) < 2:
         return None
@@ -246,7 +261,7 @@ def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
 
 
 def _much_the_same(towers: Sequence[Sequence[Operation]]) -> bool:
-    """Whether all towers have much the same types of operations, or each the same as another one."""
+    """Whether all towers share nearly all operation types, or each has exactly the types of another one."""
     types = [Counter(op.type for op in tower) for tower in towers]
     common = sum(min(t[type] for t in types) for type in types[0])
     if common and common >= _ALIKE * min(len(tower) for tower in towers):
@@ -255,7 +270,7 @@ def _much_the_same(towers: Sequence[Sequence[Operation]]) -> bool:
 
 
 def _can_join(op: Operation) -> bool:
-    """Whether an operation can be one of all positions: it computes values from values."""
+    """Whether an operation can run along the axis: no effect, no host code, no dynamic shape, no handles or strings."""
     definition = op.definition
     checks = definition.check is not None and not (definition.callback or op.writes)
     acts = has_effect(op) and not checks
@@ -264,13 +279,13 @@ def _can_join(op: Operation) -> bool:
 
 
 def _leaves(gradient: Operation, tower: Set[Operation]) -> bool:
-    """Whether a gradient's paths leave the tower before they end: there an operation that is done once has a part."""
+    """Whether a gradient's path goes on outside of its tower: an operation that is done once would lie on it."""
     outside = (step for step in gradient.attrs["path"] if step not in tower)
     return any(t.op in tower for step in outside for t in step.inputs)
 
 
 def _waits_for_host(gradient: Operation, order: Sequence[Operation]) -> bool:
-    """Whether the host computes something of a gradient's path that the path uses: no program can have both."""
+    """Whether a gradient's path goes through values that the host computes from the path: no program can have both."""
     path = gradient.attrs["path"]
     behind, hosted = set(path), set[Operation]()
     for op in order:
@@ -297,7 +312,7 @@ def _has_arrays(op: Operation) -> bool:
 
 
 def _after_writes(order: Sequence[Operation]) -> set[Operation]:
-    """The operations that read what was written before them in the run, or depend on such."""
+    """The operations that read a variable after a write of it in the same run, or depend on such a read."""
     written: set[StateVariable] = set()
     found: set[Operation] = set()
     for op in order:
@@ -309,14 +324,14 @@ def _after_writes(order: Sequence[Operation]) -> set[Operation]:
 
 
 def _guards_empty_batch(op: Operation) -> bool:
-    """Whether an operation takes statistics of a batch unless that is empty: then what it takes else is not used."""
+    """Whether an operation is ``where(size(x) > 0, statistics, ...)``: batch statistics, unless the batch is empty."""
     if op.type != "Select" or op.inputs[0].op.type != "Greater":
         return False
     return op.inputs[0].op.inputs[0].op.type == "Size"
 
 
 def _turns_around(found: SideBySide, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> bool:
-    """Whether an operation of the copy would come before what it depends on: towers that wait for each other."""
+    """Whether the copy has a cycle: towers that depend on each other."""
     elements = [found.of(f) for f in fetches]
     try:
         execution_order([e.op if isinstance(e, Tensor) else e for e in elements], found.graph.root)

@@ -1,4 +1,16 @@
-"""Feeds of ``Session.run``: which values a tensor takes, and what is said of others."""
+"""Feeds of ``Session.run``: flatten them to (tensor, value) pairs, and check and convert the values.
+
+Conversion is the original's, as numpy's with one exception: a single Python integer must fit the dtype exactly, while
+integers in a list wrap.
+
+>>> from towerstrat.graph.ir.types import uint8
+>>> _read([300, 1], uint8), _read(7, uint8)
+(array([44,  1], dtype=uint8), array(7, dtype=uint8))
+>>> _read(300, uint8)
+Traceback (most recent call last):
+    ...
+TypeError: Type of feed value 300 with type <class 'int'> is not compatible with Tensor type dtype('uint8'): uint8 ...
+"""
 
 from __future__ import annotations
 
@@ -19,7 +31,7 @@ from towerstrat.graph.runtime.sessions.fetch_conversions import conversion_of, f
 
 
 def feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
-    """Tensors and values. Tuples of tensors are fed with a structure like them, what consists of tensors with parts."""
+    """Yield (tensor, value) pairs: of tuples entry by entry, of composite values (sparse, ragged) part by part."""
     for key, value in feed_dict.items():
         if isinstance(key, IndexedSlices | SparseTensor):
             yield from zip(key._tensors(), value, strict=False)
@@ -33,7 +45,7 @@ def feed_pairs(feed_dict: Mapping[Any, Any]) -> Iterator[tuple[Any, Any]]:
 
 
 def fed_array(tensor: Tensor, value: Any) -> HostArray:
-    """A copy of ``value`` as an array that takes the place of ``tensor``.
+    """A copy of ``value`` as an array of the tensor's dtype.
 
     Python values are read as numpy reads them for the element type: True feeds an integer, 1.5 feeds one as 1.
 
@@ -79,7 +91,7 @@ def _read(value: Any, dtype: DType) -> HostArray:
 
 
 def _integer(value: int, dtype: DType) -> HostArray:
-    """A Python integer. Raises TypeError where ``dtype`` cannot hold it exactly."""
+    """A Python integer as a scalar array. Raises TypeError where ``dtype`` cannot hold it exactly."""
     try:
         array = np.array(value, dtype.np)
         exact = array.item() == value

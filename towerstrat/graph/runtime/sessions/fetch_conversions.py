@@ -1,4 +1,12 @@
-"""Types of the program's own that ``Session.run`` fetches and feeds: ``register_session_run_conversion_functions``."""
+"""Types of the program's own that ``Session.run`` fetches and feeds: ``register_session_run_conversion_functions``.
+
+    register(Pair, lambda p: ([p.a, p.b], Pair.of), lambda p, value: [(p.a, value.a), (p.b, value.b)])
+
+    session.run(pair)                    fetches [pair.a, pair.b], returns Pair.of([value of a, value of b])
+    session.run(y, {pair: value})        feeds pair.a and pair.b
+
+The newest registration that fits a value's type is used.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +17,7 @@ Joined = Callable[[list[Any]], Any]
 
 
 class Conversion(NamedTuple):
-    """How values of a type are fetched and fed.
+    """The registered functions that fetch and feed values of a type.
 
     Attributes:
       fetch: from a value to a list of fetches, and a function from the fetched values to the result.
@@ -30,7 +38,7 @@ def register_session_run_conversion_functions(
     feed_function: Callable[[Any, Any], Iterable[tuple[Any, Any]]] | None = None,
     feed_function_for_partial_run: Callable[[Any], list[Any]] | None = None,
 ) -> None:
-    """Makes ``Session.run`` accept values of a type.
+    """Make ``Session.run`` accept values of a type.
 
     Args:
       fetch_function: ``value -> (fetches, join)``, where ``join`` makes the result of the list of fetched values.
@@ -51,7 +59,7 @@ def conversion_of(value: Any) -> Conversion | None:
 
 
 def fed_parts(conversion: Conversion, value: Any, fed: Any) -> Iterable[tuple[Any, Any]]:
-    """The tensors that a value consists of, and what is fed for each. Raises TypeError where it cannot be fed."""
+    """The (tensor, value) pairs that are fed for a registered value. Raises TypeError where it cannot be fed."""
     if conversion.feed is None:
         raise TypeError(f"{conversion.kind.__name__} was registered without a feed function: {value!r} cannot be fed.")
     return conversion.feed(value, fed)

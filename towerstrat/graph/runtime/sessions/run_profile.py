@@ -1,4 +1,14 @@
-"""What a traced run took: the times of its stages, and the costs of their device programs."""
+"""Profile of a traced run: the times of its stages, and XLA's costs of their device programs, as ``RunMetadata``.
+
+A device program is one entry; inside of it there are no times of single operations (``jax.profiler.trace`` has them).
+Of a run with one program on a CPU:
+
+    step_stats.dev_stats[0].node_stats    Session.run                       whole run, microseconds
+                                          program_0 "...: 3072 flops, ..."  until its outputs are there
+    cost_graph.node                       program_0                         compute_cost: flops, memory: arguments
+
+A traced stage waits for the device, so that stages do not overlap as they do in other runs.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +27,10 @@ _TASK = "/job:localhost/replica:0/task:0/device:"
 
 
 class Span(NamedTuple):
-    """One stage of a run.
+    """The time of one stage of a run.
 
     Attributes:
-      name: what it is, in words.
+      name: the stage, in words.
       start, end: in seconds since the epoch; the end is when its values are there.
       program: the device program that ran last in it; None: none did.
     """
@@ -32,10 +42,10 @@ class Span(NamedTuple):
 
 
 class TracedStage:
-    """A stage that is timed: it ends when the device is done.
+    """A timed stage, which ends when the device is done.
 
     Args:
-      stage: the stage. spans: what takes its time.
+      stage: the stage. spans: list to which its time is added.
     """
 
     def __init__(self, stage: Stage, spans: list[Span]):
@@ -65,7 +75,7 @@ def _name(stage: Stage) -> str:
 
 
 class Costs(NamedTuple):
-    """What XLA says of a compiled program; a loop's body counts once.
+    """XLA's cost and memory analysis of a compiled program; a loop's body counts once.
 
     Attributes:
       flops: floating point operations. accessed: bytes that are read and written.
@@ -80,7 +90,7 @@ class Costs(NamedTuple):
 
 
 def costs(program: Program) -> Costs:
-    """The costs of a program that was compiled; zeros where XLA says nothing."""
+    """The costs of a compiled program; zeros where XLA gives none."""
     assert program.compiled is not None
     analysis: Any = program.compiled.cost_analysis() or {}
     memory = program.compiled.memory_analysis()
@@ -93,10 +103,10 @@ def costs(program: Program) -> Costs:
 
 
 def describe_spans(metadata: messages.RunMetadata, start: float, end: float, spans: Sequence[Span]) -> None:
-    """Writes the times of a run and its stages to ``step_stats``, and the costs of its programs to ``cost_graph``.
+    """Write the times of a run and its stages to ``step_stats``, and the costs of its programs to ``cost_graph``.
 
     A program is one entry: it has no times of single operations. In the cost graph ``compute_cost`` are its floating
-    point operations, ``persistent_memory_size`` its arguments, and ``temporary_memory_size`` what it needs besides.
+    point operations, ``persistent_memory_size`` its arguments, and ``temporary_memory_size`` its temporary buffers.
     """
     host = metadata.step_stats.dev_stats.add(device=f"{_TASK}CPU:0")
     _add_times(host, "Session.run", "Session.run", start, end)

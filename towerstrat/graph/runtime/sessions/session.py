@@ -1,4 +1,21 @@
-"""``tf.Session``: owns a state store, runs fetches, caches how."""
+"""``tf.Session``: fetches and feeds of a run, the cache of its plans, and its state.
+
+``run`` maps the structure of fetches to graph elements (``_Fetches``), takes the plan of (fetches, fed tensors) from
+the session's cache, carries it out over the state store, and rebuilds the structure with numpy copies:
+
+    session.run({"loss": loss, "step": [train_op]}, {x: batch})      with loss a tensor, train_op an operation
+
+    elements    [loss, train_op], without repeats
+    plan        of (elements, {x}); kept under that key, and made anew when the graph was rewired
+    values      [2.5, None]      ->      {"loss": 2.5, "step": [None]}
+
+In front of the plain way stand, in this order: towers that the program wrote by hand, which are run side by side on a
+copy of the graph (``device_towers``); initial values that the processes of a cluster share (``wait_for_values``); and
+steps that have already run ahead (``steps_ahead``). Options or metadata turn the last one off for their run.
+
+The lock is held during a run. Code outside of runs takes the values of variables from ``state``, which first undoes the
+steps that the caller has not seen.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +65,7 @@ from towerstrat.platform.local import SessionDevice
 
 
 def is_between_graph_target(target: str | bytes | None) -> bool:
-    """Whether a target is that of a cluster of the processes of this run: from now on each goes its own way."""
+    """Whether a target is of a cluster of this program's processes; if so, they train between-graph from now on."""
     server = SERVERS.at(target)
     connected = PROCESSES.count > 1 and (is_remote(target) if server is None else server.meets)
     if connected:
@@ -57,7 +74,7 @@ def is_between_graph_target(target: str | bytes | None) -> bool:
 
 
 class _Fetches:
-    """A structure of fetches as a list of graph elements without repeats, and the way back."""
+    """A nested structure of fetches, flattened to graph elements without repeats, and its inverse ``build``."""
 
     def __init__(self, graph: Graph, fetches: Any):
         self.elements: list[Any] = []
@@ -166,7 +183,7 @@ class BaseSession(Runner):
 
     @property
     def state(self) -> StateStore:
-        """The values of variables, after the runs that the caller has seen."""
+        """The state store, as it is after the runs that the caller has seen."""
         self.give_back()
         if self.server is not None:
             with self.lock:
@@ -174,12 +191,12 @@ class BaseSession(Runner):
         return self._store
 
     def give_back(self) -> None:
-        """Makes the state what it is after the runs that the caller has seen."""
+        """Undo the steps that ran ahead of the caller."""
         if self.ahead is not None:
             self.ahead.used()
 
     def run_ahead(self, limit: Limit) -> None:
-        """From now on several steps are run at once where the same fetches are run again and again.
+        """Let several steps run at once from now on, where the same fetches are run again and again.
 
         Args:
           limit: (state) -> how many runs, the next one included, may pass before the session is used otherwise; None:
@@ -190,11 +207,11 @@ class BaseSession(Runner):
 
     @property
     def meets(self) -> bool:
-        """Whether processes that go their own ways have sessions of one cluster, of which this is one."""
+        """Whether this is a session of a cluster whose processes train between-graph, each with a graph of its own."""
         return self._connected and not PROCESSES.together
 
     def step_back(self) -> bool:
-        """Makes the state, and the place in the data, that before the last run, where that was a step that ran ahead.
+        """Restore the state and the iterator position before the last run, where that was a step that ran ahead.
 
         Returns:
           Whether it is so now; False: nothing has changed, the state before the run is not kept.
@@ -202,16 +219,16 @@ class BaseSession(Runner):
         return self.ahead is not None and self.ahead.step_back()
 
     def fetched_operations(self, fetches: Any) -> list[Operation]:
-        """The operations that a run of ``fetches`` is about. Raises TypeError or ValueError as ``run`` does."""
+        """The operations of the fetched elements. Raises TypeError or ValueError as ``run`` does."""
         return [e if isinstance(e, Operation) else e.op for e in _Fetches(self._graph, fetches).elements]
 
     def values_in_run(
         self, tensors: Sequence[Tensor], fetches: Any, feed_dict: Mapping[Any, Any] | None
     ) -> list[np.ndarray[Any, Any]]:
-        """Runs ``fetches`` for what they change; returns the values that some tensors have in this run.
+        """Run ``fetches`` for their effects, and return the values of further tensors in this run.
 
         Returns:
-          An array for each tensor, ``[positions, ...]`` of one that differs by position, padded where its shape does.
+          An array for each tensor, ``[axis size, ...]`` of a varying one, padded where its shape differs by tower.
         """
         with self.lock, jax.enable_x64(True):
             fed = self._feeds(feed_dict or {})
@@ -226,7 +243,7 @@ class BaseSession(Runner):
             return self.carry_out(plan.stages, fed, read)
 
     def begin_together(self) -> None:
-        """Where processes train together: their variables get the first one's values, in the sessions that all make."""
+        """Broadcast the first process's variables, where processes train between-graph. All of them call it."""
         if self.meets:
             with self.lock, jax.enable_x64(True):
                 share_values(self, self._graph)
@@ -244,7 +261,7 @@ class BaseSession(Runner):
         return SESSIONS.entered(self)
 
     def close(self) -> None:
-        """Frees the state, and ends all waiting for queues. Closing twice is fine."""
+        """Free the state, and end all waiting for queues. Closing twice is fine."""
         if self.server is not None:
             self.give_back()
         self.closed = True
@@ -261,7 +278,7 @@ class BaseSession(Runner):
         self.positions.clear()
 
     def abort(self) -> None:
-        """Closes it, since its server was reset."""
+        """Close the session because its server was reset; later runs raise AbortedError."""
         self.ahead = None
         self._aborted = True
         self.close()
@@ -270,7 +287,7 @@ class BaseSession(Runner):
 
     def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
             run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
-        """Computes ``fetches``.
+        """Compute ``fetches``.
 
         Args:
           fetches: a tensor, operation, variable, name, or a nested structure of them.
@@ -297,7 +314,7 @@ class BaseSession(Runner):
         options: messages.RunOptions | None = None,
         metadata: messages.RunMetadata | None = None,
     ) -> Any:
-        """``run(spans=...)``, with what the options ask for in the metadata."""
+        """Call ``run(spans=...)`` under the lock and a deadline, and fill the metadata that the options ask for."""
         if options is None and metadata is None:
             with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING), DEADLINE.within(self._timeout):
                 return run()
@@ -367,7 +384,7 @@ class BaseSession(Runner):
     def _plan(
         self, fetches: Any, fed: Mapping[Tensor, Any], together: bool = True
     ) -> tuple[_Fetches, Plan, SideBySide | None]:
-        """What a run fetches, and how; for towers that the program wrote by hand, and ``together``, side by side."""
+        """Look up or make (structure, plan, towers) of a run. ``together``: hand-written towers may run so."""
         given = frozenset(t for t in fed if t.dtype is not resource)
         key = (_key(fetches), given)
         try:
@@ -413,7 +430,11 @@ class BaseSession(Runner):
         return result
 
     def _reads(self, handle: Tensor) -> list[Tensor]:
-        """What a value fed for a variable takes the place of."""
+        """The tensors that a value fed for a variable replaces: its reads.
+
+        Raises:
+          UnsupportedError: the variable is also read by rows, or inside of a loop or branch.
+        """
         for op in handle._consumers:
             if (
                 op.definition.reads
@@ -548,7 +569,7 @@ class Session(BaseSession):
 
     @staticmethod
     def reset(target: str, containers: Any = None, config: Any = None) -> None:
-        """Forgets the variables and the named resources of a server of this process, and ends its sessions.
+        """Drop the variables and the named resources of a server of this process, and end its sessions.
 
         Raises:
           UnsupportedError: ``target`` is no server of this process, or only some containers are to be reset.
@@ -584,7 +605,11 @@ class InteractiveSession(BaseSession):
 
 
 def _given(tensor: Tensor) -> Tensor:
-    """The tensor that a fed value replaces, or for one tower's the placeholder that only this tower has."""
+    """The tensor that a fed value replaces; of one tower's, the placeholder that only this tower has.
+
+    Raises:
+      ValueError: one tower's value of an operation that all of them compute.
+    """
     if not isinstance(tensor, ShardTensor):
         return tensor
     if not tensor.op.definition.given:

@@ -1,7 +1,13 @@
-"""What ``ConfigProto`` and ``RunOptions`` mean to a session.
+"""Checks of ``ConfigProto``, ``RunOptions`` and ``CallableOptions``.
 
-Threads, placement, memory and rewriting are XLA's and JAX's business: such fields are accepted and change nothing. What
-a program would miss is refused by name.
+Threads, placement, memory and rewriting are XLA's and JAX's business: such fields are accepted and change nothing.
+Fields whose effect a program would miss are refused by name (``REFUSED``), at any depth of the message:
+
+>>> check_config(messages.ConfigProto(allow_soft_placement=True))
+>>> check_config(messages.ConfigProto(graph_options=messages.GraphOptions(enable_recv_scheduling=True)))
+Traceback (most recent call last):
+    ...
+towerstrat.errors.UnsupportedError: ConfigProto.graph_options.enable_recv_scheduling is not supported: there are no ...
 """
 
 from __future__ import annotations
@@ -23,17 +29,17 @@ REFUSED = {
 
 
 def check_config(config: Any) -> None:
-    """Raises TypeError for what is no ``ConfigProto``, UnsupportedError for a field that cannot be meant here."""
+    """Raise TypeError for what is no ``ConfigProto``, UnsupportedError for a refused field that is set."""
     if not isinstance(config, messages.ConfigProto):
         raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
     _check(config)
 
 
 def check_options(options: Any, metadata: Any) -> None:
-    """The same for the options of one run, and for where its metadata goes; None is neither.
+    """Check the options of one run, and the object that takes its metadata; None is neither.
 
     Raises:
-      TypeError: another kind of object. UnsupportedError: a field that cannot be meant here.
+      TypeError: another kind of object. UnsupportedError: a refused field is set.
     """
     if options is not None and not isinstance(options, messages.RunOptions):
         raise TypeError(f"options must be a tf.RunOptions, got {type(options).__name__}.")
@@ -44,7 +50,7 @@ def check_options(options: Any, metadata: Any) -> None:
 
 
 def check_callable(options: Any) -> None:
-    """Raises TypeError for what is no ``CallableOptions``, UnsupportedError for a field that cannot be meant here."""
+    """Raise TypeError for what is no ``CallableOptions``, UnsupportedError for a refused field that is set."""
     if not isinstance(options, messages.CallableOptions):
         raise TypeError(f"Expected a CallableOptions, got {type(options).__name__}.")
     _check(options)

@@ -1,4 +1,8 @@
-"""The stages that carry out operations with bodies of their own, by name; and plans that have them all."""
+"""The table of stages of operations with bodies of their own, by ``OpDef.stage``, and the plans made with it.
+
+It is here, above all stages, so that these need not know each other: a plan gets the table as an argument and looks a
+stage up by name.
+"""
 
 from __future__ import annotations
 
@@ -31,5 +35,5 @@ def plan_of(
     fed: Iterable[Tensor],
     connections: Mapping[Tensor, Tensor] | None = None,
 ) -> Plan:
-    """How fetches are computed from feeds, and from connections: tensors that take the values of others."""
+    """The plan of fetches from feeds. ``connections``: tensor -> the tensor whose value it takes."""
     return Plan(graph, fetches, fed, STAGES, connections=connections)

@@ -1,4 +1,15 @@
-"""``Timeline``: the times of a run in the trace format of Chrome (chrome://tracing, ui.perfetto.dev)."""
+"""``Timeline``: the times of a run in the trace format of Chrome (chrome://tracing, ui.perfetto.dev).
+
+    options, metadata = tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), tf.RunMetadata()
+    session.run(train_op, options=options, run_metadata=metadata)
+    Timeline(metadata.step_stats).generate_chrome_trace_format()
+
+It has one process row per device, the run and its host stages on the CPU's, each device program as one span: XLA gives
+no times of single operations (``run_profile`` measures the stages).
+
+>>> Timeline(messages.StepStats()).generate_chrome_trace_format().split()
+['{', '"traceEvents":', '[]', '}']
+"""
 
 from __future__ import annotations
 
@@ -10,10 +21,10 @@ from towerstrat.platform import messages
 
 
 class Timeline:
-    """The times of a run.
+    """The times of a run as a Chrome trace.
 
-    The trace has a span for the run, named ``Session.run``, and one for each of its stages: operations of the host, and
-    device programs, which have no times of single operations; ``jax.profiler.trace`` looks inside of programs.
+    It has a span for the run, named ``Session.run``, and one for each of its stages: operations of the host, and device
+    programs, which have no times of single operations; ``jax.profiler.trace`` looks inside of programs.
 
     Args:
       step_stats: ``run_metadata.step_stats`` of a run with ``RunOptions(trace_level=RunOptions.FULL_TRACE)``.

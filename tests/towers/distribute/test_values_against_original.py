@@ -29,7 +29,7 @@ RULES = [
     ("gather", "[01], slices", {"error": "NotImplementedError"}, "rule 11"),
     ("", r".*\(0,\).*", TYPE, "an axis is a number"),
     ("collectives, m3", ".*, own (length|length from 0|rows)", UNSUPPORTED, "shapes by the replica's number"),
-    ("gradients", "all_gather of own length", UNSUPPORTED, "shapes by the replica's number"),
+    ("gradients", "all_gather of own length", {"error": "DifferentShapes"}, "shapes by the replica's number"),
     ("collectives", ".*, empty list", [], "the original fails by accident"),
     ("collectives, m3", "all_gather .*, (number|a variable outside)", VALUE, "eagerly as in functions"),
     ("collectives, m3", "all_reduce SUM, a variable outside", {"PerReplica": [{"float32": 6.0}] * 3}, "likewise"),

@@ -66,15 +66,15 @@ def py_func(
     Returns:
       A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
 
-    In branches and loops the host carries these out, one iteration after the other. Inside of towers, which run on
-    the devices in one piece, the program calls Python once for each tower. For results without a known shape
+    In branches and loops the host carries these out, one iteration after the other. Inside of towers and step loops,
+    which run on the devices in one piece, the program calls Python once for each tower. For results without a known shape
     (``set_shape``) the host does so between two programs, outside of branches, loops and steps.
     """
     graph = get_default_graph()
     single = not isinstance(Tout, list | tuple)
     kinds = [as_dtype(t) for t in ([Tout] if single else Tout)]
     inputs = [convert_to_tensor(x) for x in inp]
-    if graph.axis is not None:
+    if graph.axis is not None or graph.block.in_steps:
         attrs = {"_func": func, "Tout": tuple(kinds), "_failures": []}
         op = graph.add("PyFuncInPlace", inputs, attrs, name or "PyFunc")
     else:

@@ -67,8 +67,8 @@ def py_func(
       A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
 
     In branches and loops the host carries these out, one iteration after the other. Inside of towers and step loops,
-    which run on the devices in one piece, the program calls Python once for each tower. For results without a known shape
-    (``set_shape``) the host does so between two programs, outside of branches, loops and steps.
+    which run on the devices in one piece, the program calls Python once for each tower. For results without a known
+    shape (``set_shape``) the host does so between two programs, outside of branches, loops and steps.
     """
     graph = get_default_graph()
     single = not isinstance(Tout, list | tuple)

@@ -13,7 +13,7 @@ import json
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -41,15 +41,17 @@ def is_case(item: pytest.Item, row: Row) -> bool:
 
 
 def unfit(items: Mapping[str, pytest.Item], rows: Sequence[Row]) -> set[str]:
-    """The tests of rows that fail where a change of nothing is made to all things: they look at more than values."""
-
-    def prepare() -> None:
-        for kind, name in sorted({(row.kind, row.name) for row in rows}):
-            KINDS[kind].disturb(name, SAME)
-
+    """The tests of rows that fail where a change of nothing is made to their things: they look at more than values."""
     tests = sorted({row.test for row in rows})
-    failed = failures([items[test] for test in tests], prepare, limit=LIMIT * len(tests))
-    return set(tests if failed is None else failed)
+    together = failures([items[test] for test in tests], partial(_change_nothing, rows), limit=LIMIT * len(tests))
+    # Those that fail among all the others' changes may do without these.
+    alone = {test: [row for row in rows if row.test == test] for test in (tests if together is None else together)}
+    return {test for test, own in alone.items() if failures([items[test]], partial(_change_nothing, own)) != []}
+
+
+def _change_nothing(rows: Iterable[Row]) -> None:
+    for kind, name in sorted({(row.kind, row.name) for row in rows}):
+        KINDS[kind].disturb(name, SAME)
 
 
 def prove(rows: Sequence[Row]) -> int:

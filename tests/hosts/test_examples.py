@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from tests.hosts.examples import EXAMPLES, PROGRAMS, compared, groups, observe
+from tests.hosts.examples import EXAMPLES, PROGRAMS, compared, observe
 
 MODULES = {
     "libraries/training.py", "tpu/bert/modeling.py", "tpu/bert/optimization.py", "tpu/bert/tokenization.py",
@@ -19,17 +19,14 @@ def test_every_example_is_compared():
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory):
-    """A function of a number of processes: the folder of what programs gave there. Each group of them runs once."""
+    """A function of a number of processes and a program: the folder of what the program gave there, run once."""
     places, data = {}, tmp_path_factory.mktemp("data")
 
     def of(processes, name):
-        chosen = [each for each, program in PROGRAMS.items() if all(map(find_spec, program.needs))]
-        (group,) = [group for group in groups(chosen) if name in group]
-        key = (processes, group[0])
-        if key not in places:
-            places[key] = tmp_path_factory.mktemp("seen")
-            observe(processes, group, places[key], data)
-        return places[key]
+        if (processes, name) not in places:
+            places[processes, name] = tmp_path_factory.mktemp("seen")
+            observe(processes, [name], places[processes, name], data)
+        return places[processes, name]
 
     return of
 

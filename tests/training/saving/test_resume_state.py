@@ -247,6 +247,7 @@ def test_a_checkpoint_without_a_side_file_says_nothing(begun, said):
         ("os.sched_getaffinity", lambda process: range(999), f"cores was {len(os.sched_getaffinity(0))}, is 999"),
         ("XLA_FLAGS", "--xla_dump_to=x --xla_a=2", "flags no longer --xla_a=1, now --xla_a=2"),
     ],
+    ids=["jaxlib", "cores", "flags"],
 )
 def test_a_run_under_another_frame_goes_on_and_says_what_differs(target, value, words, tmp_path, monkeypatch, said):
     monkeypatch.setenv("XLA_FLAGS", "--xla_a=1")

@@ -234,4 +234,5 @@ def _before(ends: Iterable[Tensor], block: Block, stopped: bool) -> set[Tensor]:
 
 def _enters(tensor: Tensor, block: Block) -> bool:
     """Whether a tensor is a capture or a loop variable of a region."""
-    return not block.encloses(tensor.op.block) or tensor.op.definition.given
+    # A placeholder with a default passes that on.
+    return not block.encloses(tensor.op.block) or (tensor.op.definition.given and not tensor.op.inputs)

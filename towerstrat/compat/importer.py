@@ -59,9 +59,11 @@ class Finder(MetaPathFinder):
     Attributes:
       say: is given a line for the program's user.
       undo: undoes what Keras serves while these names are installed.
+      slim: the modules of tf-slim that were loaded before these names were installed.
     """
 
     undo: Callable[[], None]
+    slim: frozenset[str]
 
     def __init__(self, api: int = 1, version: str | None = None) -> None:
         self.api = api
@@ -188,6 +190,7 @@ def install(api: int = 1, version: str | None = None, say: Callable[[str], None]
     finder.say = say
     sys.meta_path.insert(0, finder)
     finder.undo = KERAS.serve(api, finder.root.__version__)
+    finder.slim = frozenset(_modules_of(tf_slim.PACKAGE))
 
 
 @cache
@@ -224,8 +227,14 @@ def uninstall() -> None:
         return
     sys.meta_path.remove(finder)
     finder.undo()
-    for name in [n for n in sys.modules if n == ROOT or n.startswith(ROOT + ".")]:
+    # What tf-slim took from the inside of 2.x would be missing in a program of 1.x.
+    slim = set(_modules_of(tf_slim.PACKAGE)) - finder.slim if finder.api == 2 else set()
+    for name in {*_modules_of(ROOT), *slim}:
         del sys.modules[name]
+
+
+def _modules_of(package: str) -> list[str]:
+    return [name for name in sys.modules if name == package or name.startswith(f"{package}.")]
 
 
 @contextmanager

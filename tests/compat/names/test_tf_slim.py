@@ -50,6 +50,19 @@ def test_the_library_binds_tensorflow_only_while_it_loads_the_package():
 
 
 @needs_package
+def test_names_of_2x_that_are_gone_leave_nothing_in_the_package(monkeypatch):
+    """The inside of 2.x has no control_flow_ops.cond, with which streaming_concat begins."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == tf_slim.PACKAGE]:
+        monkeypatch.delitem(sys.modules, name)
+    with names_installed(2):
+        importlib.import_module("tf_slim.metrics.metric_ops")
+    with names_installed(1), tf.Graph().as_default():
+        value, _ = importlib.import_module("tf_slim.metrics.metric_ops").streaming_concat(tf.ones([2]))
+        assert value.shape.as_list() == [None]
+    for name in [name for name in sys.modules if name.partition(".")[0] == tf_slim.PACKAGE]:
+        monkeypatch.delitem(sys.modules, name)
+
+
 def test_gradients_of_what_is_computed_again_are_the_originals():
     """The numbers are those of 1.12 and 1.15: sums of magnitudes of the loss and its gradients."""
     width, rows = 8, 4

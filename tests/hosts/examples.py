@@ -36,6 +36,7 @@ class Program(NamedTuple):
       api: 1 or 2. data: whether the program makes its data, in one process.
       spans: whether its towers are on all processes; else each runs the program by itself.
       by_tower: whether its input function is called for batches of one tower (``PER_HOST_V2``).
+      steps: how many sums over towers follow each other in what is compared.
     """
 
     script: str
@@ -45,6 +46,12 @@ class Program(NamedTuple):
     data: bool = False
     spans: bool = True
     by_tower: bool = False
+    steps: int = 2
+
+    @property
+    def bound(self):
+        """How far numbers may differ: processes add in another order, which rounds each term of a sum anew."""
+        return self.steps * TOWERS * float(np.finfo(np.float32).eps)
 
     @property
     def together(self):
@@ -68,8 +75,8 @@ PROGRAMS = {
         "digits_estimator.py", "--steps=6 --steps_per_run=3 --model_dir=FOLDER", DIGITS
     ),
     "digits_resumed": Program("digits_resumed.py", "--runs=2 --steps_per_run=3 --folder=FOLDER", DIGITS),
-    "mirrored_loop": Program("mirrored_loop.py", "--steps=6", DIGITS),
-    "mirrored_loop, devices named": Program("mirrored_loop.py", "--steps=3 --on_cpu=OWN", DIGITS),
+    "mirrored_loop": Program("mirrored_loop.py", "--steps=6", DIGITS, steps=6),
+    "mirrored_loop, devices named": Program("mirrored_loop.py", "--steps=3 --on_cpu=OWN", DIGITS, steps=3),
     "hand_written_towers": Program("hand_written_towers.py", "--steps=6", DIGITS, spans=False),
     "digits_monitored": Program("digits_monitored.py", "--steps=6 --every=3 --folder=FOLDER", DIGITS, spans=False),
     "digits_checkpoint": Program("digits_checkpoint.py", "--steps=6 --save=FOLDER/model", DIGITS, spans=False),

@@ -40,4 +40,4 @@ def test_numbers_are_those_of_one_process(name, processes, seen):
         pytest.skip(f"there is no {', '.join(absent)} here")
     count, largest = compared(name, processes, seen(1, name), seen(processes, name))
     assert count
-    assert largest <= 1e-6
+    assert largest <= PROGRAMS[name].bound

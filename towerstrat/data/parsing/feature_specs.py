@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from towerstrat.data.parsing.feature_arrays import KINDS
 from towerstrat.data.parsing.ragged_features import RaggedFeature
+from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.shapes import Dims, ShapeLike, as_shape
+from towerstrat.graph.ir.shapes import Dims, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, int64, string
 from towerstrat.graph.ops.array import arrays

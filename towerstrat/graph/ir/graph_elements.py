@@ -29,12 +29,13 @@ from typing import TYPE_CHECKING, Any
 
 from towerstrat.errors import OperatorNotAllowedInGraphError
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.context_stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.node_def import attribute, node_def
 from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.python_operators import OVERLOADABLE, Operators, differs, equals
-from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.state import StateVariable, layouts
 from towerstrat.graph.ir.types import DType, resource, string
 from towerstrat.graph.ir.user_lines import UserLine, unconverted, user_line

@@ -12,14 +12,12 @@ Source: ``tensorflow/python/framework/tensor_shape.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias
+
+from towerstrat.graph.ir.argument_types import ShapeLike, ShapeProto, SizeLike
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 """A static shape inside the library: None for an unknown rank, a None entry for an unknown size."""
-SizeLike: TypeAlias = Any
-"""Anything that ``Dimension`` accepts: an integer of Python or numpy, None or a Dimension."""
-ShapeLike: TypeAlias = Any
-"""Anything that ``TensorShape`` accepts: a shape, None, an integer, a sequence of sizes, a ``TensorShapeProto``."""
 
 
 class StaticShapeError(ValueError):
@@ -192,13 +190,13 @@ class TensorShape:
             self._dims = tuple([d if type(d) is int and d >= 0 else Dimension(d).value for d in dims])
         elif isinstance(dims, TensorShape):
             self._dims = dims._dims
-        elif isinstance(dims, int | Dimension) or (hasattr(dims, "__index__") and getattr(dims, "ndim", 0) == 0):
+        elif isinstance(dims, SupportsIndex | Dimension) and getattr(dims, "ndim", 0) == 0:
             self._dims = (Dimension(dims).value,)
-        elif hasattr(dims, "dim") and hasattr(dims, "unknown_rank"):
+        elif isinstance(dims, ShapeProto):
             self._dims = None if dims.unknown_rank else tuple(d.size if d.size >= 0 else None for d in dims.dim)
         else:
             try:
-                entries = tuple(dims)
+                entries = tuple(dims)  # type: ignore[arg-type]  # an array has __index__ too
             except TypeError:
                 raise TypeError(f"Expected a shape (None, an integer or a sequence of sizes), got {dims!r}.") from None
             self._dims = tuple(Dimension(d).value for d in entries)
@@ -311,7 +309,7 @@ class TensorShape:
             return TensorShape(None)
         return _entry(None)
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         try:
             return self._dims == as_shape(other)._dims
         except TypeError:

@@ -12,12 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.composite_values import Argument, Fetchable
 from towerstrat.graph.ir.constant_folding import constant_value_as_dims
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, float32, int64

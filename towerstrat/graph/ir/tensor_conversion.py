@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import numpy as np
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.given_arguments import one_of
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Eager, Signature, define_op
-from towerstrat.graph.ir.shapes import ShapeLike, as_shape
+from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray, as_dtype, float32, int32, int64, string
 
 
@@ -65,8 +66,6 @@ define_op(
     given=True,
 )
 
-TensorLike: TypeAlias = Any
-"""Anything that ``convert_to_tensor`` accepts."""
 ConversionFunction = Callable[..., Any]
 """``(value, dtype=None, name=None, as_ref=False)`` -> a tensor, or NotImplemented."""
 Types = type | tuple[type, ...]

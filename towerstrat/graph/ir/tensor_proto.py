@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import constant_folding
+from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.node_def import tensor_proto
-from towerstrat.graph.ir.shapes import ShapeLike, as_shape
+from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.tensor_conversion import shaped_value
 from towerstrat.graph.ir.types import DTypeLike, HostArray, as_dtype, bfloat16, complex64, float16, string
 from towerstrat.platform import messages

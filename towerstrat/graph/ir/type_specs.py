@@ -17,10 +17,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.constant_folding import constant_value_as_dims
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.shapes import Dims, ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, float32, int64
 

@@ -15,11 +15,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from towerstrat.graph.ir.argument_types import ArrayLike
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.tensor_conversion import constant
-from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, string
+from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, bool_, float32, string
 from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.random.stateful import random_normal, random_uniform, truncated_normal
 from towerstrat.graph.variables.partitioned import PartitionInfo
@@ -106,12 +107,12 @@ class Constant(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("value", "dtype")
 
-    def __init__(self, value: Any = 0, dtype: Any = float32, verify_shape: bool = False):
+    def __init__(self, value: ArrayLike = 0, dtype: DTypeLike = float32, verify_shape: bool = False):
         if not (np.isscalar(value) or isinstance(value, list | tuple | np.ndarray)):
             raise TypeError(
                 f"Expected a number, a list, a tuple or an array as initial value, got {type(value).__name__}."
             )
-        self.value = value
+        self.value: ArrayLike = value
         self.dtype = as_dtype(dtype)
         self._verify_shape = verify_shape
 

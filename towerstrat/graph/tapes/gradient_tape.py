@@ -438,9 +438,10 @@ class GradientTape:
             )
             rows.append(self._gradients([target], [source], [seed])[0])
         shape = arrays.concat([arrays.shape(target), arrays.shape(source)[1:]], 0)
-        if any(r is None for r in rows):
+        reached = [r for r in rows if r is not None]
+        if len(reached) < width:
             return arrays.zeros(shape, source.dtype) if unconnected is UnconnectedGradients.ZERO else None
-        return arrays.reshape(arrays.stack([convert_to_tensor(r) for r in rows], axis=1), shape)
+        return arrays.reshape(arrays.stack([convert_to_tensor(r) for r in reached], axis=1), shape)
 
 
 class _Sums:

@@ -14,11 +14,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
-from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, string
 from towerstrat.graph.variables.variables import Variable
 

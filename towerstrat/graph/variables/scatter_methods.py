@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.tensor_conversion import TensorLike
 
 
 class ScatterMethods:

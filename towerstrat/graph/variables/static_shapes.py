@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from towerstrat.graph.ir import shapes
-from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.argument_types import ShapeLike
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
 
 
 def wider(dims: shapes.Dims, shape: ShapeLike, name: str) -> shapes.Dims:

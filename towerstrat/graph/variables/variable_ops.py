@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import FailedPreconditionError, OutOfRangeError
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.state import StateVariable
-from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import HostArray, int32, int64, string
 from towerstrat.graph.variables.string_variables import type_for
 from towerstrat.graph.variables.variables import GraphKeys, Variable

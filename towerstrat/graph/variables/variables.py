@@ -26,6 +26,7 @@ from functools import partial
 from typing import Any
 
 from towerstrat.graph.ir import op_registry, shapes
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS, SessionLike, get_default_session
 from towerstrat.graph.ir.default_graph import init_scope
@@ -34,9 +35,9 @@ from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.python_operators import Operators, differs, equals
-from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, as_shape
+from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.state import StateVariable
-from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.ir.user_lines import unconverted
 from towerstrat.graph.variables import static_shapes
@@ -238,7 +239,7 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
 
     def __init__(
         self,
-        initial_value: TensorLike = None,
+        initial_value: TensorLike | None = None,
         trainable: bool = True,
         collections: Iterable[Hashable] | None = None,
         validate_shape: bool = True,
@@ -658,7 +659,7 @@ class VariableV2(Variable, metaclass=_ThroughCreatorsV2):
 
     def __init__(
         self,
-        initial_value: TensorLike = None,
+        initial_value: TensorLike | None = None,
         trainable: bool | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,

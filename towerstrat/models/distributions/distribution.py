@@ -192,14 +192,14 @@ class Distribution:
         """``batch_shape`` as an int32 tensor."""
         with self._name_scope(name):
             if self.batch_shape.is_fully_defined():
-                return convert_to_tensor(self.batch_shape.as_list(), int32, name="batch_shape")
+                return convert_to_tensor(self.batch_shape, int32, name="batch_shape")
             return self._batch_shape_tensor()
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
         """``event_shape`` as an int32 tensor."""
         with self._name_scope(name):
             if self.event_shape.is_fully_defined():
-                return convert_to_tensor(self.event_shape.as_list(), int32, name="event_shape")
+                return convert_to_tensor(self.event_shape, int32, name="event_shape")
             return self._event_shape_tensor()
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:

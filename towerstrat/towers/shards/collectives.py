@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.ops.array.arrays import identity, zeros_like
 from towerstrat.graph.ops.collectives import all_reduce, exchanges

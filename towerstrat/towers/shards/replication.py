@@ -11,10 +11,11 @@ from typing import Any
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import TensorShape
-from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.collectives import all_reduce

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.tensor_conversion import TensorLike, convert_to_tensor
+from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType
 from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.ops.control import branches

@@ -8,11 +8,12 @@ from typing import Any, Self
 import numpy as np
 
 from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.composite_values import Convertible, Fetchable, Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.dispatch import dispatching
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.shapes import ShapeLike, TensorShape, size_at
+from towerstrat.graph.ir.shapes import TensorShape, size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.type_specs import HasTypeSpec, TensorSpec, TypeSpec

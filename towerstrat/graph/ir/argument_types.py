@@ -1,0 +1,67 @@
+"""Types of arguments, as ``numpy.typing`` and ``jax.typing`` name them: "-Like" is anything that a function converts.
+
+    TensorLike   what ``convert_to_tensor`` takes       [1.0, 2.0], np.eye(2), a tensor, a variable
+    ShapeLike    what ``TensorShape`` takes             None, 3, [None, 3], a TensorShape, a tensor's shape
+    SizeLike     one entry of a shape                   3, None, a Dimension
+
+Each names the types that are here and, by protocols, those of the floors above and of other libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Protocol, SupportsIndex, TypeAlias, runtime_checkable
+
+import jax
+import numpy as np
+
+from towerstrat.graph.ir.types import DType, HostArray
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.composite_values import Convertible
+    from towerstrat.graph.ir.graph_elements import Tensor
+    from towerstrat.graph.ir.shapes import Dimension, TensorShape
+
+
+@runtime_checkable
+class ShapeProto(Protocol):
+    """The message ``TensorShapeProto``, of any library that reads it."""
+
+    @property
+    def unknown_rank(self) -> bool:
+        """Whether the number of dimensions is unknown; ``dim`` is empty then."""
+
+    @property
+    def dim(self) -> Iterable[SizeProto]:
+        """The dimensions."""
+
+
+class SizeProto(Protocol):
+    """One dimension of a ``TensorShapeProto``."""
+
+    @property
+    def size(self) -> int:
+        """-1 where it is unknown."""
+
+
+class TypedValue(Protocol):
+    """A value that stands for a tensor: a variable, a value of towers."""
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+
+    @property
+    def shape(self) -> TensorShape:
+        """The static shape."""
+
+
+Scalar: TypeAlias = "bool | int | float | complex | str | bytes | np.generic"
+ArrayLike: TypeAlias = "HostArray | jax.Array | Scalar | Sequence[ArrayLike]"
+"""Values that are known when the graph is built."""
+TensorLike: TypeAlias = "Tensor | TypedValue | Convertible | HostArray | jax.Array | Scalar | Dimension | TensorShape | Sequence[TensorLike]"
+"""What ``convert_to_tensor`` takes."""
+SizeLike: TypeAlias = "SupportsIndex | Dimension | None"
+"""What ``Dimension`` takes: the size of one dimension, None where it is unknown."""
+ShapeLike: TypeAlias = "TensorShape | ShapeProto | SizeLike | Iterable[SizeLike]"
+"""What ``TensorShape`` takes: None is a shape of unknown rank, one size a shape of one dimension."""

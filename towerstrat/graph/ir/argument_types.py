@@ -59,7 +59,10 @@ class TypedValue(Protocol):
 Scalar: TypeAlias = "bool | int | float | complex | str | bytes | np.generic"
 ArrayLike: TypeAlias = "HostArray | jax.Array | Scalar | Sequence[ArrayLike]"
 """Values that are known when the graph is built."""
-TensorLike: TypeAlias = "Tensor | TypedValue | Convertible | HostArray | jax.Array | Scalar | Dimension | TensorShape | Sequence[TensorLike]"
+TensorLike: TypeAlias = (
+    "Tensor | TypedValue | Convertible | HostArray | jax.Array | Scalar | Dimension | TensorShape"
+    " | Sequence[TensorLike]"
+)
 """What ``convert_to_tensor`` takes."""
 SizeLike: TypeAlias = "SupportsIndex | Dimension | None"
 """What ``Dimension`` takes: the size of one dimension, None where it is unknown."""

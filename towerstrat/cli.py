@@ -6,6 +6,7 @@
     towerstrat check PATH ...                          say which names of TensorFlow in a program work
     towerstrat checkpoint list|show|diff|convert ...   read checkpoints
     towerstrat names NAME ...                          say where a name is defined, and in which versions
+    towerstrat stubs FOLDER                            write stub files of ``tensorflow`` for type checkers
     towerstrat devices                                 list JAX's devices
 
 Each subparser sets ``command``, a function of the parsed arguments that returns the exit status: 0 done, 2 the command
@@ -38,7 +39,7 @@ from towerstrat.checkpoints.checkpoint_file import Checkpoint, opened
 from towerstrat.checkpoints.checkpoint_state import prefix_of
 from towerstrat.checkpoints.format_conversion import convert, convert_to_objects, renamed
 from towerstrat.checkpoints.object_graph_keys import names_of_objects
-from towerstrat.compat.program import check_report, name_lookup, runner, usage_check, version_choice
+from towerstrat.compat.program import check_report, name_lookup, runner, type_stubs, usage_check, version_choice
 from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.hosts import command_line as hosts
 from towerstrat.hosts import environment_variables, launcher_environments, process_group
@@ -86,6 +87,15 @@ def _parser() -> argparse.ArgumentParser:
         "names", metavar="NAME", nargs="+", help="such as tf.concat; of a module such as tf.nn all names"
     )
     names.set_defaults(command=_names)
+    stubs = commands.add_parser(
+        "stubs",
+        help="write stub files, by which type checkers and editors know tensorflow",
+        description="Writes the folder tensorflow of stub files into FOLDER: pyright and editors find it in a folder "
+        "typings beside the program, mypy where mypy_path names FOLDER.",
+    )
+    stubs.add_argument("folder", metavar="FOLDER", type=Path, help="such as typings")
+    stubs.add_argument("--api", type=_api, metavar="VERSION", default=(1, None), help="as of run (default: 1)")
+    stubs.set_defaults(command=_stubs)
     devices = commands.add_parser("devices", help="list the devices towers can run on")
     devices.set_defaults(command=_devices)
     return parser
@@ -398,6 +408,16 @@ def _names(arguments: argparse.Namespace) -> int:
     for lines, _ in found:
         print(*lines, sep="\n")
     return 0 if all(here for _, here in found) else 1
+
+
+def _stubs(arguments: argparse.Namespace) -> int:
+    try:
+        count = type_stubs.write(arguments.folder, arguments.api[0])
+    except OSError as error:
+        print(f"towerstrat: {error}", file=sys.stderr)
+        return 2
+    print(f"{count} stub files of tensorflow {arguments.api[0]}.x in {arguments.folder / type_stubs.ROOT}")
+    return 0
 
 
 def _devices(arguments: argparse.Namespace) -> int:

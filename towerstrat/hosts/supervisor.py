@@ -34,13 +34,15 @@ import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from towerstrat.hosts import environment_variables, run_compatibility
 from towerstrat.hosts.authentication import MessageKey
 from towerstrat.hosts.child_process import Child, said
 from towerstrat.hosts.connections import Connection, Loop
-from towerstrat.hosts.heartbeat import FAILING, Seen
-from towerstrat.hosts.process_spec import ENDED, GRACE, REFUSED, WHERE, Place, Process, ProgramSpec, Timeouts
+from towerstrat.hosts.heartbeat import Seen
+from towerstrat.hosts.process_spec import ENDED, REFUSED, Place, Process, ProgramSpec, Timeouts
+from towerstrat.hosts.program_watch import TICK, ProgramWatch
 from towerstrat.hosts.rendezvous_server import RendezvousServer, beat, did, silent
 from towerstrat.hosts.sockets import connect, in_use
 from towerstrat.hosts.supervisor_messages import (
@@ -61,12 +63,6 @@ from towerstrat.hosts.supervisor_messages import (
     Welcome,
 )
 
-_TICK = 0.25
-"""Seconds between two looks at the program."""
-_LINGERS = 5.0
-"""Seconds from an exception of the program to its exit, after which the supervisor reports it."""
-_ENDING = 5.0
-"""Seconds from SIGKILL to giving up on the program: it is in an uninterruptible system call."""
 _LINE = 4096
 """Characters sent of each of the program's last lines."""
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -90,6 +86,25 @@ class CannotJoin(Exception):
         self.status = status
 
 
+_UNKNOWN = Process(0, "unknown", 0)
+
+
+@dataclass
+class ProcessZero:
+    """Process 0, as the supervisor of another one knows it.
+
+    Attributes:
+      supervisor, program: pid 0 until it has said who they are.
+      seen: the progress of its program.
+      heard: when it said something last, by the monotonic clock.
+    """
+
+    supervisor: Process = _UNKNOWN
+    program: Process = _UNKNOWN
+    seen: Seen = field(default_factory=Seen)
+    heard: float = field(default_factory=time.monotonic)
+
+
 class Supervisor:
     """Supervisor of this process's program; ``run`` is its whole life.
 
@@ -103,34 +118,28 @@ class Supervisor:
 
     def __init__(self, place: Place, bounds: Timeouts, work: ProgramSpec, key: MessageKey, attempt: int = 1):
         self._place = place
-        self._key = key
         self._bounds = bounds
-        self._argv = work.argv
-        self._facts = {**run_compatibility.facts(work, place.cluster), "attempt": attempt}
+        self._work = work
+        self._key = key
         self._attempt = attempt
         self._me = Process(place.index, socket.gethostname(), os.getpid())
-        self._zero = self._zero_program = Process(0, "unknown", 0)
-        self._zero_seen = Seen()
+        self._zero = ProcessZero()
         self._loop = Loop()
         self._hub: RendezvousServer | None = None
         self._connection: Connection | None = None
         self._turned_away = False
         self._came: list[int] = []  # signals
-        self._child: Child | None = None
-        self._own: int | None = None  # the program's exit status
-        self._verdict: int | None = None  # that of this process
+        self._program = ProgramWatch(self._me, bounds, self._say, self._ended, self._report)
+        self._verdict: int | None = None
         self._reported = False
-        self._stop_until: float | None = None
-        self._kill_at: float | None = None
-        self._stopped_since: float | None = None
-        self._began = self._heard = self._beat = self._turned = self._looked = time.monotonic()
+        self._began = self._beat = self._turned = time.monotonic()
 
     def run(self) -> int:
         """Runs until the program has ended, and on process 0 until all are told; the exit status (see the module)."""
         with self._signals():
             try:
                 self._meet()
-                while self._verdict is None or (self._child is not None and self._own is None):
+                while self._verdict is None or self._program.running:
                     self._turn()
                 while self._hub is not None and not self._hub.finished():
                     self._turn()
@@ -177,7 +186,8 @@ class Supervisor:
                 seconds = min(seconds, self._bounds.heartbeat)
         self._connection = self._connected(seconds) if self._hub is None else self._hub.connect()
         self._loop.add(self._connection, self._read)
-        self._heard = self._turned = time.monotonic()
+        self._zero.heard = self._turned = time.monotonic()
+        facts = {**run_compatibility.facts(self._work, self._place.cluster), "attempt": self._attempt}
         names = (str(self._place.index), *self._place.names)
         self._connection.send(
             Register(
@@ -185,7 +195,7 @@ class Supervisor:
                 self._me.index,
                 self._me.host,
                 self._me.pid,
-                self._facts,
+                facts,
                 names,
                 self._connection.here,
             )
@@ -195,7 +205,7 @@ class Supervisor:
         """Tries to connect for so many seconds; raises as ``_meet``."""
         until = self._began + seconds
         while True:
-            for call in self._loop.wait(_TICK):
+            for call in self._loop.wait(TICK):
                 call()
             try:
                 end = connect(self._place.address, min(5.0, seconds))
@@ -211,21 +221,20 @@ class Supervisor:
                 raise CannotJoin(f"{name} came to {self._me}, which waited for process 0.", 128 + self._came[0])
 
     def _turn(self) -> None:
-        """One turn of the event loop, at most ``_TICK`` seconds: sockets, rendezvous, program, heartbeat."""
-        ready = self._loop.wait(_TICK)
+        """One turn of the event loop, at most ``TICK`` seconds: sockets, rendezvous, program, heartbeat."""
+        ready = self._loop.wait(TICK)
         now = time.monotonic()
         paused, self._turned = now - self._turned, now
         if paused > self._bounds.heartbeat:
             # This process was stopped, or its machine. What the others have done since then, they have said.
-            self._heard = now
+            self._zero.heard = now
             if self._hub is not None:
                 self._hub.was_stopped(paused)
         for call in ready:
             call()
         if self._hub is not None:
             self._hub.tick()
-        if self._child is not None and self._own is None:
-            self._look(self._child, now)
+        self._program.look(now)
         if self._connection is not None:
             self._keep_up(self._connection, now)
 
@@ -238,49 +247,14 @@ class Supervisor:
             self._beat = now
             self._send_beat(connection)
         connection.flush()
-        if now - self._heard > self._bounds.heartbeat:
-            self._lost(silent(now - self._heard, self._bounds))
+        if now - self._zero.heard > self._bounds.heartbeat:
+            self._lost(silent(now - self._zero.heard, self._bounds))
 
     def _send_beat(self, connection: Connection) -> None:
-        pid, seen = (None, Seen()) if self._child is None else (self._child.pid, self._child.seen())
-        connection.send(Beat(pid, seen))
-
-    def _look(self, child: Child, now: float) -> None:
-        """Checks on the program: has it ended, is it to be killed, is it at fault."""
-        status = child.status()
-        if status is not None:
-            self._ended(child, status)
-        elif self._kill_at is not None:
-            if now > self._kill_at:
-                child.kill()
-            if now > self._kill_at + _ENDING:
-                self._say(f"{self._program()} was killed, and has not ended: it waits for something in the system.")
-                self._own = 128 + signal.SIGKILL
-        elif self._stop_until is not None:
-            if now > self._stop_until:
-                self._say(
-                    f"{self._program()} has not ended {self._bounds.stopping:g} s after it was told to. It is killed."
-                )
-                child.kill()
-        elif now - self._looked > _TICK:
-            self._looked = now
-            self._look_for_faults(child, now)
-
-    def _look_for_faults(self, child: Child, now: float) -> None:
-        """Reports a program that a signal has stopped, or that has raised and does not end."""
-        if not child.is_stopped():
-            self._stopped_since = None
-        elif self._stopped_since is None:
-            self._stopped_since = now
-        elif now - self._stopped_since > self._bounds.heartbeat:
-            self._report(f"is stopped by a signal (SIGSTOP or the like) for {now - self._stopped_since:.1f} s")
-        seen = child.seen()
-        if seen.phase == FAILING and (seen.age or 0.0) > _LINGERS:
-            self._report(f"has failed ({seen.what}) and did not end for {seen.age:.1f} s")
+        connection.send(Beat(*self._program.progress()))
 
     def _ended(self, child: Child, status: int) -> None:
         """Reports the program's end: ``Ended`` where it succeeded or all were stopping, else ``Fault``."""
-        self._own = status if status >= 0 else 128 - status
         if child.descriptor is not None:
             self._loop.remove(child.descriptor)
         if status:
@@ -288,8 +262,8 @@ class Supervisor:
         if self._verdict is not None:
             return
         if self._connection is None:  # process 0 was lost while all were told to end
-            self._verdict = self._own
-        elif status == 0 or self._stop_until is not None:
+            self._verdict = self._program.status
+        elif status == 0 or self._program.stopping:
             self._send_beat(self._connection)
             self._connection.send(Ended())
         else:
@@ -315,14 +289,14 @@ class Supervisor:
         if connection is None:  # it was closed after it was found that it can be read
             return
         for message in connection.receive():
-            self._heard = time.monotonic()
+            self._zero.heard = time.monotonic()
             self._obey(message)
         for why in connection.refused:
             self._say(f"Refused by {self._me}, from {connection.there}: {why}. The run goes on.")
         connection.refused.clear()
         if not connection.closed or self._connection is None:
             return
-        if self._zero.pid:
+        if self._zero.supervisor.pid:
             self._lost("is gone: it was killed, or its host went down.")
         elif time.monotonic() - self._began < self._bounds.join:
             # The end of a run that was there before: perhaps another begins.
@@ -341,24 +315,24 @@ class Supervisor:
         """Carries out a message of process 0."""
         match message:
             case Welcome(host, pid):
-                self._zero = self._zero_program = Process(0, host, pid)
+                self._zero.supervisor = self._zero.program = Process(0, host, pid)
             case Beat(pid, seen):
-                self._zero_program = Process(0, self._zero.host, pid or 0)
-                self._zero_seen = seen
+                self._zero.program = Process(0, self._zero.supervisor.host, pid or 0)
+                self._zero.seen = seen
             case Start(coordinator, address, local, run):
                 self._start(coordinator, address, local, run)
             case Stop(number, text, step):
                 self._stop(number, text, step)
             case Later(step):
-                self._stop_after(step)
+                self._answer(self._program.stop_after(step), step)
             case Agreed(apart):
-                self._agree(apart)
+                self._program.agree(apart)
             case Refused(text):
                 self._conclude(text, REFUSED)
             case End(text, stuck):
                 self._conclude(text, ENDED, stuck)
             case Done():
-                self._conclude(None, self._own or 0)
+                self._conclude(None, self._program.status or 0)
 
     def _start(self, coordinator: str, address: str, local: int | None, run: bytes) -> None:
         """Starts the program with the run's environment variables; arguments as of ``Start``."""
@@ -375,33 +349,25 @@ class Supervisor:
         if local is not None:
             environment.setdefault("JAX_LOCAL_DEVICE_IDS", str(local))
         try:
-            self._child = Child(self._argv, environment)
+            child = self._program.start(self._work.argv, environment)
         except OSError as error:
             self._report(f"cannot start its program: {error}")
             return
-        if self._child.descriptor is not None:
-            self._loop.add(self._child.descriptor, lambda: None)
+        if child.descriptor is not None:
+            self._loop.add(child.descriptor, lambda: None)
 
     def _stop(self, number: int, text: str, step: int) -> None:
         """Passes a run-wide SIGTERM or SIGINT on to the program, with the shared step to stop after."""
-        if self._child is None:
+        if self._program.child is None:
             self._conclude(text, 128 + number)
             return
         self._say(text)
-        self._stop_until = time.monotonic() + self._bounds.stopping
-        self._stop_after(step)
-        if self._own is None:
-            self._child.signal(number)
+        self._answer(self._program.stop(number, step), step)
 
-    def _stop_after(self, step: int) -> None:
-        """Hands the program the step to stop after, and answers process 0 with the steps that it had begun by then."""
-        begun = self._child.stop_after(step) if self._child is not None and self._own is None else 0
+    def _answer(self, begun: int, step: int) -> None:
+        """Tells process 0 how many steps the program had begun when it was handed the step to stop after."""
         if self._connection is not None:
             self._connection.send(Begun(begun, step))
-
-    def _agree(self, apart: bool) -> None:
-        if self._child is not None:
-            self._child.agree(apart)
 
     def _lost(self, how: str) -> None:
         """Handles the loss of process 0: ends with an error, or, where all were stopping, goes on stopping alone.
@@ -409,14 +375,15 @@ class Supervisor:
         Args:
           how: the clause of the message.
         """
-        if self._stop_until is None:
-            zero = f"The supervisor of {self._zero}, where all processes meet,"
-            text = f"{zero if self._zero.pid else f'Who listens at {self._place.address}'} {how}"
-            self._conclude(f"{text} {did(self._zero_program, self._zero_seen)}", ENDED)
+        if not self._program.stopping:
+            zero = f"The supervisor of {self._zero.supervisor}, where all processes meet,"
+            text = f"{zero if self._zero.supervisor.pid else f'Who listens at {self._place.address}'} {how}"
+            self._conclude(f"{text} {did(self._zero.program, self._zero.seen)}", ENDED)
             return
-        self._agree(apart=self._child is not None and not self._child.seen().shared)
+        _, seen = self._program.progress()
+        self._program.agree(apart=not seen.shared)
         self._disconnect()
-        self._verdict = self._own
+        self._verdict = self._program.status
 
     def _conclude(self, text: str | None, status: int, stuck: bool = False) -> None:
         """Decides this process's exit status, once, and ends its program: SIGTERM, after ``GRACE`` seconds SIGKILL.
@@ -428,16 +395,13 @@ class Supervisor:
         """
         if self._verdict is not None:
             return
-        self._verdict = (self._own or status) if status == ENDED else status
+        self._verdict = (self._program.status or status) if status == ENDED else status
         self._disconnect()
         if text is not None:
             everybody = f"all {self._place.count} processes end" if self._place.count > 1 else "it ends"
             attempt = f" (attempt {self._attempt})" if self._attempt > 1 else ""
             self._say(f"{text}\ntowerstrat: {everybody}{attempt}")
-        if self._child is not None and self._own is None:
-            self._child.signal(WHERE if stuck else signal.SIGTERM)
-            grace = 0.0 if self._child.is_stopped() else 1.0 if stuck else GRACE
-            self._kill_at = time.monotonic() + grace
+        self._program.end(stuck)
 
     def _disconnect(self) -> None:
         if self._connection is not None:
@@ -450,19 +414,13 @@ class Supervisor:
         self._disconnect()
         if self._hub is not None:
             self._hub.close()
-        if self._child is not None:
-            if self._own is None:
-                self._child.kill()
-            self._child.close()
+        self._program.close()
         self._loop.close()
-
-    def _program(self) -> Process:
-        return self._me if self._child is None else Process(self._me.index, self._me.host, self._child.pid)
 
     def _say(self, text: str) -> None:
         line = f"towerstrat: {text}"
-        if self._child is not None:
-            self._child.output.say(line)
+        if self._program.child is not None:
+            self._program.child.output.say(line)
         else:
             print(line, file=sys.stderr, flush=True)
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from tests.hosts.several import held_port
-from towerstrat.hosts import rendezvous_server
+from towerstrat.hosts import rendezvous_listener
 from towerstrat.hosts.authentication import MessageKey
 from towerstrat.hosts.connections import Connection, Loop
 from towerstrat.hosts.heartbeat import Seen
@@ -50,7 +50,7 @@ class Meeting:
             self.turn()
 
     def open(self):
-        return len(self.server._strangers)
+        return len(self.server._listener._strangers)
 
 
 @contextlib.contextmanager
@@ -89,7 +89,7 @@ def closed(end):
 
 
 def test_there_is_room_for_so_many_and_the_oldest_goes(monkeypatch):
-    monkeypatch.setattr(rendezvous_server, "_STRANGERS", 3)
+    monkeypatch.setattr(rendezvous_listener, "_STRANGERS", 3)
     with meeting() as meet:
         own = meet.server.connect()
         strangers = [meet.connect() for _ in range(20)]
@@ -105,11 +105,11 @@ def test_there_is_room_for_so_many_and_the_oldest_goes(monkeypatch):
 
 def test_a_few_of_those_who_are_refused_are_named():
     with meeting() as meet:
-        for number in range(2 * rendezvous_server._SHOWN):
+        for number in range(2 * rendezvous_listener._SHOWN):
             stranger = meet.connect()
             stranger.sendall(b"%d is my number, and no greeting" % number)
             meet.until(lambda stranger=stranger: closed(stranger))
-        assert len(meet.said) == rendezvous_server._SHOWN
+        assert len(meet.said) == rendezvous_listener._SHOWN
         assert [line.endswith("No more are named.") for line in meet.said] == [False] * 7 + [True]
 
 

@@ -30,9 +30,7 @@ they begin it, so of processes that wait for one another the one with the lowest
 
 from __future__ import annotations
 
-import contextlib
 import math
-import resource
 import secrets
 import socket
 import time
@@ -40,13 +38,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from typing import NamedTuple
 
 from towerstrat.hosts import run_compatibility
-from towerstrat.hosts.authentication import SECRET, MessageKey
+from towerstrat.hosts.authentication import MessageKey
 from towerstrat.hosts.connections import Connection, Loop
 from towerstrat.hosts.heartbeat import CHECKPOINTING, COMPILING, ENDED, STARTING, STEPPING, Seen
 from towerstrat.hosts.process_spec import GRACE, LONGER, Place, Process, Timeouts
-from towerstrat.hosts.sockets import LOOPBACK, coordinator_of, listen, path_of, release
+from towerstrat.hosts.rendezvous_listener import Listener
+from towerstrat.hosts.sockets import LOOPBACK, coordinator_of, path_of
 from towerstrat.hosts.supervisor_messages import (
     Agreed,
     Beat,
@@ -73,12 +73,8 @@ _SETTLING = 2.0
 """Seconds in which the cause of a failure may arrive after its consequence: who loses a peer may notice first."""
 _MARGIN, _NOTICE = 2, 1.0
 """The step after which all are to stop lies so many steps, and so many seconds' worth of them, behind the last seen."""
-_FILES = 256
-"""File descriptors that a supervisor needs besides those of connections."""
 _SHOWN = 8
-"""Processes that a message lists at most, and refusals that are printed at most."""
-_STRANGERS = 64
-"""Unregistered connections that are held at a time, besides one for each process."""
+"""Processes that a message lists at most."""
 _RUN = 16
 """Bytes of a run's random identifier, of which the key of its store is derived."""
 
@@ -118,6 +114,17 @@ class Member:
         return (self.seen.age or 0.0) + now - self.at
 
 
+class Verdict(NamedTuple):
+    """The end of a run.
+
+    Attributes:
+      at: its time. why: the reason; "" where all went well.
+    """
+
+    at: float
+    why: str
+
+
 class RendezvousServer:
     """The server of a run's rendezvous, in the event loop of process 0's supervisor. No call blocks.
 
@@ -130,21 +137,16 @@ class RendezvousServer:
         self._place = place
         self._key = key
         self._bounds = bounds
-        self._loop = loop
         self._say = say
         self._members: dict[int, Member] = {}
         self._by_connection: dict[Connection, Member] = {}
-        self._strangers: dict[Connection, float] = {}
-        self._refused: set[tuple[str, str]] = set()
-        """(host, reason) of the refusals that have been printed."""
-        self._listener: socket.socket | None = None
+        self._listener = Listener(place, bounds, key, say, loop, self._serve)
         self._began = self._advanced = time.monotonic()
         self._beat = self._ticked = 0.0
         self._started = False
-        self._stopping = False
-        self._stop_after = 0
-        self._over: float | None = None
-        self._why = ""
+        self._stop_after: int | None = None
+        """The shared step after which all are to stop; None: nobody was told to."""
+        self._over: Verdict | None = None
         self._pending: tuple[float, str] | None = None
         self._stopped: tuple[float, float] | None = None
 
@@ -154,25 +156,12 @@ class RendezvousServer:
         Raises:
           OSError: the address cannot be had, see ``sockets.listen``; ``in_use``: another process listens there.
         """
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        needed = 2 * self._place.count + _STRANGERS + _FILES
-        if soft < needed:
-            resource.setrlimit(
-                resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
-            )
-        self._listener = listen(self._place.address)
-        self._listener.setblocking(False)
-        self._loop.add(self._listener, self._accept)
-        if not self._key.is_secret and path_of(self._place.address) is None:
-            self._say(
-                f"This run has no secret: whoever can connect to {self._place.address} can take part in it, or end it. "
-                f"Give all its processes the same {SECRET} or --secret-file (docs/hosts.md)."
-            )
+        self._listener.listen()
 
     def connect(self) -> Connection:
         """The connection of process 0's own supervisor: the other end of a socket pair."""
         ours, own = socket.socketpair()
-        self._serve_at(self._accepted(ours))
+        self._listener.connection(ours)
         return Connection(own, self._key, 0, accepted=False, schema=FromZero)
 
     def tick(self) -> None:
@@ -181,12 +170,9 @@ class RendezvousServer:
         if now - self._ticked < _TICK:
             return
         self._ticked = now
-        for connection in (*self._strangers, *(each.connection for each in self._members.values())):
-            connection.flush()
-        for stranger, since in list(self._strangers.items()):
-            if now - since > self._bounds.heartbeat:
-                stranger.refuse(f"it has not said who it is for {self._bounds.heartbeat:g} s")
-                self._turn_away(stranger)
+        for member in self._members.values():
+            member.connection.flush()
+        self._listener.tick(now)
         if self._over is None:
             self._look(now)
         if now - self._beat >= beat(self._bounds):
@@ -205,41 +191,15 @@ class RendezvousServer:
     def finished(self) -> bool:
         """Whether the run is over, and all supervisors have closed their connections or had ``GRACE`` seconds to."""
         gone = all(each.connection.closed for each in self._members.values())
-        late = self._over is not None and time.monotonic() - self._over > GRACE
+        late = self._over is not None and time.monotonic() - self._over.at > GRACE
         return self._over is not None and (gone or late)
 
     def close(self) -> None:
         """Closes all connections and frees the address."""
-        for connection in (*self._strangers, *(each.connection for each in self._members.values())):
-            if not connection.closed:
-                self._drop(connection)
-        if self._listener is not None:
-            self._loop.remove(self._listener)
-            release(self._listener, self._place.address)
-
-    def _accept(self) -> None:
-        assert self._listener is not None
-        with contextlib.suppress(OSError):  # it has left already, or there are too many
-            self._greet(self._accepted(self._listener.accept()[0]))
-
-    def _accepted(self, end: socket.socket) -> Connection:
-        return Connection(end, self._key, 0, accepted=True, schema=ToZero)
-
-    def _greet(self, connection: Connection) -> None:
-        if len(self._strangers) >= self._place.count + _STRANGERS:
-            oldest = next(iter(self._strangers))
-            oldest.refuse("there are too many that have not said who they are")
-            self._turn_away(oldest)
-        self._strangers[connection] = time.monotonic()
-        self._serve_at(connection)
-
-    def _serve_at(self, connection: Connection) -> None:
-        self._loop.add(connection, lambda: self._serve(connection))
-
-    def _drop(self, connection: Connection) -> None:
-        self._loop.remove(connection)
-        connection.close()
-        self._strangers.pop(connection, None)
+        for member in self._members.values():
+            if not member.connection.closed:
+                self._listener.drop(member.connection)
+        self._listener.close()
 
     def _serve(self, connection: Connection) -> None:
         """Handles the messages of a connection that can be read; its first one must be ``Register``."""
@@ -254,25 +214,11 @@ class RendezvousServer:
                 self._hear(member, message)
         if connection.refused:
             connection.closed = connection.closed or member is None
-            self._say_refused(connection)
+            self._listener.say_refused(connection)
         if connection.closed:
-            self._drop(connection)
+            self._listener.drop(connection)
             if member is not None:
                 self._lost(member)
-
-    def _turn_away(self, stranger: Connection) -> None:
-        self._say_refused(stranger)
-        self._drop(stranger)
-
-    def _say_refused(self, connection: Connection) -> None:
-        """Prints who was refused and why, each pair once, ``_SHOWN`` in all: strangers must not flood the output."""
-        for why in connection.refused:
-            if (connection.there, why) in self._refused or len(self._refused) == _SHOWN:
-                continue
-            self._refused.add((connection.there, why))
-            last = " No more are named." if len(self._refused) == _SHOWN else ""
-            self._say(f"Refused at {self._place.address}, from {connection.there}: {why}. The run goes on.{last}")
-        connection.refused.clear()
 
     def _register(self, connection: Connection, message: ToZero) -> Member | None:
         """Registers the sender of a connection's first message, and starts the run with the last one; None: refused."""
@@ -287,7 +233,9 @@ class RendezvousServer:
         process, count = Process(message.number, message.host, message.pid), message.hosts
         there = self._members.get(process.index)
         if self._over is not None:
-            self._refuse(connection, f"{process} came when the run at {self._place.address} had ended. {self._why}")
+            self._refuse(
+                connection, f"{process} came when the run at {self._place.address} had ended. {self._over.why}"
+            )
             return None
         if self._started:
             who = "" if there is None else f" with {there.program}"
@@ -314,7 +262,7 @@ class RendezvousServer:
             )
             return None
         now = time.monotonic()
-        self._strangers.pop(connection, None)
+        self._listener.register(connection)
         member = Member(connection, process, process, message.facts, message.names, address, now, now)
         self._members[process.index] = self._by_connection[connection] = member
         zero = self._members[0].supervisor if 0 in self._members else process
@@ -365,7 +313,7 @@ class RendezvousServer:
             member.seen, member.at = seen, now
             if message.pid:
                 member.program = Process(member.supervisor.index, member.supervisor.host, message.pid)
-        elif isinstance(message, Ended) or (isinstance(message, Fault) and self._stopping):
+        elif isinstance(message, Ended) or (isinstance(message, Fault) and self._stop_after is not None):
             self._end_of(member)
         elif isinstance(message, Fault):
             lines = "".join(f"\n  | {line}" for line in message.tail)
@@ -385,8 +333,7 @@ class RendezvousServer:
         """Broadcasts ``Stop`` with the step to stop after; a second signal to one supervisor ends the run at once."""
         if member.told:
             self.end(f"{name} came again to {member.supervisor}.")
-        elif not self._stopping:
-            self._stopping = True
+        elif self._stop_after is None:
             text = f"{name} came to {member.supervisor}: all processes are told to end."
             self._stop_after = self._step_ahead()
             self._tell(Stop(number, text, self._stop_after))
@@ -404,7 +351,7 @@ class RendezvousServer:
     def _agree(self) -> None:
         """Confirms the step to stop after, once all have answered; proposes a later one where some had begun it."""
         begun = [member.begun for member in self._members.values() if not member.ended]
-        if not self._stop_after or None in begun:
+        if self._stop_after is None or None in begun:
             return
         if all(steps is not None and steps < self._stop_after for steps in begun):
             self._tell(Agreed(apart=not any(begun)))
@@ -425,7 +372,7 @@ class RendezvousServer:
         """Handles the loss of a supervisor's connection: ends the run, unless all are stopping or it is over."""
         if self._over is not None:
             return
-        if self._stopping:
+        if self._stop_after is not None:
             self._end_of(member)
             return
         if self._stopped is not None and time.monotonic() - self._stopped[0] < self._bounds.heartbeat:
@@ -455,7 +402,7 @@ class RendezvousServer:
         for member in self._members.values():
             if now - member.heard <= bounds.heartbeat:
                 continue
-            if self._stopping:
+            if self._stop_after is not None:
                 self._end_of(member)
             else:
                 self.end(
@@ -465,7 +412,7 @@ class RendezvousServer:
         if self._pending is not None and now - self._pending[0] > _SETTLING:
             before = [f" {m.program} had ended before." for m in self._members.values() if m.ended]
             self.end("".join([self._pending[1], *before[:_SHOWN]]))
-        elif self._started and not self._stopping and bounds.stuck:
+        elif self._started and self._stop_after is None and bounds.stuck:
             self._look_for_stuck(now)
 
     def _look_for_stuck(self, now: float) -> None:
@@ -512,8 +459,7 @@ class RendezvousServer:
     def _finish(self, message: End | Refused | Done) -> None:
         """Broadcasts how the run ends; the first verdict stands."""
         if self._over is None:
-            self._over = time.monotonic()
-            self._why = "" if isinstance(message, Done) else message.text
+            self._over = Verdict(time.monotonic(), "" if isinstance(message, Done) else message.text)
             self._tell(message)
 
     def _tell(self, message: FromZero) -> None:

@@ -97,12 +97,14 @@ class ProcessZero:
       supervisor, program: pid 0 until it has said who they are.
       seen: the progress of its program.
       heard: when it said something last, by the monotonic clock.
+      beaten: when a heartbeat was sent to it last.
     """
 
     supervisor: Process = _UNKNOWN
     program: Process = _UNKNOWN
     seen: Seen = field(default_factory=Seen)
     heard: float = field(default_factory=time.monotonic)
+    beaten: float = field(default_factory=time.monotonic)
 
 
 class Supervisor:
@@ -132,7 +134,7 @@ class Supervisor:
         self._program = ProgramWatch(self._me, bounds, self._say, self._ended, self._report)
         self._verdict: int | None = None
         self._reported = False
-        self._began = self._beat = self._turned = time.monotonic()
+        self._began = self._turned = time.monotonic()
 
     def run(self) -> int:
         """Runs until the program has ended, and on process 0 until all are told; the exit status (see the module)."""
@@ -243,8 +245,8 @@ class Supervisor:
         for number in self._came:
             connection.send(Interrupted(number, signal.Signals(number).name))
         self._came.clear()
-        if now - self._beat >= beat(self._bounds):
-            self._beat = now
+        if now - self._zero.beaten >= beat(self._bounds):
+            self._zero.beaten = now
             self._send_beat(connection)
         connection.flush()
         if now - self._zero.heard > self._bounds.heartbeat:

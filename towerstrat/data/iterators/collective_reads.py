@@ -48,15 +48,15 @@ def gather_next(resource: IteratorResource, axis: Axis | None, uneven: bool = Tr
     """
     if axis is None or not axis.spans:
         return resource.next()
-    if resource.apart and not resource.asked:
+    if resource.traits.apart and not resource.agreement.asked:
         _ask(resource)
     own: list[Any] | None
     with jax.enable_x64(True):
-        if resource.alone and not resource.apart and resource.used >= (resource.promised or 0):
+        if resource.traits.alone and not resource.traits.apart and resource.used >= (resource.agreement.promised or 0):
             _make_ahead(resource, axis)
-        promised = resource.promised
+        promised = resource.agreement.promised
         ended = promised is not None and resource.used >= promised
-        if resource.apart and (promised is None or (ended and resource.fills)):
+        if resource.traits.apart and (promised is None or (ended and resource.traits.fills)):
             own, found = _agreed(resource, axis)
         elif ended:
             raise StopIteration(": one of the processes has no more elements")
@@ -105,10 +105,10 @@ def _ask(resource: IteratorResource) -> None:
     total = UNKNOWN if string in resource.structure.dtypes else resource.alike
     left = max(0, total - resource.used) if total >= 0 else total
     found = AGREEMENT.all_of(left, int)
-    resource.asked = True
+    resource.agreement.asked = True
     known = [count for count in found if count != INFINITE]
     if UNKNOWN not in found:
-        resource.promised = resource.used + min(known, default=math.inf)
+        resource.agreement.promised = resource.used + min(known, default=math.inf)
         return
     logs.info(
         "The processes' pipelines do not say how many elements they have, or may fail: where one element is taken by "
@@ -133,8 +133,8 @@ def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any] | None, l
         state, error = FAILED, caught
     told = axis.told(_shapes(resource, element, state, len(axis.own)))
     ended, there = told[:, 0] == ENDED, told[:, 0] == THERE
-    goes_on = there.any() and (ended | there).all() if resource.fills else there.all()
-    resource.waits = bool(goes_on) and element is None
+    goes_on = there.any() and (ended | there).all() if resource.traits.fills else there.all()
+    resource.agreement.waits = bool(goes_on) and element is None
     if not goes_on:
         if element is not None:
             resource.push_back([element])
@@ -205,7 +205,7 @@ def _make_ahead(resource: IteratorResource, axis: Axis) -> None:
     resource.push_back(taken if least else taken[1:])
     if not least:
         _end_together(state, error)
-    resource.promised = resource.used + least
+    resource.agreement.promised = resource.used + least
 
 
 def _shapes(resource: IteratorResource, element: Sequence[Any] | None, state: int, own: int) -> HostArray:

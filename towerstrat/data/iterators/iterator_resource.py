@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -31,6 +32,52 @@ class PrefetchBuffer(Protocol):
         """Returns the elements to the source they were taken from."""
 
 
+class PipelineTraits(NamedTuple):
+    """Properties of a pipeline that decide how several processes read it.
+
+    Attributes:
+      share: where elements have a part for each position of an axis, those that this process makes.
+      apart: whether processes have data of their own, which may end at different times.
+      fills: whether a process whose data has ended gives batches of nothing until that of all processes has.
+      alone: whether a process may fail to make its parts of an element of which others make theirs.
+      partial: whether places in the pipeline are of the rows of ``share`` alone.
+    """
+
+    share: LocalIndices | None = None
+    apart: bool = False
+    fills: bool = False
+    alone: bool = False
+    partial: bool = False
+
+    @classmethod
+    def of(cls, opening: IteratorContext) -> PipelineTraits:
+        """The properties that any node of a pipeline has."""
+        parts = list(reachable_nodes(opening.node, opening.values))
+        return cls(
+            share=next((part.share for part in parts if part.share is not None), None),
+            apart=any(part.apart for part in parts),
+            fills=any(part.fills for part in parts),
+            alone=any(part.alone for part in parts),
+            partial=any(part.partial for part in parts),
+        )
+
+
+@dataclass
+class PassAgreement:
+    """Agreement of the processes on how far they may read in a pass over their data.
+
+    Attributes:
+      asked: whether the processes were asked since the initialization.
+      promised: how many elements may be taken in all before any process' data ends, or before processes have to tell
+        each other again whether all could make their parts; None: nobody has asked yet, or it is not known.
+      waits: whether this process' data has ended, and it gives batches of nothing.
+    """
+
+    asked: bool = False
+    promised: float | None = None
+    waits: bool = False
+
+
 class IteratorResource:
     """The position of one iterator in one session. It may be used from several threads.
 
@@ -42,15 +89,8 @@ class IteratorResource:
       initializations: how often it was initialized.
       lender: the buffer that holds elements taken ahead, or None. It gives them back before an element is taken.
       live: whether functions of the pipeline read variables when an element is made; no element is made ahead then.
-      share: where elements have a part for each position of an axis, those that this process makes.
-      apart: whether processes have data of their own, which may end at different times.
-      fills: whether a process whose data has ended gives batches of nothing until that of all processes has.
-      waits: whether it has ended, and does so.
-      alone: whether a process may fail to make its parts of an element of which others make theirs.
-      partial: whether places in the pipeline are of the rows of ``share`` alone.
-      promised: how many elements may be taken in all before any process' data ends, or before processes have to tell
-        each other again whether all could make their parts; None: nobody has asked yet, or it is not known.
-      asked: whether it was asked for since the initialization.
+      traits: of the pipeline.
+      agreement: of the processes, since the initialization.
     """
 
     def __init__(self, structure: Structure, waiting: PendingIteratorStates):
@@ -58,14 +98,8 @@ class IteratorResource:
         self.initializations = 0
         self.lender: PrefetchBuffer | None = None
         self.live = False
-        self.share: LocalIndices | None = None
-        self.apart = False
-        self.fills = False
-        self.waits = False
-        self.alone = False
-        self.partial = False
-        self.asked = False
-        self.promised: float | None = None
+        self.traits = PipelineTraits()
+        self.agreement = PassAgreement()
         self._waiting = waiting
         self._opening: IteratorContext | None = None
         self._source: Iterator[Element] | None = None
@@ -105,16 +139,11 @@ class IteratorResource:
     def _begin(
         self, opening: IteratorContext, source: Iterator[Element], taken: int, returned: Sequence[Element]
     ) -> None:
-        parts = list(reachable_nodes(opening.node, opening.values))
+        traits = PipelineTraits.of(opening)
         with self._lock:
             self.lender = None  # what it holds is of the data before
-            self.share = next((part.share for part in parts if part.share is not None), None)
-            self.apart = any(part.apart for part in parts)
-            self.fills = any(part.fills for part in parts)
-            self.waits = False
-            self.alone = any(part.alone for part in parts)
-            self.partial = any(part.partial for part in parts)
-            self.asked, self.promised = False, None
+            self.traits = traits
+            self.agreement = PassAgreement()
             self._opening = opening
             self._source = source
             self._taken = taken
@@ -134,7 +163,7 @@ class IteratorResource:
             if self.lender is not None:
                 self.lender.give_back(self)
             found: State = {"initializations": self.initializations}
-            at_end = at_end or self.waits
+            at_end = at_end or self.agreement.waits
             if self._opening is None or (self._ended and not self._returned and not at_end):
                 return found
             return found | {"pipeline": fingerprint(self._opening), "place": self._place(self._opening)}
@@ -146,9 +175,10 @@ class IteratorResource:
             with at_one_moment():
                 parts = {"source": state_of(self._source), "opening": opening.state()}
             parts |= {"returned": state_of(self._returned), "taken": self._taken}
-            if (self._returned or self.partial) and self.share is not None and not self.share.whole:
+            share = self.traits.share
+            if (self._returned or self.traits.partial) and share is not None and not share.whole:
                 # What was taken ahead are this process' parts of elements; another one takes these elements again.
-                parts |= {"own": list(self.share.own), "before": self._before()}
+                parts |= {"own": list(share.own), "before": self._before()}
             return parts
         except Stateless:
             return {"entropy": list(opening.entropy), TAKEN_AGAIN: self._before()}
@@ -187,9 +217,10 @@ class IteratorResource:
             raise InvalidArgumentError(None, None, message) from None
 
     def _go_to(self, opening: IteratorContext, place: State) -> None:
-        own = None if self.share is None or self.share.whole else list(self.share.own)
+        share = self.traits.share
+        own = None if share is None or share.whole else list(share.own)
         # What was taken ahead, or is made of own rows, are parts of elements: another share takes these elements again.
-        parts = "returned" in place and (self.partial or place["returned"])
+        parts = "returned" in place and (self.traits.partial or place["returned"])
         if place.get("own") != own and ("own" in place or parts):
             before = place["before"] if "before" in place else place["taken"] - len(place["returned"])
             place = {"entropy": place["opening"]["entropy"], TAKEN_AGAIN: before}
@@ -319,7 +350,7 @@ class IteratorResource:
 
     def skip_failed(self) -> None:
         """Leaves out the next element, whose parts another process has failed to make, where all take the same."""
-        if not self.apart:
+        if not self.traits.apart:
             self.next()
 
     def push_error(self, error: BaseException) -> None:

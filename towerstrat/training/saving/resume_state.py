@@ -60,7 +60,7 @@ def saved(runner: Runner) -> bytes | None:
     with at_one_moment():
         iterators = {name: resource.state() for name, resource in runner.positions.items() if resource.initialized}
         passes = PASSES.by_name() if isinstance(runner, EagerSession) else {}
-    apart = {name for name, resource in runner.positions.items() if resource.apart}
+    apart = {name for name, resource in runner.positions.items() if resource.traits.apart}
     state = {
         "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
         "counts": counts,

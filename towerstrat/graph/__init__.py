@@ -1,1 +1,1 @@
-"""What a program is (a deferred graph) and how it becomes one JAX function."""
+"""Programs as deferred graphs, and their lowering to one JAX function."""

@@ -21,7 +21,7 @@ from towerstrat.graph.ir.types import Array
 
 
 def _places(low: Array, high: Array, size: int, wanted: int) -> Array:
-    """Where the pixels of a cut-out lie in one direction of the image, ``[boxes, wanted]``."""
+    """Coordinates of the pixels of a cut-out in one direction of the image, ``[boxes, wanted]``."""
     if wanted > 1:
         step = (high - low) * (size - 1) / (wanted - 1)
         return low[:, None] * (size - 1) + np.arange(wanted, dtype=np.float32) * step[:, None]
@@ -97,7 +97,7 @@ def draw(images: Array, boxes: Array, colors: Array) -> Array:
 
 
 def overlaps(boxes: Array) -> Callable[[Array], Array]:
-    """How much box ``i`` and each of ``[boxes, 4]`` have in common: their intersection over their union, ``[boxes]``.
+    """Intersection over union (Jaccard index) of box ``i`` and each of ``[boxes, 4]``, ``[boxes]``.
 
     It is 0 for boxes without area. One row at a time: a square of some thousand boxes would fill the memory.
     """

@@ -65,7 +65,7 @@ def central_crop(image: Any, central_fraction: Any) -> Tensor:
 
 
 def _margin(size: Size, fraction: Any) -> Size:
-    """How many pixels are cut off on one side."""
+    """Number of pixels that are cut off on one side."""
     if is_tensor(size) or is_tensor(fraction):
         whole = arithmetic.cast(size, float64)
         return arithmetic.cast((whole - whole * arithmetic.cast(fraction, float64)) / 2, int32)

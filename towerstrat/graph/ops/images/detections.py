@@ -35,7 +35,7 @@ Inputs = Sequence[Tensor]
 
 
 def _check_combined(inputs: Sequence[Tensor | Array]) -> tuple[int | None, int | None]:
-    """How many images and classes there are. Raises ValueError for shapes that do not go together."""
+    """Numbers of images and classes. Raises ValueError for shapes that do not go together."""
     boxes, scores, *numbers = inputs
     batch, count, owners, _ = shaped(boxes, [None, None, None, 4], "boxes")
     batch, _, classes = shaped(scores, [batch, count, None], "scores")
@@ -171,7 +171,7 @@ def _proposals_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 def _check_proposed(inputs: Sequence[Tensor | Array]) -> int | None:
-    """How many images there are. Raises ValueError for shapes that do not go together."""
+    """Number of images. Raises ValueError for shapes that do not go together."""
     scores, deltas, info, anchors, *numbers = inputs
     batch, height, width, kinds = shaped(scores, [None] * 4, "scores")
     sides = None if kinds is None else 4 * kinds

@@ -59,7 +59,7 @@ def ensure(condition: Any, message: str) -> list[Any]:
 
 
 def at_least_3d(image: Tensor) -> list[Any]:
-    """What has to run before an image is used: checks that all sizes are positive, where they are not known yet.
+    """Operations to run before an image is used: checks that all sizes are positive, where they are not known yet.
 
     Raises:
       ValueError: it has fewer than three dimensions, or a size of 0.

@@ -109,7 +109,7 @@ def _glimpse_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 def _check_glimpse(
     images: Tensor | Array, size: Tensor | Array, offsets: Tensor | Array
 ) -> tuple[int | None, int | None]:
-    """How many images and channels there are. Raises ValueError for shapes that do not go together."""
+    """Numbers of images and channels. Raises ValueError for shapes that do not go together."""
     batch, _, _, channels = shaped(images, [None] * 4, "images")
     shaped(size, [2], "a size")
     return shaped(offsets, [batch, 2], "offsets")[0], channels

@@ -34,7 +34,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 
 def _check_transforms(images: Tensor | Array, transforms: Tensor | Array) -> tuple[int | None, int | None]:
-    """How many images and channels there are. Raises ValueError for other transforms than one for all or each."""
+    """Numbers of images and channels. Raises ValueError for other transforms than one for all or each."""
     batch, _, _, channels = shaped(images, [None] * 4, "images")
     count = shaped(transforms, [None, 8], "transforms (num_images x 8 or 1 x 8)")[0]
     if None not in (batch, count) and count not in (1, batch):

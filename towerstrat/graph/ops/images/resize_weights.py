@@ -25,7 +25,7 @@ _LEAST = 1000 * np.finfo(np.float32).tiny
 
 
 class Taps(NamedTuple):
-    """What the pixels of one output line are made of.
+    """Input pixels and weights of which the pixels of one output line are made.
 
     Attributes:
       places: int ``[size, taps]``, the input pixels.
@@ -43,7 +43,7 @@ class Taps(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """Where output pixels lie in the input.
+    """Map from output pixels to coordinates of the input.
 
     Attributes:
       size, wanted: pixels of the input and of the output.

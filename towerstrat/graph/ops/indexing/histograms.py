@@ -52,7 +52,7 @@ define_op("UpperBound", _search_rule, _search("right"), numpy=_search("right", n
 def searchsorted(
     sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = int32, name: str | None = None
 ) -> Tensor:
-    """Where values belong in sorted rows: before equal elements ("left") or after them ("right")."""
+    """Indices at which values belong in sorted rows: before equal elements ("left") or after them ("right")."""
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'.  Saw: {side}.")
     sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
@@ -94,7 +94,7 @@ define_op(
 
 
 def bincount(arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32) -> Tensor:
-    """How often each integer from 0 occurs, or the sum of its weights.
+    """Counts of the integers from 0, or sums of their weights.
 
     As long as the largest value asks for, but within ``minlength`` and ``maxlength``; where these are equal the length
     is known while the graph is built. ``dtype`` is the result's if there are no weights.
@@ -143,7 +143,7 @@ def histogram_fixed_width_bins(
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many values are in each of ``nbins`` bins of equal width; values outside of the range are in the end bins."""
+    """Numbers of values in each of ``nbins`` bins of equal width; values outside of the range are in the end bins."""
     with get_default_graph().name_scope(name or "histogram_fixed_width") as scope:
         places = histogram_fixed_width_bins(values, value_range, nbins)
         inputs = (places, convert_to_tensor(nbins, int32), constant([], as_dtype(dtype)))

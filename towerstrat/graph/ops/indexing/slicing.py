@@ -47,7 +47,7 @@ _LATER: Any = object()
 
 
 def _specs(begin: Entries, end: Entries, strides: Entries, attrs: Mapping[str, int]) -> list[_Spec]:
-    """What each entry does: "slice", "index", "new" (an axis), or "rest" (the ellipsis)."""
+    """Kind of each entry: "slice", "index", "new" (an axis), or "rest" (the ellipsis)."""
     result = []
     for i, (b, e, s) in enumerate(zip(begin, end, strides, strict=True)):
         bit = 1 << i
@@ -266,7 +266,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[Any]:
 
 
 def _check_picked(op: Operation, values: Sequence[Any]) -> CheckResult | None:
-    """Where the program picks an element by an index that it computes, the index is within the dimension."""
+    """Check that an index that the program computes, and picks an element by, is within the dimension."""
     x, begin = values[:2]
     if _known(begin):
         return None
@@ -377,7 +377,7 @@ def _bound(value: Any, default: int) -> Any:
 
 
 def bounds_of(key: Any, name: str) -> tuple[list[Tensor], dict[str, int]]:
-    """What is inside of brackets as the inputs of a strided slice (begin, end, strides) and its masks."""
+    """Contents of brackets as the inputs of a strided slice (begin, end, strides) and its masks."""
     masks = {"begin": 0, "end": 0, "ellipsis": 0, "new_axis": 0, "shrink_axis": 0}
     bounds: list[tuple[Any, Any, Any]] = []
     for i, entry in enumerate(key if isinstance(key, list | tuple) else [key]):

@@ -1,4 +1,4 @@
-"""What ``==`` of tensors and variables means: the same object, or equal values."""
+"""Meaning of ``==`` of tensors and variables: the same object, or equal values."""
 
 from __future__ import annotations
 

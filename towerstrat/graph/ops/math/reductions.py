@@ -107,7 +107,7 @@ def _mean(x: Any, axes: tuple[int, ...], numpy: Any, wide: bool = False) -> Any:
 
 
 def _limit(x: Any, sign: int) -> Any:
-    """What the largest (sign -1) or smallest of no elements is."""
+    """The largest (sign -1) or smallest of no elements."""
     if jnp.issubdtype(x.dtype, jnp.integer):
         return np.iinfo(x.dtype).min if sign < 0 else np.iinfo(x.dtype).max
     return np.asarray(sign * np.inf, x.dtype)
@@ -236,7 +236,7 @@ def count_nonzero(
     input_tensor: Any = None, axis: Any = None, keepdims: bool | None = None, dtype: Any = int64,
     name: str | None = None, reduction_indices: Any = None, keep_dims: bool | None = None, input: Any = None,
 ) -> Tensor:  # fmt: skip
-    """How many elements are not zero, along dimensions.
+    """Number of elements that are not zero, along dimensions.
 
     ``input_tensor``, ``reduction_indices`` and ``keep_dims`` are old names of ``input``, ``axis`` and ``keepdims``.
     """

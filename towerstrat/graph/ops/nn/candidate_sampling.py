@@ -321,7 +321,7 @@ def all_candidate_sampler(
 def compute_accidental_hits(
     true_classes: Any, sampled_candidates: Any, num_true: int, seed: int | None = None, name: str | None = None
 ) -> AccidentalHits:
-    """Where samples, which are different from each other, are true classes.
+    """Positions of samples, which are different from each other, that are true classes.
 
     Args:
       true_classes: int64 ``[batch, num_true]``.

@@ -400,7 +400,7 @@ def conv2d_transpose(
     value: Any = None, filter: Any = None, output_shape: Any = None, strides: Any = None, padding: Any = "SAME",
     data_format: Any = "NHWC", name: str | None = None, input: Any = None, filters: Any = None, dilations: Any = None,
 ) -> Tensor:  # fmt: skip
-    """What ``conv2d``'s gradient does to its output ("deconvolution").
+    """Transpose of ``conv2d``, which its gradient applies to cotangents ("deconvolution").
 
     Args:
       input: ``[batch, height, width, in_channels]``; ``value`` is an old name.

@@ -25,7 +25,7 @@ _MANY_TAPS = 64
 
 
 class Window(NamedTuple):
-    """How a filter moves over its input. One entry per spatial dimension.
+    """Motion of a filter over its input, one entry per spatial dimension.
 
     Attributes:
       strides: steps between outputs.

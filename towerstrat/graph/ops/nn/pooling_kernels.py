@@ -64,13 +64,13 @@ def avg_pool(
 
 
 def lowest_value(dtype: Any) -> np.ndarray[Any, Any]:
-    """What no value of the type is below."""
+    """The lowest value of a type."""
     kind = np.dtype(dtype)
     return np.asarray(np.iinfo(kind).min if kind.kind in "iu" else -np.inf, kind)
 
 
 def _count(size: int, k: int, stride: int, pad: tuple[int, int], apart: int) -> np.ndarray[Any, Any]:
-    """How many taps of each window lie inside the input."""
+    """Number of taps of each window that lie inside the input."""
     reach = (k - 1) * apart + 1
     outputs = max((size + sum(pad) - reach) // stride + 1, 0)
     places = np.arange(outputs)[:, None] * stride - pad[0] + np.arange(k)[None, :] * apart

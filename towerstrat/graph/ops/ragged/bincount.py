@@ -1,4 +1,4 @@
-"""How often integers occur in dense, sparse and ragged tensors: in all of one, or in each row.
+"""Counts of integers in dense, sparse and ragged tensors: in all of one, or in each row.
 
 Source: ``tensorflow/python/ops/bincount_ops.py`` and ``tensorflow/core/kernels/count_ops.cc`` of 2.15.
 """
@@ -117,7 +117,7 @@ def bincount(
     arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None, dtype: Any = int32,
     name: str | None = None, axis: int | None = None, binary_output: bool = False,
 ) -> Tensor:  # fmt: skip
-    """How often each number from 0 occurs, or the sum of the ``weights`` of its places.
+    """Counts of the numbers from 0, or sums of the ``weights`` at their places.
 
     Args:
       arr: a tensor, SparseTensor (whose entries alone count) or RaggedTensor of numbers, at most a matrix for ``axis``
@@ -203,7 +203,7 @@ def sparse_bincount(
     values: Any, weights: Any = None, axis: int | None = 0, minlength: int | None = None, maxlength: int | None = None,
     binary_output: bool = False, name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """How often each number from 0 occurs, as the entries of a SparseTensor ``[length]``, or ``[rows, length]``.
+    """Counts of the numbers from 0, as the entries of a SparseTensor ``[length]``, or ``[rows, length]``.
 
     Args:
       values: a tensor, SparseTensor or RaggedTensor of integers, at most a matrix for ``axis`` -1.

@@ -23,7 +23,7 @@ from towerstrat.graph.ops.ragged.value import RaggedTensorValue
 
 
 def _depth(value: Any) -> int:
-    """How deep a list is nested; of a scalar 0. Raises ValueError where scalars and lists stand side by side."""
+    """Depth of a nested list; of a scalar 0. Raises ValueError where scalars and lists stand side by side."""
     if isinstance(value, np.ndarray):
         return value.ndim
     if not isinstance(value, list | tuple):

@@ -107,7 +107,7 @@ def _inner(x: Any, keys: list[Any]) -> Any:
 
 
 def _clipped(bound: Any, starts: Tensor, limits: Tensor, default: Tensor) -> Tensor:
-    """Where a bound of a slice is in each row."""
+    """Index of a slice's bound in each row."""
     if bound is None:
         return default
     at = arrays.zeros_like(starts) + arithmetic.cast(convert_to_tensor(bound), starts.dtype)

@@ -30,7 +30,7 @@ _ERRORS = ("strict", "replace", "ignore")
 
 
 class Codec:
-    """How strings are read: an encoding, and what is done about what is none.
+    """Encoding of strings, and treatment of what is not valid in it.
 
     Args:
       encoding: as ICU calls it, such as "UTF-8", "UTF-16-BE", "US-ASCII" or "ISO-8859-1".

@@ -24,7 +24,7 @@ NONE = -1
 
 @cache
 def _runs() -> tuple[HostArray, HostArray]:
-    """Where runs of code points of one script begin, and their scripts; what is no code point counts as a run."""
+    """Starts of the runs of code points of one script, and their scripts; what is no code point counts as a run."""
     packed = resources.files("towerstrat.graph.ops.ragged").joinpath("scripts.txt.xz").read_bytes()
     rows = [line.split() for line in lzma.decompress(packed).decode().splitlines()]
     starts = np.cumsum([int(distance, 16) for distance, _ in rows])

@@ -35,7 +35,7 @@ _FULL_RANGE = (int32, int64, uint32, uint64)
 
 
 class Algorithm(enum.Enum):
-    """How the original draws. Here all give the same numbers; they differ in the size of a generator's state."""
+    """The original's generators. Here all give the same numbers; they differ in the size of a generator's state."""
 
     PHILOX = 1
     THREEFRY = 2
@@ -303,7 +303,7 @@ def stateless_poisson(shape: Any, seed: Any, lam: Any, dtype: Any = int32, name:
 def stateless_binomial(
     shape: Any, seed: Any, counts: Any, probs: Any, output_dtype: Any = int32, name: str | None = None
 ) -> Tensor:
-    """How many of ``counts`` trials succeed, each with probability ``probs``; both are broadcast to ``shape``.
+    """Numbers of successes in ``counts`` trials, each with probability ``probs``; both are broadcast to ``shape``.
 
     Raises:
       TypeError: counts and probabilities of different element types.

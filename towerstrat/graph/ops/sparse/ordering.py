@@ -28,7 +28,7 @@ Inputs = Sequence[Tensor]
 
 @contextmanager
 def required(condition: Tensor, words: str, *shown: Tensor) -> Iterator[None]:
-    """What is made inside runs after an assertion; InvalidArgumentError where the condition does not hold."""
+    """Context whose operations run after an assertion; InvalidArgumentError where the condition does not hold."""
     known = constant_value(condition)
     check = None if known is not None and known.all() else Assert(condition, [words, *shown])
     with get_default_graph().control_dependencies([] if check is None else [check]):

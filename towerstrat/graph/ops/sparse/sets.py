@@ -102,7 +102,7 @@ def _combined(operation: str, a: Any, b: Any, validate_indices: bool) -> SparseT
 
 
 def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """What both sets have, sorted, row by row of the last dimension.
+    """Elements of both sets, sorted, row by row of the last dimension.
 
     Args:
       a, b: tensors or SparseTensors of integers or strings, alike but for the last dimension.
@@ -112,12 +112,12 @@ def set_intersection(a: Any, b: Any, validate_indices: bool = True) -> SparseTen
 
 
 def set_difference(a: Any, b: Any, aminusb: bool = True, validate_indices: bool = True) -> SparseTensor:
-    """What ``a`` has and ``b`` has not (``aminusb=False``: the other way round). Arguments as ``set_intersection``."""
+    """Elements of ``a`` that ``b`` has not (``aminusb=False``: the other way round). See ``set_intersection``."""
     return _combined("a-b" if aminusb else "b-a", a, b, validate_indices)
 
 
 def set_union(a: Any, b: Any, validate_indices: bool = True) -> SparseTensor:
-    """What one of the sets has. Arguments as of ``set_intersection``."""
+    """Elements of either set. Arguments as of ``set_intersection``."""
     return _combined("union", a, b, validate_indices)
 
 

@@ -42,7 +42,7 @@ class Holder(Protocol):
 
 
 class Table:
-    """What operations know of a lookup table: types and shapes, and its entries in each session.
+    """A lookup table as operations know it: types and shapes, and its entries in each session.
 
     Args:
       shared_name: tables of one shared name have the same entries; "": its own.

@@ -217,7 +217,7 @@ class StaticHashTable(HashTable):
 
 
 class TableInitializerBase:
-    """What fills a table.
+    """Base class of initializers, which fill a table.
 
     Attributes:
       key_dtype, value_dtype: element types.

@@ -51,7 +51,7 @@ def _up_to_16(s: bytes) -> int:
 
 
 def _ends(s: bytes) -> tuple[int, int, int, int, int, int]:
-    """What strings of 17 to 64 bytes begin with: (factor, a, c, d, y, z) of ``HashLen17to32``."""
+    """State that hashes of strings of 17 to 64 bytes begin with: (factor, a, c, d, y, z) of ``HashLen17to32``."""
     size = len(s)
     factor = _K2 + size * 2
     first = _K1 if size <= 32 else _K2

@@ -257,7 +257,7 @@ _REFERENCE = re.compile(rb"\\(.?)", re.DOTALL)
 
 
 def _template(rewrite: bytes, groups: int) -> list[bytes | int] | None:
-    """What a match is replaced by: texts, and numbers of groups; None where it names a group that is not there.
+    """Replacement of a match: texts, and numbers of groups; None where it names a group that is not there.
 
     Raises:
       ValueError: a backslash before anything but a digit or a backslash.

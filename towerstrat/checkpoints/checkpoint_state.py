@@ -56,7 +56,9 @@ def new_state(
     """Make a ``CheckpointState``; paths below ``folder`` become relative to it.
 
     Args:
-      latest: prefix of the latest checkpoint. paths: of all, oldest first; the latest is added where it is missing.
+      folder: the directory that the message will be written to.
+      latest: prefix of the latest checkpoint.
+      paths: prefixes of all, oldest first; the latest is added where it is missing.
       times: when each was written, in seconds since 1970.
       preserved: when the last checkpoint that is kept for good (``keep_checkpoint_every_n_hours``) was written.
 

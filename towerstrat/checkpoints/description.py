@@ -74,6 +74,8 @@ def shown(checkpoint: Checkpoint, name: str, part: str = "", whole: bool = False
     """Lines of one array: its type and shape, then its elements as numpy prints them.
 
     Args:
+      checkpoint: an open checkpoint of any format.
+      name: of the array in it.
       part: index of the elements to print, such as ``0:2,:,-1``; "" for all.
       whole: print all elements also where there are more than 1000, instead of the first and last ones.
 

@@ -39,6 +39,7 @@ def renamed(names: Iterable[str], patterns: Iterable[Sequence[str]]) -> dict[str
     r"""Map new names to old ones, where each pattern in turn is replaced in every name (``re.sub``).
 
     Args:
+      names: of the arrays in the checkpoint.
       patterns: pairs of a regular expression and its replacement, which may refer to groups.
 
     Raises:
@@ -65,6 +66,7 @@ def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> No
     """Write arrays of a checkpoint to another file, in the format that its name ends with.
 
     Args:
+      checkpoint: an open checkpoint, which the arrays are read from one by one.
       target: a path that ends in ``.npz`` or ``.safetensors``; else the prefix of a checkpoint.
       names: new name -> name in the checkpoint.
 
@@ -83,7 +85,9 @@ def convert_to_objects(checkpoint: Checkpoint, target: str, names: Mapping[str, 
     """Write an object-based checkpoint (``tf.train.Checkpoint``): ``a/b`` is the variable ``b`` of the object ``a``.
 
     Args:
-      target: the prefix. names: new name -> name in the checkpoint.
+      checkpoint: an open checkpoint, which the arrays are read from one by one.
+      target: the prefix.
+      names: new name, a path of objects that ends in a variable, -> name in the checkpoint.
 
     Raises:
       ValueError: ``target`` is a file of another format.

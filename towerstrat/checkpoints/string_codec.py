@@ -36,6 +36,8 @@ def decode(data: memoryview, count: int, checksum: int | None) -> np.ndarray[Any
     """Decode ``count`` strings to an object array of bytes, ``[count]``.
 
     Args:
+      data: the bytes of one tensor: the strings' lengths as varints, a checksum of the lengths, the strings.
+      count: the number of strings.
       checksum: of the index entry; None: not verified.
 
     Raises:

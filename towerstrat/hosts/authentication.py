@@ -66,6 +66,7 @@ class MessageKey:
         Args:
           place: where it is read: its path in the store, or its direction and number on a connection.
           sender: the number of the process that sends it.
+          message: the bytes, sent in the clear.
         """
         return self._code(place, sender, message) + message
 
@@ -97,6 +98,7 @@ def take_secret(path: str | None, environment: MutableMapping[str, str]) -> Mess
 
     Args:
       path: the file; None: the environment has it, or there is none.
+      environment: usually ``os.environ``; programs that inherit it must not see the secret.
 
     Raises:
       ValueError: there are both; the file cannot be read, or others may read it; or the secret is too short.

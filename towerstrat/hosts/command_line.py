@@ -62,7 +62,10 @@ def supervise(
     """The command line of a supervisor.
 
     Args:
-      place: which process it is. bounds: the timeouts. work: its program. attempt: how often the run was started.
+      place: which process it is.
+      bounds: the timeouts.
+      work: its program.
+      attempt: number of this start of the run, from 1.
       secret_file: path of the secret; None: the environment has it, or there is none.
 
     >>> work = ProgramSpec(("python", "train.py", "--lr=1"), "train.py")

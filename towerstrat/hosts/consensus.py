@@ -127,7 +127,8 @@ class Consensus:
         """All-gather: the values of all processes, in order of process.
 
         Args:
-          value: of this process. schema: its type, as of ``messages.decode``.
+          value: of this process.
+          schema: its type, as of ``messages.decode``.
         """
         return [decode(message, schema) for message in self._exchange(encode(value))]
 

@@ -134,7 +134,9 @@ class GradientRounds:
         """Averages gradients over the processes: one round.
 
         Args:
-          layout: of the gradients. dense: one array each. rows: one sparse gradient each.
+          layout: of the gradients.
+          dense: one array each.
+          rows: one sparse gradient each.
 
         Returns:
           Arrays on this process's first device: the means of dense gradients, in their shapes and dtypes; of sparse
@@ -240,6 +242,7 @@ class GradientRounds:
         """Gathers sparse gradients: rows of all processes, values divided by the number of processes.
 
         Args:
+          rows: this process's sparse gradients, in the order of the layout.
           counts: ``[processes, sparse gradients]``, the numbers of rows.
         """
         if not rows:

@@ -54,7 +54,8 @@ def found(environment: Mapping[str, str], address: str | None = None) -> Place |
     """This process's place by the environment; None: it runs alone.
 
     Args:
-      environment: usually ``os.environ``. address: where the processes meet, in place of what the environment says.
+      environment: usually ``os.environ``.
+      address: where the processes meet, in place of what the environment says.
 
     Raises:
       ValueError: a variable is malformed, or there is no address.

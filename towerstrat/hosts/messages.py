@@ -105,7 +105,8 @@ def decode(data: bytes, schema: Any) -> Any:
     """Decodes a message.
 
     Args:
-      data: bytes that ``encode`` returned, perhaps in another process. schema: the type of the message.
+      data: bytes that ``encode`` returned, perhaps in another process.
+      schema: the type of the message.
 
     Raises:
       MalformedMessage: the bytes are no JSON, or the value is not of the schema.

@@ -55,7 +55,8 @@ def facts(work: ProgramSpec, cluster: str) -> dict[str, Any]:
     """Facts of this process by name, each a text or, for "command", a list of words.
 
     Args:
-      work: its program. cluster: as of ``Place``.
+      work: its program.
+      cluster: as of ``Place``.
     """
     found: dict[str, Any] = {"towerstrat": towerstrat.__version__, "Python": platform.python_version()}
     found |= {name: _version(name) for name in _PACKAGES}

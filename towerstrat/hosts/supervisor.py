@@ -277,8 +277,9 @@ class Supervisor:
         """Sends a ``Fault`` to process 0, once; what becomes of the run is its decision.
 
         Args:
-          text: a clause on what happened. lines: the program's last lines. follows: whether it may be the consequence
-            of another process's fault.
+          text: a clause on what happened.
+          lines: the program's last lines.
+          follows: whether it may be the consequence of another process's fault.
         """
         if self._connection is not None and not self._reported:
             self._reported = True
@@ -391,8 +392,8 @@ class Supervisor:
         """Decides this process's exit status, once, and ends its program: SIGTERM, after ``GRACE`` seconds SIGKILL.
 
         Args:
-          text: why, for standard error; None: all went well. status: the exit status; with ``ENDED`` that of a program
-            that has failed itself comes first.
+          text: why, for standard error; None: all went well.
+          status: the exit status; with ``ENDED`` that of a program that has failed itself comes first.
           stuck: whether the program hangs: it gets SIGQUIT instead, prints its stack, and is killed after 1 s.
         """
         if self._verdict is not None:

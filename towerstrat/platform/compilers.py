@@ -67,8 +67,10 @@ def jit(
     Compiler options belong to such programs; a function that is called within a trace takes ``mark``.
 
     Args:
+      function: takes and returns pytrees of arrays.
       platform: of the devices it runs on, as JAX names it.
-      compiler_options: for XLA, besides the workarounds. options: of ``jax.jit``.
+      compiler_options: for XLA, besides the workarounds.
+      **options: of ``jax.jit``.
     """
     kept = {d.option: d.value for d in PRESENT if d.platform == platform and not _is_chosen(d)}
     return jax.jit(function, compiler_options={**kept, **(compiler_options or {})} or None, **options)

@@ -63,6 +63,7 @@ def opened(name: str, compression: str, position: int = 0) -> Iterator[IO[bytes]
     """Open a file for reading from a position on, decompressed.
 
     Args:
+      name: a path, or a URL of a storage that fsspec knows.
       compression: one of ``KINDS``; "" is none.
       position: offset in the decompressed bytes.
 

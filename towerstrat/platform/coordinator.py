@@ -117,6 +117,7 @@ class Coordinator:
         """Wait until the registered threads and ``threads`` have ended.
 
         Args:
+          threads: to wait for besides the registered ones; None: no others.
           stop_grace_period_secs: seconds that they have, together, after a stop was requested.
           ignore_live_threads: whether threads alive after that are only logged.
 

@@ -52,7 +52,10 @@ class Deadline(ThreadState):
         """Wait on a condition, whose lock the caller holds, until ``predicate()`` is true.
 
         Args:
-          what: noun for the message, "an element of a data set". op: the operation that waits, for the message.
+          condition: notified when the predicate may have changed.
+          predicate: called with the lock held.
+          what: noun for the message, "an element of a data set".
+          op: the operation that waits, for the message.
 
         Raises:
           DeadlineExceededError: the deadline has passed.

@@ -54,7 +54,10 @@ class Display:
         """Report a step; draws if the last drawing is old enough, or the step is the last one.
 
         Args:
-          last: step at which the session stops. loss: at this step. batch: examples per step. Each None if unknown.
+          step: the global step.
+          last: step at which the session stops; None: unknown.
+          loss: at this step; None: unknown.
+          batch: examples per step; None: unknown.
         """
         now = self._clock()
         self._state = (step, last, loss, batch)

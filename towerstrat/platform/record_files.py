@@ -184,6 +184,7 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     """Yield the records of a TFRecord file.
 
     Args:
+      path: text, bytes or path-like.
       options: ``TFRecordOptions``, or the type of compression.
 
     Raises:

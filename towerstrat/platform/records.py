@@ -65,7 +65,8 @@ def blocks(file: IO[bytes], name: str, position: int) -> Iterator[Block]:
     """Yield the records of a file in lists, one list per read.
 
     Args:
-      file: open for reading at the beginning of a record. name: its path, for errors.
+      file: open for reading at the beginning of a record.
+      name: its path, for errors.
       position: of the file at this moment; positions that are yielded count from it.
 
     Raises (after the records before):

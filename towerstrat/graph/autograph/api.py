@@ -72,6 +72,8 @@ def to_graph(entity: Any, recursive: bool = True, experimental_optional_features
 
     Args:
       entity: a function or method; a method's converted form takes ``self`` as its first argument.
+      recursive: convert the functions that it calls too, except those of installed packages.
+      experimental_optional_features: a ``Feature``, several, or None.
 
     Raises:
       ValueError: it cannot be converted; the message says why.

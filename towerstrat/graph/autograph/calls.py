@@ -73,6 +73,9 @@ def target_of(
     """(callable, positional arguments) to use instead of ``f`` and ``args``: its converted form, or ``f`` itself.
 
     Args:
+      f: a callable of any kind; methods, partials and objects with ``__call__`` are taken apart.
+      args: the positional arguments of the call.
+      options: of the conversion; part of the key of converted code.
       requested: the user asked for this function, wherever its code lies.
     """
     if isinstance(f, functools.partial):

@@ -54,7 +54,12 @@ def if_stmt(
     """Run an ``if`` statement; where the condition is a tensor, both branches are built and one runs.
 
     Args:
-      get_state, set_state: read and write the variables that either branch assigns, named ``symbol_names``.
+      cond: the condition; staged where it is a tensor of a graph.
+      body: runs the statements of the main branch.
+      orelse: runs those of the else branch.
+      get_state: reads the variables that either branch assigns.
+      set_state: writes them.
+      symbol_names: their names.
       nouts: how many of those, the first ones, are used afterwards.
     """
     if not is_staged(cond):
@@ -100,7 +105,10 @@ def branches(
     """Build both branches and return the variables' values after the one that runs.
 
     Args:
+      pred: a scalar bool tensor.
       functions: build a branch and return the variables' values at its end.
+      names: of the variables, for errors.
+      watched: one per branch, refuses its tensors in Python lists from outside; none for expressions.
 
     Raises:
       ValueError: a variable has no value, or None, at the end of one branch.

@@ -69,6 +69,7 @@ class Converted:
         """The converted form of ``function``, over its globals, closure and defaults.
 
         Args:
+          function: has the code that was converted; its closure may differ from call to call.
           operators: the value of ``ag__`` in it.
         """
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
@@ -114,6 +115,8 @@ def conversion_of(function: FunctionType, options: Options, requested: bool = Fa
     """The converted form of a function's code, or the reason why there is none.
 
     Args:
+      function: its code object is the key; functions made by one ``def`` share a conversion.
+      options: of the conversion, the other part of the key.
       requested: the user asked for this function, wherever its code lies.
     """
     code = function.__code__

@@ -58,7 +58,10 @@ def rewritten(node: Definition, filename: str, namespace: Mapping[str, Any], opt
     """Convert ``node``: operators instead of statements, each node with the user's line.
 
     Args:
+      node: the function's definition, or a lambda; changed in place.
+      filename: of the user's source, for tracebacks.
       namespace: the values of the names that the function sees from outside.
+      options: of the conversion; malt's converters ask them.
 
     Raises:
       Refused: something in it cannot be converted.

@@ -58,7 +58,12 @@ def for_stmt(
     """Run a ``for`` statement, staged where the iterable is a tensor or a ``StagedIterable``.
 
     Args:
+      iter_: the iterable.
       extra_test: whether there was no break or return so far, where the loop has any.
+      body: ``body(element)`` runs the statements for one element.
+      get_state: reads the variables that the loop assigns.
+      set_state: writes them.
+      symbol_names: their names.
       opts: arguments of ``set_loop_options``, and the name of the loop's target.
     """
     variables = Variables(get_state, set_state, symbol_names, opts)

@@ -117,6 +117,9 @@ def staged_while(
     """Build a loop whose condition is a tensor; afterwards the variables hold their final values.
 
     Args:
+      test: evaluates the condition, a scalar bool tensor, on the variables as they are.
+      body: runs an iteration, which reads and assigns the variables.
+      variables: those that the loop assigns, and the options of ``set_loop_options``.
       what: name of the loop in messages.
       statements: the part of the body that the user wrote, where that is not all.
 

@@ -59,7 +59,8 @@ def set_loop_options(
     Without effect where the loop runs as a Python loop.
 
     Args:
-      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+      parallel_iterations: scheduling of the original; changes no value.
+      swap_memory: likewise.
       maximum_iterations: an upper bound of the number of iterations.
       shape_invariants: pairs of a loop variable and the part of its shape that is known in every iteration.
     """

@@ -240,9 +240,8 @@ class EagerContext(Graph):
     ) -> Operation:
         """Execute an operation now.
 
-        Args:
-          name, block, axis, control_inputs: as of a graph; they change nothing, since operations execute in the order
-            of the calls.
+        The arguments are those of ``Graph.add``. ``name``, ``block``, ``axis`` and ``control_inputs`` change nothing:
+        operations execute in the order of the calls.
 
         Raises:
           TypeError: an input is a symbolic tensor of a graph, or has a value per replica.
@@ -345,6 +344,7 @@ class EagerContext(Graph):
         """Run a program of an operation or of a gradient, store its writes, and record it on the tapes.
 
         Args:
+          execution: the program of an operation, or of its pullback.
           inputs: eager tensors.
           state: the values of ``execution.cells``.
 

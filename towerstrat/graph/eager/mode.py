@@ -51,7 +51,8 @@ def enable_eager_execution(config: Any = None, device_policy: Any = None, execut
 
     Args:
       config: a ``tf.ConfigProto``; its sizes and counts change no value.
-      device_policy, execution_mode: placement and asynchrony are JAX's; other values than None change nothing.
+      device_policy: changes nothing: placement is JAX's.
+      execution_mode: changes nothing: dispatch is JAX's, asynchronous.
 
     Raises:
       ValueError: operations were made already.

@@ -186,8 +186,9 @@ def shown(tensor: Any, form: Callable[[Any], str]) -> str:
     """The value of a tensor or variable as text.
 
     Args:
-      form: ``str`` or ``repr``, applied to arrays. Text of several lines begins on a line of its own; a scalar is
-        shown by ``str``.
+      tensor: an eager tensor, or anything with ``numpy()``.
+      form: ``str`` or ``repr``, applied to arrays. Text of several lines begins on a line of its own; a scalar is shown
+        by ``str``.
     """
     value = tensor.numpy()
     if isinstance(value, np.generic):

@@ -41,6 +41,7 @@ def key_of(value: Any, keep: list[Any]) -> Hashable:
     """The cache key of an argument: dtype and shape of tensors and arrays, type and value of Python values.
 
     Args:
+      value: a leaf or a structure; variables are keyed by their state, other objects by equality or identity.
       keep: objects whose identity is in the key are appended; they must live as long as the key is in use, since
         another object may get the same ``id`` afterwards.
     """
@@ -106,6 +107,7 @@ def stand_ins(
     """Replace the tensors in arguments by placeholders of a graph.
 
     Args:
+      graph: the trace's, which the placeholders are added to.
       values: the arguments, one structure per parameter; a ``TensorSpec`` stands for a tensor.
       names: of the parameters; placeholders are named after them.
       shapes: of the placeholders, one per tensor; by default those of the tensors.

@@ -58,6 +58,7 @@ class ConcreteFunction:
         """Run the trace on the tensors of its arguments, in order; pack the result like the Python function's.
 
         Args:
+          tensors: one per placeholder of the trace, from the current graph or eager.
           late: see ``Function.late``.
         """
         outputs = self.traced(tensors, late)
@@ -154,6 +155,7 @@ def as_result(value: Any, name: str) -> Any:
     """Convert one leaf of a Python function's result.
 
     Args:
+      value: a leaf of the structure that the function returned.
       name: the function's, for the message.
 
     Returns:

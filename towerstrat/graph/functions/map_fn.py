@@ -70,11 +70,14 @@ def map_fn(
     """``fn`` of each row of ``elems``, stacked.
 
     Args:
+      fn: takes a row, returns a tensor or a structure of them.
       elems: a tensor or a structure of tensors with one first dimension; ``fn`` gets the structure of their rows.
       dtype: the element types of what ``fn`` returns, in its structure; needed where it differs from that of ``elems``.
+      parallel_iterations: scheduling of the original; changes no value.
       back_prop: whether gradients go through it.
+      swap_memory: likewise.
       infer_shape: check that the results have one shape.
-      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+      name: of the name scope; by default "map".
     """
     graph = get_default_graph()
     with graph.name_scope(name or "map"):
@@ -112,12 +115,15 @@ def scan(
     """``a = fn(a, row)`` over the rows of ``elems``; all values of ``a``, stacked.
 
     Args:
+      fn: returns a value of the structure, dtypes and shapes of ``a``.
       elems: a tensor or a structure of tensors with one first dimension.
       initializer: the first ``a``; by default the first row, with which ``fn`` is then not called.
-      reverse: from the last row to the first.
+      parallel_iterations: scheduling of the original; changes no value.
       back_prop: whether gradients go through it.
+      swap_memory: likewise.
       infer_shape: check that the values have one shape.
-      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+      reverse: from the last row to the first.
+      name: of the name scope; by default "scan".
     """
     graph = get_default_graph()
     with graph.name_scope(name or "scan"):
@@ -165,8 +171,13 @@ def foldl(
     """``a = fn(a, row)`` over the rows of ``elems``, from the first on; the last ``a``.
 
     Args:
+      fn: returns a value of the structure, dtypes and shapes of ``a``.
+      elems: a tensor or a structure of tensors with one first dimension.
       initializer: the first ``a``; by default the first row.
-      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+      parallel_iterations: scheduling of the original; changes no value.
+      back_prop: whether gradients go through it.
+      swap_memory: likewise.
+      name: of the name scope; by default "foldl".
     """
     graph = get_default_graph()
     with graph.name_scope(name or "foldl"):
@@ -192,8 +203,13 @@ def foldr(
     """``a = fn(a, row)`` over the rows of ``elems``, from the last to the first; the last ``a``.
 
     Args:
+      fn: returns a value of the structure, dtypes and shapes of ``a``.
+      elems: a tensor or a structure of tensors with one first dimension.
       initializer: the first ``a``; by default the last row.
-      parallel_iterations, swap_memory: scheduling of the original; they change no value.
+      parallel_iterations: scheduling of the original; changes no value.
+      back_prop: whether gradients go through it.
+      swap_memory: likewise.
+      name: of the name scope; by default "foldr".
     """
     graph = get_default_graph()
     with graph.name_scope(name or "foldr"):

@@ -268,6 +268,7 @@ class Function:
         """Call the Python function with placeholders, in a graph of its own.
 
         Args:
+          args: one structure per parameter, in the order of the signature.
           shapes: of the placeholders, where they are less specific than those of the tensors in ``args``.
         """
         outer = get_default_graph()
@@ -369,12 +370,14 @@ def function(
       func: the function; without it, a decorator is returned.
       input_signature: a ``TensorSpec`` for each argument: there is one trace, and other arguments are refused.
       autograph: convert ``if``, ``while``, ``for`` and ``and``, ``or``, ``not`` over tensors.
-      jit_compile, experimental_compile: True or None; everything is compiled.
-      reduce_retracing, experimental_relax_shapes: a second shape makes one trace for all sizes.
+      jit_compile: changes nothing: everything is compiled.
+      reduce_retracing: a second shape makes one trace for all sizes.
       experimental_implements: a name for other runtimes; recorded nowhere.
+      experimental_autograph_options: features of the conversion; all are on.
       experimental_attributes: names for other runtimes. One that says "GPU" as ``api_preferred_device`` makes an
         implementation for that device alone of what another function does: it is not traced before it is called.
-      experimental_autograph_options: features of the conversion; all are on.
+      experimental_relax_shapes: old name of ``reduce_retracing``.
+      experimental_compile: old name of ``jit_compile``.
       experimental_follow_type_hints: arguments annotated as tensors are converted; they are traced by value otherwise.
 
     Raises (when it is called):

@@ -115,6 +115,7 @@ def described(signature: inspect.Signature, symbolic: Sequence[Any], inputs: Seq
     """The signature of a trace, each ``TensorSpec`` named after its parameter.
 
     Args:
+      signature: of the Python function.
       symbolic: the arguments of the trace, one per parameter.
       inputs: the placeholders among them.
     """

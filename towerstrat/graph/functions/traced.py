@@ -95,6 +95,7 @@ class Traced:
         """Call the function in the current graph or eager context; return the outputs.
 
         Args:
+          tensors: one per placeholder; captured tensors are not among them.
           late: whether an eager call may leave its checks to the next one, where it is one loop over data.
         """
         target = get_default_graph()
@@ -125,6 +126,9 @@ class Traced:
         """Run stages on eager tensors; return (outputs, run), the run finished unless its checks are late.
 
         Args:
+          eager: the context, in whose session the stages run.
+          tensors: eager tensors, one per placeholder.
+          stages: of the function's plan, or of one with its derivatives.
           store: the state to run over, if not the eager session's.
           late: see ``Runner.carry_out``.
         """

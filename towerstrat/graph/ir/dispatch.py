@@ -115,6 +115,7 @@ def add_dispatch_support(target: _Function | None = None, iterable_parameters: S
     """Decorator: ``dispatching``.
 
     Args:
+      target: the function; without it, a decorator is returned.
       iterable_parameters: arguments that may be iterators. They change nothing here, where arguments are passed on
         unseen, unless a dispatcher is asked, which finds them used up.
 

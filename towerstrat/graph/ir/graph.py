@@ -161,8 +161,7 @@ class Graph(Naming, Collections):
     ) -> Operation:  # fmt: skip
         """``add`` of an operation outside of the traces of single shards.
 
-        Args:
-          controls: all its control inputs; None: those of the scopes around, and ``control_inputs``.
+        ``controls`` are all its control inputs; None: those of the scopes around, and ``control_inputs``.
         """
         op = Operation.__new__(Operation)
         op.definition = definition = op_registry.lookup(type)
@@ -323,7 +322,8 @@ class Graph(Naming, Collections):
         """The control inputs from the scopes around, except those that an input implies already.
 
         Args:
-          more: others.
+          op: has its inputs and region, and is in no graph yet.
+          more: those that the caller gives.
         """
         makers = {tensor.op for tensor in op._inputs}
         controls: dict[Operation, None] = {}

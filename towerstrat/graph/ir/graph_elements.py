@@ -530,6 +530,8 @@ def execution_order(
     are deterministic.
 
     Args:
+      targets: the operations wanted; those of other regions are left out.
+      block: a region; the operations of regions inside it run with the loop or branch that has these.
       fed: tensors whose operations need not run.
       instead: operations of the block, each with one that equals it and runs in its place.
 

@@ -235,6 +235,7 @@ def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Ar
     """A sharding constraint over the logical devices of a shard; the identity where it has only one.
 
     Args:
+      value: an array of a shard, inside of ``Axis.map``.
       parts: the number of parts of each dimension; all ones: replicated.
       apart: put optimization barriers around it, so that the constraint does not spread to the values before and after:
         the compiler refuses branches whose results, or gradients, are constrained in different ways.

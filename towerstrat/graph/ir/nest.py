@@ -198,6 +198,7 @@ def get_traverse_shallow_structure(traverse_fn: Callable[[Any], Any], structure:
     Args:
       traverse_fn: of a part, a bool (of a structure: whether its parts are asked), or bools in the structure of the
         part, one level deep.
+      structure: asked as a whole first; a leaf is asked too.
 
     Raises:
       TypeError: another answer.
@@ -268,7 +269,9 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs
     """``func(path, *leaves, **kwargs)`` of corresponding leaves, in the form of the first structure.
 
     Args:
-      kwargs: passed on, but for ``check_types``, which says whether types of structures must agree (the default).
+      func: gets the path of a leaf, its keys joined by slashes, and the leaf of each structure.
+      *structure: one or more structures of one form.
+      **kwargs: passed on, but for ``check_types``, which says whether types of structures must agree (the default).
     """
     check_types = kwargs.pop("check_types", True)
     if not structure:

@@ -24,6 +24,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves from left to right, dict entries in the order of their sorted keys; ``[x]`` for a leaf x.
 
     Args:
+      structure: nested lists, tuples, named tuples, dicts and attrs classes; anything else is a leaf.
       expand_composites: flatten composite values such as IndexedSlices too.
     """
     leaves = nest.flatten(structure)
@@ -34,6 +35,8 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     """A structure like ``structure`` with the leaves ``flat_sequence``: the inverse of ``flatten``.
 
     Args:
+      structure: gives the form; its leaves are not used, except composite ones to expand.
+      flat_sequence: the leaves in the order of ``flatten``.
       expand_composites: rebuild composite values of ``structure`` from their tensors.
 
     Raises:
@@ -65,6 +68,8 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
     """Raises where two structures differ in form; leaves are not compared.
 
     Args:
+      nest1: a structure or a leaf.
+      nest2: the one to compare it with.
       check_types: types of sequences must agree too (any dict agrees with any other).
       expand_composites: composite leaves must have compatible specifications.
 
@@ -86,6 +91,9 @@ def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> A
     """``func`` applied to corresponding leaves of structures of one form, in the form of the first.
 
     Args:
+      func: takes one leaf of each structure.
+      *structure: one or more structures of one form.
+      **kwargs: the keywords below; others are refused.
       check_types: types of sequences must agree too; True by default.
       expand_composites: apply it to the tensors of composite values.
 

@@ -60,6 +60,7 @@ def node_def(op: Operation, shapes: bool = False) -> messages.NodeDef:
     """An operation as a message.
 
     Args:
+      op: of a graph; its attributes become ``AttrValue`` messages.
       shapes: add the static shapes of the outputs, as the attribute ``_output_shapes``.
     """
     inputs = [t.name.removesuffix(":0") for t in op.inputs] + [f"^{c.name}" for c in op.control_inputs]

@@ -97,6 +97,12 @@ class ShardTraces:
         """The operation of an earlier shard that this one makes too; notes that it does.
 
         Args:
+          type: the operation type.
+          position: the axis index of the shard that makes it.
+          inputs: the graph's tensors that stand for the shard's.
+          attrs: the attributes; constants and seeds may differ by shard.
+          controls: its control inputs.
+          line: the user's line that makes it.
           sizes: the shapes of its outputs, where constants that differ by shard decide them.
         """
         definition = op_registry.lookup(type)
@@ -466,8 +472,10 @@ def _own_sizes(type: str, own: Sequence[Tensor], inputs: Sequence[Tensor], attrs
     """The shapes of an operation's outputs on one shard, where constants of its own decide them; else None.
 
     Args:
+      type: the operation type, whose rule gives the shapes.
       own: its inputs.
       inputs: the shard's tensors for these.
+      attrs: its attributes on this shard.
     """
     definition = op_registry.lookup(type)
     deciding = range(len(own)) if definition.dynamic else definition.sized_by

@@ -79,6 +79,7 @@ class SharedRegion:
         """Check a shard's region against the first's, as it makes the operation whose body the region is.
 
         Args:
+          position: the axis index of the shard.
           whole: that of the first shard, which this one makes too; None: there is none.
 
         Raises:

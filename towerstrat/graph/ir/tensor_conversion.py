@@ -115,8 +115,9 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
     """A Python, numpy or JAX value as the array that ``tf.constant`` holds.
 
     Args:
-      dtype: the element type; by default an array's own, float32 for Python floats, int32 (or int64 where it is
-        needed) for integers. Strings become an object array of bytes.
+      value: a number, string, array or nested sequence.
+      dtype: the element type; by default an array's own, float32 for Python floats, int32 (or int64 where it is needed)
+        for integers. Strings become an object array of bytes.
 
     Raises:
       TypeError: values that do not fit ``dtype`` (a float where integers are wanted, a string among numbers).
@@ -235,6 +236,7 @@ def constant(
       value: a number, string, nested sequence or array.
       dtype: element type; by default float32 for Python floats, int32 for integers, an array's own.
       shape: the tensor's shape; missing entries repeat the last value.
+      name: of the operation, made unique in the graph.
       verify_shape: raise TypeError where ``shape`` is not exactly the value's.
 
     Raises:
@@ -291,8 +293,9 @@ def convert_to_tensor(
       value: a tensor, variable, number, string, array, nested sequence (of tensors too), or a value of a type
         registered with ``register_tensor_conversion_function``.
       dtype: the required element type.
-      dtype_hint: the element type to use if the value fits it and ``dtype`` is None; ``preferred_dtype`` is an old
-        name.
+      name: of the operation that a conversion adds; a tensor stays as it is.
+      preferred_dtype: old name of ``dtype_hint``.
+      dtype_hint: the element type to use if the value fits it and ``dtype`` is None.
 
     Raises:
       ValueError: a tensor of another element type than ``dtype``.
@@ -479,6 +482,7 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
     Args:
       dtype: element type.
       shape: static shape of the values that can be fed; None: any.
+      name: of the operation; by default "Placeholder".
 
     Raises:
       InvalidArgumentError: from ``Session.run``, where it is needed and not fed.

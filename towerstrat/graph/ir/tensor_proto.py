@@ -25,6 +25,7 @@ def constant_value(tensor: Any, partial: bool = False) -> HostArray | None:
     """The value of a tensor if constants and static shapes determine it, else None. Feeds are ignored.
 
     Args:
+      tensor: of a graph, or eager, whose value is copied.
       partial: of an integer vector of which some entries are known: an array of objects, None for the others.
     """
     if isinstance(tensor, Tensor) and tensor._graph.executing_eagerly:
@@ -40,9 +41,13 @@ def make_tensor_proto(
     values: Any, dtype: DTypeLike | None = None, shape: ShapeLike = None, verify_shape: bool = False,
     allow_broadcast: bool = False,
 ) -> messages.TensorProto:  # fmt: skip
-    """Values as a ``TensorProto`` message, or the message itself; arguments and errors as of ``tf.constant``.
+    """Values as a ``TensorProto`` message, or the message itself; errors as of ``tf.constant``.
 
     Args:
+      values: as of ``tf.constant``, or a ``TensorProto``, which is returned as it is.
+      dtype: element type; by default as of ``tf.constant``.
+      shape: of the message; by default that of the values.
+      verify_shape: raise TypeError where ``shape`` is not exactly the values'.
       allow_broadcast: only a single value may be repeated.
 
     Raises:

@@ -67,6 +67,8 @@ def switch_by_class(
     the selected values of another.
 
     Args:
+      kinds: the shard classes of the axis.
+      function: takes ``given`` and a ``ByClass`` per uneven value; returns a pytree of arrays.
       given: a pytree of arrays.
       uneven: for each entry of ``kinds.shapes`` this shard's value, padded.
 
@@ -268,7 +270,9 @@ class _Switches:
         """The values of the variables that equations make, or of those among ``wanted``.
 
         Args:
+          equations: of the traced jaxpr, in its order.
           values: at least of the variables that the equations take and do not make.
+          wanted: variables to return, others than the equations' are skipped; None: all that they make.
         """
         made = {v: None for e in equations for v in e.outvars}
         taken = dict.fromkeys(v for e in equations for v in _variables(e.invars) if v not in made)

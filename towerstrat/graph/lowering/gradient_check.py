@@ -169,10 +169,13 @@ def check_paths(
     """Checks that gradients of ``ys`` by ``xs`` go wherever ``ys`` depend on ``xs``.
 
     Args:
+      ys: the tensors that are differentiated.
+      xs: those that they are differentiated by.
       stops: tensors that are taken as constants.
       active: the tensors that the engine carries cotangents through.
       recorded: the operations that a tape recorded; None: all count.
       captures: (outside, inside) of functions that are being traced.
+      dependence: the edges of the graph that have a gradient.
 
     Raises:
       InternalError: a dependence is missing; a warning where ``TOWERSTRAT_GRADIENT_CHECK`` is ``warn``.

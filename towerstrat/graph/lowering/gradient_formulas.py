@@ -35,6 +35,8 @@ def apply_formula(
     """The input cotangents of an operation by its type's formula, of the inputs' shapes and types.
 
     Args:
+      op: of a type that has a gradient formula.
+      inputs: their values.
       outputs: the values that later operations see.
       cotangents: of the outputs; None stands for zeros.
       axis: values are cast to varying along it, so that cotangents are the shard's own.
@@ -54,8 +56,12 @@ def with_formula(
     """The kernel's result on ``args``, where JAX differentiates it by the type's formula: a ``jax.custom_vjp``.
 
     Args:
+      op: of a type that has a gradient formula.
+      kernel: computes its outputs from ``args``.
+      args: values of the inputs; those that are tracers of inexact types are differentiated by.
       attrs: the kernel's keywords.
-      fed: outputs that are given, by place.
+      axis: as of ``apply_formula``.
+      fed: output index -> the value that a feed gives it.
     """
     places = [i for i, a in enumerate(args) if isinstance(a, jax.core.Tracer) and _inexact(a)]
 

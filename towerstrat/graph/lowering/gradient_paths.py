@@ -105,6 +105,9 @@ def _reached(
     """The tensors that depend differentiably on ``xs``, and the operations that such paths go through.
 
     Args:
+      xs: the tensors to start from.
+      recorded: only through operations that a tape recorded; None: through all.
+      captures: of functions being traced: an outside tensor and its placeholders count as one.
       within: only through these operations; None: through all.
     """
     stack = [t for x in xs for t in captures.same(x)]

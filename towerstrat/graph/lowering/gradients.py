@@ -84,11 +84,14 @@ def gradients(
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
-      ys, xs: tensors (or variables), or nests of them; ``ys`` are numeric, and nothing depends on integers.
+      ys: numeric tensors (or variables), or nests of them.
+      xs: likewise; from integers no differentiable path leads anywhere.
       grad_ys: cotangents of ``ys``, of their shapes; ones where it or an entry is None.
+      name: of the name scope.
+      colocate_gradients_with_ops: changes nothing: the compiler places operations.
+      gate_gradients: changes nothing: the compiler schedules them.
+      aggregation_method: likewise.
       stop_gradients: tensors taken as constants.
-      colocate_gradients_with_ops, gate_gradients, aggregation_method: placement and scheduling of the original; they
-        change no value: the compiler decides here.
       unconnected_gradients: "none" or "zero", the entry of an x from which no differentiable path leads to any y.
 
     Returns:
@@ -316,8 +319,7 @@ One pass runs per shard class, and all of them have to take part in the same ``p
 def _backward_pass(lowering: Lowering, op: Operation, position: int | None = None) -> Pass[Cotangents]:
     """Walk the paths of a gradient operation from the ys to the xs; returns the cotangents of all tensors on them.
 
-    Args:
-      position: seeds the ys of this axis index only, and follows them through all shards; None: each shard its own.
+    Each shard seeds its own ys; with ``position`` only that axis index does, and all shards follow its paths.
     """
     lowering = _with_records_of_region(lowering, op)
     sums = Cotangents()

@@ -297,8 +297,7 @@ class Lowering(ErrorState):
     def write(self, cell: StateVariable, value: Array | ByClass, gate: Any = None) -> None:
         """Store a value in a state variable, in the parts for each shard class too.
 
-        Args:
-          gate: the error record that masked this write: the value is the old one where that record has a failure.
+        ``gate`` is the error record that masked this write: the value is the old one where it has a failure.
         """
         self.state[cell] = value
         self.written.add(cell)
@@ -531,6 +530,7 @@ class Lowering(ErrorState):
         """The outputs of an operation's kernel, or of its numpy form where all inputs are small and known.
 
         Args:
+          op: of a type without a ``lower`` function.
           args: one value per input.
 
         Raises:

@@ -187,6 +187,7 @@ def differentiable_leaves(results: Sequence[Any], block: Block, stopped: bool = 
 
     Args:
       results: of the region; entries that are no tensors are skipped.
+      block: the region: a branch, a loop's body or a function's.
       stopped: also those that they depend on through floats alone, but not differentiably, as by ``stop_gradient``.
     """
     ends = [r for r in results if isinstance(r, Tensor)]

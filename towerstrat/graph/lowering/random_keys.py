@@ -21,6 +21,7 @@ def hash_of_seeds(op: Operation, position: Array | None) -> Any:
     """The crc32 of an operation's seeds (and name, where it has no seed of its own); along an axis that of the shard.
 
     Args:
+      op: a random operation; its attribute ``_own`` has the seeds of each shard, where they differ.
       position: the axis index, of a program that has one.
     """
     seeds, own = op.attrs.get("seeds"), op.attrs.get("_own")

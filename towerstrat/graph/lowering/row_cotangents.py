@@ -48,7 +48,11 @@ def rows_of(
     """The sparse cotangent of a variable: the rows of all lookups in ``made``, one after the other.
 
     Args:
-      values, indices: of each key: the cotangent of its zeros, and the rows that were read.
+      made: the row lookups of this variable.
+      keys: all lookups of the region, each at its place.
+      values: the cotangent of each key's zeros.
+      indices: the rows that each key has read.
+      table: the variable's value, for shape and dtype where ``made`` has none of the keys.
     """
     found = [(v, i) for k, v, i in zip(keys, values, indices, strict=True) if k[0] in made]
     if not found:

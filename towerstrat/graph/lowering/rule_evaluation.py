@@ -39,6 +39,9 @@ def input_cotangents(
     """Evaluate the gradient function of an operation in ``child``; yields the cotangents of its inputs.
 
     Args:
+      child: a fork of the lowering, where the values that the rule uses are known.
+      op: the operation that is differentiated.
+      rule: its gradient function, traced.
       given: the cotangents of the outputs in JAX's convention; None stands for zeros.
     """
     for tensor, seed, cotangent in zip(op.outputs, rule.cotangents, given, strict=True):

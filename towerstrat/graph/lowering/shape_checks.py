@@ -18,6 +18,7 @@ def check_shapes(op: Operation, args: Sequence[Any]) -> None:
     """Apply an operation's shape rule again where the static shape of an input was not fully known.
 
     Args:
+      op: about to be evaluated.
       args: one value per input.
 
     Raises:

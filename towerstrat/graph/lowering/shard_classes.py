@@ -133,6 +133,7 @@ class ShardClasses:
         """A ``ByClass`` as one varying array of the largest shape: on each shard its class's value, padded with zeros.
 
         Args:
+          value: an array is returned as it is.
           found: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all classes
             everywhere. False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of
             that name, with other operands.

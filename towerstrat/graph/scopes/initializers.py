@@ -378,8 +378,11 @@ def contrib_variance_scaling_initializer(
     The truncated normal has the standard deviation ``sqrt(1.3 * factor / n)`` before truncation, as the original's.
 
     Args:
+      factor: n times the variance.
       mode: n is the fan in ("FAN_IN"), the fan out ("FAN_OUT") or the mean of both ("FAN_AVG").
       uniform: uniform instead of truncated normal.
+      seed: of the random operation; None: by the graph's seed, or a fresh one.
+      dtype: the values' by default; a floating one.
 
     Raises:
       TypeError: another mode, or a type that is not floating.

@@ -141,7 +141,10 @@ def _walk(
     """The values that a module holds, with their paths.
 
     Args:
+      module: the one to look into; the modules below it come after its own values.
+      recursive: whether these are looked into, too.
       order: the sort key of attributes' names.
+      path: of the module, which the paths begin with.
       seen: ids of values that are left out, extended on the way; None: values are repeated.
       around: the modules on the path, so that cycles end.
     """

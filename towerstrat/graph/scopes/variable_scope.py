@@ -242,14 +242,15 @@ def get_variable(
       regularizer: of a new variable, ``f(variable)`` is added to ``GraphKeys.REGULARIZATION_LOSSES``.
       trainable: default True, but False with ``synchronization=ON_READ``.
       collections: default ``[GraphKeys.GLOBAL_VARIABLES]``.
+      caching_device: changes nothing.
       partitioner: ``f(shape=, dtype=)`` that gives the number of parts in each dimension; the result is then a
         ``PartitionedVariable``.
       validate_shape: False allows an initial value of unknown shape.
+      use_resource: what assignments return has the variable's gradient, as a read has.
       custom_getter: called in place of the getter, which it gets as its first argument.
       constraint: applied by optimizers after an update.
-      synchronization, aggregation: what strategies do with copies of it.
-      caching_device: changes nothing.
-      use_resource: what assignments return has the variable's gradient, as a read has.
+      synchronization: when copies of it that a strategy makes are made equal.
+      aggregation: the reduction of values that replicas assign to it.
 
     Raises:
       ValueError: it exists and may not be shared, does not exist and may not be made, or exists with another shape or

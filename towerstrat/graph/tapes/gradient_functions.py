@@ -58,6 +58,7 @@ def value_and_gradients_function(
     """Transform ``f`` to a function that returns its value and its gradients by its arguments.
 
     Args:
+      f: a function of tensors, or values that can be converted; returns a tensor or a structure of them.
       params: the parameters to differentiate by: names or positions; default all.
 
     Returns:

@@ -246,6 +246,8 @@ class GradientTape:
         """The gradient by each source, in the graph or eager context that is current.
 
         Args:
+          targets: tensors, variables or values that can be converted.
+          sources: tensors and variables.
           given: the targets' cotangents, None for ones.
 
         Raises:

@@ -40,6 +40,7 @@ def py_function(func: Any = None, inp: Any = None, Tout: Any = None, name: str |
       func: takes the values of ``inp`` as eager tensors; its results are converted to tensors of ``Tout``.
       inp: a list of tensors and values that can be converted.
       Tout: the element type of the result, or a list of them for several (or no) results.
+      name: of the operation; by default "EagerPyFunc".
 
     Returns:
       A tensor (of unknown shape in graphs), or a list of them.

@@ -22,6 +22,8 @@ def guarded(graph: Graph, initial: Tensor, variables: Iterable[Any]) -> Tensor:
     Reads inside of loops and branches are left as they are.
 
     Args:
+      graph: gets copies of the operations between the reads and the value.
+      initial: a tensor of ``graph``; returned as it is where it reads no variable.
       variables: those whose reads are looked for.
     """
     path = path_from(initial, lambda op: op.type == "ReadVariableOp" and op.axis is None)

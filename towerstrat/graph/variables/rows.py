@@ -45,7 +45,9 @@ def write_rows(
     """``table`` with rows changed by a method of ``table.at[indices]``; indices out of range are dropped.
 
     Args:
+      table: ``[n, *row]``.
       indices: integers of any shape.
+      method: "set" to replace rows, "add" and the like to combine them with the updates.
       updates: ``[*indices.shape, *row]``, of the table's dtype.
       distinct: indices ascend and none comes twice, as those of ``sum_repeated`` do.
     """

@@ -42,6 +42,7 @@ def variable_handle(cell: StateVariable, name: str) -> Tensor:
     """Add a variable's handle to the current graph: a tensor of dtype ``resource`` that stands for it.
 
     Args:
+      cell: the variable's state, an attribute of the operation.
       name: the operation's absolute name.
     """
     return get_default_graph().add("VarHandleOp", (), {"cell": cell}, f"{name}/").outputs[0]

@@ -70,7 +70,10 @@ def table_sum(
     """The dense sum of the rows that an operation uses; None if they are not of all shards, or the table is too large.
 
     Args:
+      lowering: has the values of each shard's own rows.
       op: adds up those that repeat, or gets them from ``deduplicate``.
+      values: its rows, ``[n, *row]``.
+      indices: which rows of the table these are, ``[n]``.
       added: whether it only adds rows, as many times as they come.
     """
     values, indices = repeated(values, indices)

@@ -130,6 +130,7 @@ class Trackable:
         """The dependency of a name, None where there is none.
 
         Args:
+          name: of the edge in the object graph, usually an attribute's.
           cached_dependencies: a result of ``_trackable_children``, to look in.
         """
         if cached_dependencies:
@@ -145,6 +146,8 @@ class Trackable:
         """Add a dependency, and restore it from the checkpoints that wait for that name.
 
         Args:
+          trackable: the object to save and restore with this one.
+          name: of the edge in the object graph.
           overwrite: another object may have had the name.
 
         Returns:
@@ -214,7 +217,13 @@ class Trackable:
         """Make a variable by ``getter``, add it as a dependency, and restore it from checkpoints that wait for it.
 
         Args:
+          name: of the variable, and of the dependency.
+          shape: passed to the getter, as are ``dtype`` and ``initializer``.
+          dtype: default float32.
+          initializer: as of ``get_variable``.
+          getter: called with keywords, such as ``tf.get_variable``; returns the variable.
           overwrite: another object may have had the name; a getter's result need not be trackable.
+          **kwargs_for_getter: further keywords of the getter.
         """
         assert getter is not None
         made = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)

@@ -157,6 +157,7 @@ def report_uninitialized_variables(
 
     Args:
       var_list: the variables to look at; default all global and local ones.
+      name: of the operation.
     """
     if var_list is None:
         var_list = global_variables() + local_variables()
@@ -198,9 +199,12 @@ def assign(
     """Stores ``value`` in the variable; returns the stored value as a tensor.
 
     Args:
-      validate_shape: False lets the value have another shape, where the variable was made with
-        ``validate_shape=False`` too.
+      ref: a variable.
+      value: of its shape; converted to its dtype.
+      validate_shape: False lets the value have another shape, where the variable was made with ``validate_shape=False``
+        too.
       use_locking: changes nothing, the order of effects is fixed.
+      name: of the operation; by default "Assign".
     """
     variable = _assignable(ref, "tf.assign")
     if validate_shape is False and isinstance(variable, Variable):
@@ -247,6 +251,7 @@ def scatter_update(
       indices: integers of any shape; those out of range are dropped.
       updates: ``[*indices.shape, *row]``, or a scalar.
       use_locking: changes nothing: the order of effects is fixed.
+      name: of the operation; by default "ScatterUpdate".
     """
     return _scatter(ref, "Update", indices, updates, name)
 

@@ -457,11 +457,7 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
         return self._handle
 
     def sparse_read(self, indices: TensorLike, name: str | None = None) -> Tensor:
-        """Rows of the value, ``[*indices.shape, *row]``; their gradient is IndexedSlices.
-
-        Args:
-          indices: integers of any shape.
-        """
+        """Rows of the value, ``[*indices.shape, *row]``, of integer ``indices``; their gradient is IndexedSlices."""
         inputs = (self._handle, convert_to_tensor(indices))
         return get_default_graph().add(self._type("ResourceGather"), inputs, None, name or "Gather").outputs[0]
 
@@ -509,6 +505,7 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
         Args:
           value: converted to the variable's dtype; of its shape.
           use_locking: changes nothing, here and below: the order of effects is fixed.
+          name: of the operation; by default "Assign".
           read_value: False: return the operation.
 
         Returns:
@@ -542,6 +539,7 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
           kind: "Update", "Add", "Sub", "Mul", "Div", "Min", "Max", "NdUpdate", "NdAdd" or "NdSub".
           indices: integers; those out of range are dropped.
           updates: ``[*indices.shape, *row]``, or a scalar.
+          name: of the operation; by default "Scatter" and the kind.
         """
         inputs = [convert_to_tensor(indices), convert_to_tensor(updates, self.dtype)]
         return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")

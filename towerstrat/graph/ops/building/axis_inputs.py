@@ -43,6 +43,7 @@ def known_axis(axis: Any, listed: bool = False) -> int | Tensor:
     """An axis as an integer, or as the integer tensor whose value only a run knows.
 
     Args:
+      axis: an integer, a scalar integer array or tensor, or a variable.
       listed: a list, array or tensor of a single integer is taken too.
 
     Raises:
@@ -81,8 +82,11 @@ def define_along(type: str, rule: Rule, kernel: Callable[..., Any], *, new: bool
     """Register a type whose rule, kernel, numpy form, gradient formula and check get the axis as an integer attribute.
 
     Args:
+      type: the operation type.
+      rule: ``(inputs, attrs)`` -> dtypes and shapes of the outputs.
+      kernel: of arrays, with ``axis`` as a keyword.
       new: the axis is a dimension that the result has more than the first input.
-      fields: those of ``define_op``.
+      **fields: those of ``define_op``.
     """
     for form in ("numpy", "gradient"):
         if form in fields:

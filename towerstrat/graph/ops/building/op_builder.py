@@ -55,6 +55,8 @@ def convert_pair(
     """Convert two values to tensors of one element type: a Python number takes that of the other value.
 
     Args:
+      x: a tensor or a value; a value takes the element type of ``y`` where that has one of its own.
+      y: likewise; a value takes the element type of ``x``.
       dtype: the element type where both are Python values.
       what: the operands, for the message.
       scope: the name, with a slash at its end, below which constants are named x and y.

@@ -52,7 +52,10 @@ def all_reduce(value: Tensor, axis: Axis, how: str, name: str | None = None, own
     """Reduces the values at all positions to one that is equal everywhere (``lax.psum``); dtype and shape stay.
 
     Args:
+      value: the value of each position, of any shape.
+      axis: the axis to reduce along.
       how: "sum", "mean" (of integers floored), or "first" for the value at position 0. Of booleans sum and mean are OR.
+      name: of the operation; by default "all_reduce".
       own: whether a gradient in tower context is the derivative of the position's own share alone, rather than the sum
         over the positions of the derivatives.
 
@@ -67,6 +70,9 @@ def all_concat(value: Tensor, axis: Axis, name: str | None = None, dim: int = 0,
     """Concatenates the values at all positions, in order (``lax.all_gather``).
 
     Args:
+      value: the value of each position, of rank 1 or more.
+      axis: the axis to gather along.
+      name: of the operation; by default "all_concat".
       dim: the dimension to concatenate along; from the end where negative.
       own: as of ``all_reduce``.
 
@@ -128,7 +134,10 @@ def position_input(axis: Axis, dtype: DType, dims: Dims, name: str | None = None
     It is fed an array ``[positions, *dims]`` or an ``UnevenShards``; where the axis is not mapped, an array ``dims``.
 
     Args:
+      axis: the axis that its values vary along.
+      dtype: element type.
       dims: the shape at a position, as far as it is known.
+      name: of the operation; by default "position_input".
     """
     attrs = {"axis": axis, "dtype": dtype, "shape": None if dims is None else tuple(dims)}
     return get_default_graph().add("PositionInput", (), attrs, name or "position_input", axis=axis).outputs[0]

@@ -40,7 +40,10 @@ def split_over(tensor: Any, axis: Axis, partition_dimensions: Sequence[int], nam
     A variable whose value it is will be stored split, and so will slots that are made for it later.
 
     Args:
+      tensor: of known rank; a variable is read.
+      axis: has the number of logical devices of a replica.
       partition_dimensions: the number of parts of each dimension.
+      name: of the annotation, which is an operation.
 
     Raises:
       ValueError: the numbers are not as many as dimensions, or not positive, or their product is not the number of

@@ -34,6 +34,7 @@ def mean_over_workers(pairs: Sequence[tuple[Any, Variable]], asynchronous: bool,
     Args:
       pairs: (gradient, variable); gradients are tensors or ``IndexedSlices``.
       asynchronous: whether the original would have applied each worker's gradients as they came; a run then warns.
+      name: of the operation; by default "MeanOverWorkers".
 
     Returns:
       The mean of each gradient, in the order of ``pairs``: a tensor of its dtype, or ``IndexedSlices`` with the rows of

@@ -236,9 +236,12 @@ def assert_shapes(
 
     Args:
       shapes: a dict or list of pairs of a tensor and its sizes: integers, symbols (equal symbols are equal sizes), None
-        or ``"."`` for any size, and at the beginning ``...`` or ``"*"`` for any number of dimensions. A string is
-        taken letter by letter. ``()`` is a scalar.
-      data, summarize, message: as of ``assert_equal``.
+        or ``"."`` for any size, and at the beginning ``...`` or ``"*"`` for any number of dimensions. A string is taken
+        letter by letter. ``()`` is a scalar.
+      data: what the error of a check that runs says instead of the tensor and its shape.
+      summarize: how many entries of a tensor in ``data`` to show, by default 3.
+      message: the first words of the message.
+      name: of the name scope; by default "assert_shapes".
     """
     pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
     graph = get_default_graph()

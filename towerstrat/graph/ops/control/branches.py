@@ -112,6 +112,8 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
 
     Args:
       tensors: tensors or IndexedSlices; None stays None.
+      name: of the name scope; by default "tuple".
+      control_inputs: further operations, or tensors, to wait for.
 
     Raises:
       ValueError: no tensor among ``tensors``. TypeError: a control input that is no operation or tensor.
@@ -151,10 +153,13 @@ def cond(
 
     Args:
       pred: a scalar bool tensor (not a Python bool: use Python's ``if``).
-      true_fn, false_fn: build the branches; they return one structure, with equal element types. An operation as a
-        result is run with its branch. Operations that were made outside of the functions run in any case.
+      true_fn: builds the branch for a true ``pred``. An operation as a result is run with its branch. Operations that
+        were made outside of the functions run in any case.
+      false_fn: builds the other branch, which returns the same structure, with equal element types.
       strict: keep a list or tuple of one.
-      fn1, fn2: old names of the functions.
+      name: of the name scope; by default "cond".
+      fn1: old name of ``true_fn``.
+      fn2: old name of ``false_fn``.
 
     Raises:
       TypeError: ``pred`` is a Python bool, or the functions are missing or not callable.
@@ -452,6 +457,7 @@ def case(
       default: without it, some predicate must be true when the program runs.
       exclusive: raise InvalidArgumentError when the program runs and more than one predicate is true.
       strict: keep a list or tuple of one.
+      name: of the name scope.
     """
     if not isinstance(pred_fn_pairs, dict | list | builtins.tuple):
         raise TypeError("fns must be a list, tuple, or dict")
@@ -498,6 +504,7 @@ def switch_case(
       branch_fns: a list of functions, or of pairs of a number and a function, or a dict of them. The numbers are those
         from 0 on, in any order.
       default: for numbers that no function has; by default the last function.
+      name: of the name scope.
 
     Raises:
       TypeError: an index that is no integer tensor, or entries that are no functions. ValueError: numbers with gaps.

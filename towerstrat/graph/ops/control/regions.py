@@ -224,6 +224,7 @@ def flows_of(
 
     Args:
       results: for each output all tensors that it depends on.
+      inputs: of the operation, in order.
       variables: the tensors that are the first inputs inside of the regions.
     """
     places: dict[Tensor, set[int]] = {}

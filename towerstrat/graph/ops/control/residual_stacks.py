@@ -52,13 +52,13 @@ def repeat(
     """Iterate ``carry, made = step(carry, row)``, ``bound`` times or while ``test(carry)``; once differentiable.
 
     Args:
-      carry: a pytree of arrays. rows: one of arrays, of which each iteration gets a row; as many rows as there are
-        iterations at least.
+      step: (carry, row) -> (carry, made), traced once; the carry keeps its structure, shapes and dtypes.
+      carry: a pytree of arrays.
+      rows: one of arrays, of which each iteration gets a row; as many rows as there are iterations at least.
       bound: the most iterations there may be, 1 or more.
       test: a scalar bool, evaluated before each iteration; None: there are ``bound`` iterations.
       rest: with ``test``, the initial stacks of ``made``, which entries of iterations that do not happen keep. It has
-        no
-        derivative.
+        no derivative.
 
     Returns:
       The last carry, and ``made`` of all iterations, stacked.

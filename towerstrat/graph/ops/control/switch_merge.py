@@ -48,7 +48,10 @@ def add_switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None)
     Tensors computed from them have a value where ``merge`` joins them.
 
     Args:
-      pred: a scalar bool tensor. dtype: of ``data`` where that is no tensor.
+      data: a tensor, or a value that can be converted.
+      pred: a scalar bool tensor.
+      dtype: of ``data`` where that is no tensor.
+      name: of the operation; by default "Switch".
     """
     _refuse_eager("control_flow_ops.switch")
     with get_default_graph().name_scope(name or "Switch") as scope:

@@ -162,6 +162,8 @@ def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> Lo
     """Evaluate a loop's control part.
 
     Args:
+      lowering: has the values of the loop's inputs.
+      op: the loop, a ``While``.
       limit: ``maximum_iterations``, where it is known.
 
     Returns:

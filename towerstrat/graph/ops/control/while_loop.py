@@ -67,13 +67,15 @@ def while_loop(
       body: a function that builds values like ``loop_vars``.
       loop_vars: a list or tuple of tensors, TensorArrays, IndexedSlices and structures of them.
       shape_invariants: for each tensor a partially known shape that it has in every iteration; default that of the
-        initial value. A loop whose shapes change is unrolled where the number of its iterations is known, and else
-        runs operation by operation; not inside towers.
+        initial value. A loop whose shapes change is unrolled where the number of its iterations is known, and else runs
+        operation by operation; not inside towers.
+      parallel_iterations: scheduling of the original; changes no value, and must be positive.
       back_prop: whether gradients go through it.
+      swap_memory: scheduling of the original; changes no value.
+      name: of the name scope; by default "while".
       maximum_iterations: an upper bound of the number of iterations. The gradient of a loop whose number of iterations
         depends on values needs it inside towers; elsewhere the loop then runs twice, the first time to count.
       return_same_structure: return a list or tuple of one as such.
-      parallel_iterations, swap_memory: scheduling of the original; they change no value.
 
     Raises:
       TypeError, ValueError: the functions are not callable, or ``body`` returns something unlike ``loop_vars``.
@@ -149,7 +151,8 @@ def _invariants(leaves: Sequence[Any], inits: Sequence[Sequence[Tensor]], given:
     """The partially known shape that each loop variable has in every iteration.
 
     Args:
-      leaves: the loop variables. inits: the tensors of each.
+      leaves: the loop variables.
+      inits: the tensors of each.
       given: ``shape_invariants``, or None.
 
     Raises:

@@ -153,6 +153,7 @@ class Loop:
         """Evaluate one iteration as a step of ``lax.scan``.
 
         Args:
+          carry: (int32 number of the iteration, the loop variables that change, the state).
           given: the elements of arrays that it reads, one per entry of ``reads``; the zeros of the row lookups inside.
 
         Returns:

@@ -60,8 +60,10 @@ def py_func(
 
     Args:
       func: takes the values of ``inp`` (strings as bytes), returns an array or a sequence of them.
+      inp: tensors, or values that can be converted.
       Tout: the element type of the result, or a list of them for several results.
       stateful: whether the result may differ for the same input; nothing is cached either way.
+      name: of the operation; by default "PyFunc", "PyFuncStateless" where it is not stateful.
 
     Returns:
       A tensor of unknown shape, or a list of them. No gradient goes through it (see tf.RegisterGradient).
@@ -181,6 +183,8 @@ def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
     """Call ``write`` whenever the program comes here, with this replica's message and the operation's data.
 
     Args:
+      lowering: of the program that comes here; a quiet one calls nothing.
+      op: its attribute ``_own`` has the replicas' messages; its inputs from number ``_skip`` on are the data.
       write: (message or the like, values).
     """
     if lowering.quiet:
@@ -240,9 +244,12 @@ def Print(
     """``input_``; prints ``data`` to standard error each time it is evaluated, on every tower.
 
     Args:
+      input_: a tensor, or a value that can be converted.
+      data: a list of such, the values to print.
       message: goes before the values.
       first_n: stop after that many times; negative or None: never.
       summarize: how many entries of each value, by default 3; negative: all.
+      name: of the operation; by default "Print".
     """
     inputs = [convert_to_tensor(input_), *(convert_to_tensor(d) for d in data)]
     attrs = {
@@ -299,12 +306,13 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation | None:
     """``tf.print``: prints its inputs, eagerly at once, in a graph or function each time the operation runs.
 
     Args:
-      inputs: tensors, Python values and structures of them.
+      *inputs: tensors, Python values and structures of them.
+      **kwargs: the keywords below; others are refused.
       output_stream: ``sys.stderr`` (default) or ``sys.stdout``, a function of ``tf.logging`` (info, warning, error), or
         ``"file://..."``: a file that is appended to.
       summarize: how many entries from each end of a dimension, by default 3; -1: all.
       sep, end: between the inputs (by default a space) and after them (a new line).
-      name: the operation's name.
+      name: of the operation; by default "PrintV2".
 
     Returns:
       The operation; None eagerly.
@@ -351,6 +359,9 @@ def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> st
     """An input of ``tf.print``, with the next of ``values`` for each tensor in it.
 
     Args:
+      value: a string is printed as it is; a structure as Python prints it.
+      values: of the tensors that are printed when the program runs, in the order of all inputs.
+      summarize: how many entries from each end of a dimension; -1: all.
       quoted: whether a tensor that is one string has quotes around it.
     """
     if isinstance(value, str):

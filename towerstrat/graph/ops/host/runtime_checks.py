@@ -174,6 +174,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
       condition: a scalar bool tensor.
       data: what the message says: strings, constants (with their values) and other tensors (with their names).
       summarize: how many entries of a constant to show, by default 3.
+      name: of the name scope; by default "Assert".
     """
     graph = get_default_graph()
     condition = convert_to_tensor(condition, name="Condition")

@@ -96,7 +96,11 @@ def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation
     """Gathers the decision of each process, in one round.
 
     Args:
-      op: the branch or loop. decides: the operation that makes the predicate. what: its name in the error.
+      run: the one before it, whose checks may be late, is settled first.
+      stage: its part in the round is recorded, for the case that the run fails.
+      op: the branch or loop.
+      decides: the operation that makes the predicate.
+      what: its name in the error.
       mine: this process's decision.
 
     Raises:

@@ -93,6 +93,7 @@ class GradientMeanStage(CollectiveStage):
         """The layout of the round; shapes that the graph does not know are those of gradients or variables.
 
         Args:
+          run: has the state with the variables' shapes.
           arrays: this process's gradients; None: it has none.
         """
         attrs, inputs = self.op.attrs, self.op.inputs

@@ -91,6 +91,7 @@ class ChunkScheduler:
 
         Args:
           what: the loop, in words.
+          steps: of the scan.
           input_bytes: of all the steps, as the host has it.
           program: (steps) -> the compiled scan, or for other numbers of steps the counted loop with room for so many.
         """
@@ -164,6 +165,7 @@ class ChunkScheduler:
 
         Args:
           whole: the steps of a run, or those that a program has room for where they are fewer.
+          steps: those whose input is there.
         """
         return not self.shared and steps * _PARTS >= whole and (self.idle or self._idle_soon())
 
@@ -178,6 +180,7 @@ class ChunkScheduler:
 
         Args:
           marker: an output of it.
+          steps: the number of steps that it runs.
           start: ``time.perf_counter()`` before it was called.
         """
         self._under_way.append((marker, steps, start))
@@ -241,9 +244,10 @@ class ChunkScheduler:
 
 
 def next_chunk(left: int, length: int, most: int | None = None) -> tuple[int, int]:
-    """(steps whose input to take, steps that its buffers have room for), of the steps that are left of a run.
+    """(steps whose input to take, steps that its buffers have room for), for the next chunk of a run.
 
     Args:
+      left: steps of the run that no chunk has yet.
       length: of the scan of its programs, 0 for none. A shorter chunk has room for an even number of steps.
       most: the most steps that a shorter chunk may be for; None: all that are left.
     """

@@ -26,7 +26,8 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
     """Exchange the input states and return those of all processes, by process number. A collective call.
 
     Args:
-      state: of this process: THERE, ENDED, or FAILED with ``error``, which its pipeline has raised.
+      state: of this process: THERE, ENDED, or FAILED with ``error``.
+      error: raised by this process's pipeline; None: it has not failed.
 
     Raises:
       BaseException: ``error`` itself, with this process's number in it.

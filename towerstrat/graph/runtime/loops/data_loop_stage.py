@@ -310,6 +310,12 @@ class DataLoop(HostLoop):
         The number is 0 where no program can run the first iteration.
 
         Args:
+          run: has the values of the tensors that the loop captures.
+          sources: the iterators' input, one per feed.
+          taken: a chunk of each.
+          values: the loop variables before it.
+          steps: iterations that all of ``taken`` have input for.
+          tested: whether the condition is evaluated before each iteration, so that fewer may run.
           meanwhile: assembles input while the device works; called where all of the chunk is used.
           last: whether it ends the loop; then its error record is left to whoever carries the run out.
         """
@@ -422,6 +428,11 @@ class DataLoop(HostLoop):
         """The program of a chunk, compiled before its input counts as taken, and its arguments; None: untraceable.
 
         Args:
+          run: has the values of the tensors that the loop captures.
+          buffers: the chunk's input on the devices, ``[room, takes, ...]`` each.
+          values: the loop variables before it.
+          steps: iterations that it has input for.
+          tested: as of ``_chunk``.
           bad: int32, the iteration of the program before in which a check has failed, -1 for none.
         """
         full = not tested and self.pace.length == steps > 0 and len(buffers) > 0 and buffers[0].shape[0] == steps

@@ -184,6 +184,8 @@ class ChunkAssembler:
         """Take the input of the next ``steps`` steps; fewer where ``enough`` says so, or the source has no more.
 
         Args:
+          source: the loop's input.
+          steps: as many as the next program should run.
           most: the most steps to return, where more was assembled ahead.
           room: number of steps that the buffers have room for.
           enough: (steps assembled so far) -> whether the caller starts with these instead of waiting.

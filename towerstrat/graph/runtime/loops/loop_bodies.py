@@ -55,7 +55,8 @@ def differences(first: jax.stages.Compiled, second: jax.stages.Compiled) -> list
     Loop control, data movement and integer results do not count.
 
     Args:
-      first, second: programs with one loop over steps each, of the same body.
+      first: a program with one loop over steps.
+      second: another, whose loop has the same body.
     """
     one, other = (_instructions(program.as_text() or "") for program in (first, second))
     return [*(f"- {line}" for line in (one - other)), *(f"+ {line}" for line in (other - one))]

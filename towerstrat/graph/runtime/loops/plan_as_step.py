@@ -121,6 +121,7 @@ class PlanStep(StepBody):
         Args:
           run: with the values that are the same in each of them.
           stacks: the values of ``every`` after each step, on the host.
+          step: from 0, of the steps that the program has run.
         """
         variables: Values = {}
         values: Values = dict(run.values)

@@ -128,6 +128,9 @@ class StepBody:
         The program does not depend on what else a run fetches.
 
         Args:
+          run: has the values of the captures.
+          programs: where compiled ones are kept.
+          chunk: the input; its room is part of the signature.
           full: whether the program runs all steps that the buffers have room for, a number that is part of the program.
           bad: int32, the step of an earlier program in which a check failed, -1 for none.
           behind: the outcome of the chunk before, where several processes run the loop.

@@ -243,6 +243,7 @@ class DeviceStage:
         """The program for a signature, not compiled.
 
         Args:
+          given: the arguments, with the values that become constants.
           present: the variables that have values.
           trips: loop -> bound of its iterations, for differentiated loops of unknown length.
         """

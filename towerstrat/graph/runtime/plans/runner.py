@@ -326,12 +326,12 @@ class Runner:
         """Run a plan's stages, and return ``read(run)``.
 
         Args:
+          stages: of a plan, in order.
           fed: the values of tensors that are fed.
           read: may be called while the last device program is under way, or has failed: see ``Run.settle``.
           store: whose state is used, if not this one's.
           late: leave this run's checks to the next run, a read of the state, or ``settle``. The state is right at any
-            time:
-            after a check has failed, no program changes it.
+            time: after a check has failed, no program changes it.
 
         Raises:
           OpError: the run failed, or the one before, whose checks were late. The state is what it was before, but for

@@ -91,6 +91,7 @@ class ServerState:
         """The state variable under whose identity the server holds a variable of this name.
 
         Args:
+          cell: a variable of a session's graph.
           written: enter ``cell`` as it, where there is none.
 
         Raises:

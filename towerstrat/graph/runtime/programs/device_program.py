@@ -348,6 +348,8 @@ class Program:
         """Compile the program for a store's state and inputs like these. Runs nothing.
 
         Args:
+          store: the state; the shapes and dtypes of its arrays are compiled in.
+          inputs: the arguments of a run; those of others have the same shapes and dtypes.
           meanwhile: called in another thread while XLA compiles; its exception is raised when both are done.
         """
         donated, kept = self._state(store)

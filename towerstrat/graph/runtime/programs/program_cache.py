@@ -261,6 +261,7 @@ class ProgramVariants(Generic[P]):
 
         Args:
           values: of the inputs.
+          store: the state, whose shapes and dtypes are part of the signature.
           make: makes the program, not yet compiled, from the inputs and the loops' trip counts.
           more: further arguments.
           form: further part of the signature.
@@ -449,7 +450,8 @@ class ArrayFunction:
         Args:
           arrays: values of the inputs.
           state: values of the state variables, None for one that has none.
-          eager: whether operations run one by one, on concrete arrays, by the executor where it can run them.
+          eager: whether operations run one by one, on concrete arrays.
+          executor: runs those that it can, each as a compiled program of its own.
         """
         before = {c: v for c, v in zip(self.cells, state, strict=True) if v is not None}
         lowering = Lowering(self.platform, None, before, operations=self.operations, eager=eager, executor=executor)

@@ -165,6 +165,8 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     """The copy of a graph in which a run's towers run side by side; None where there are none, or it does not pay.
 
     Args:
+      graph: the session's.
+      fetches: the tensors and operations that the run asks for.
       fed: the tensors that are fed.
     """
     if jax.local_devices()[0].platform == "cpu" and not LIMITS.towers_on_cpu:

@@ -41,6 +41,7 @@ def register_session_run_conversion_functions(
     """Make ``Session.run`` accept values of a type.
 
     Args:
+      tensor_type: the type; values of derived types are taken too.
       fetch_function: ``value -> (fetches, join)``, where ``join`` makes the result of the list of fetched values.
       feed_function: ``(value, fed) -> [(tensor, its value), ...]``.
       feed_function_for_partial_run: unused, since ``Session.partial_run`` is refused.

@@ -469,6 +469,8 @@ class BaseSession(Runner):
         """A function of the values of ``feed_list`` that runs ``fetches``.
 
         Args:
+          fetches: as of ``run``: a tensor, operation or structure of them.
+          feed_list: the tensors whose values the function takes, in this order; None: no arguments.
           accept_options: the function takes ``options=`` and ``run_metadata=`` too, as ``run`` does.
         """
         keys = list(feed_list or ())

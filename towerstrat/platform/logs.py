@@ -15,7 +15,11 @@ import logging as _logging
 import sys as _sys
 import threading as _threading
 from collections import Counter as _Counter
-from logging import DEBUG, ERROR, FATAL, INFO, WARN  # noqa: F401 - names of tf.logging
+from logging import DEBUG as DEBUG
+from logging import ERROR as ERROR
+from logging import FATAL as FATAL
+from logging import INFO as INFO
+from logging import WARN as WARN
 from typing import Any
 
 from towerstrat.platform.duty import DUTY as _DUTY

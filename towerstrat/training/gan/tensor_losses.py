@@ -16,7 +16,8 @@ from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.nn import clipping
 from towerstrat.graph.ops.random import stateful
-from towerstrat.graph.scopes.variable_scope import AUTO_REUSE, variable_scope
+from towerstrat.graph.scopes.variable_scope import variable_scope
+from towerstrat.graph.scopes.variable_store import AUTO_REUSE
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.models import losses
 from towerstrat.models.losses import Reduction

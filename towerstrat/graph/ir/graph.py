@@ -513,12 +513,14 @@ class Graph(Naming, Collections):
     def get_operation_by_name(self, name: str) -> Operation:
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings, got {name!r}.")
-        return self.as_graph_element(name, allow_tensor=False)
+        op: Operation = self.as_graph_element(name, allow_tensor=False)
+        return op
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings, got {name!r}.")
-        return self.as_graph_element(name, allow_operation=False)
+        tensor: Tensor = self.as_graph_element(name, allow_operation=False)
+        return tensor
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation of this graph that ``obj`` is or names.

@@ -294,7 +294,8 @@ class Operation:
     @property
     def bodies(self) -> tuple[Block, ...]:
         """The regions that it runs: of a loop or branch, or the gradient functions of a gradient operation."""
-        return self.attrs.get("bodies", ())
+        bodies: tuple[Block, ...] = self.attrs.get("bodies", ())
+        return bodies
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import numpy as np
 
 from towerstrat.graph.ir.mesh import Axis, Parts, everywhere
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import Array, DType, int32
+from towerstrat.graph.ir.types import Array, DType, HostArray, int32
 
 _NUMBERS = itertools.count()
 
@@ -90,15 +90,18 @@ class StateVariable:
         """
         if not self.per_position:
             return value
-        stacked = np.asarray(everywhere(self.stacked(value)))
+        stacked: HostArray = np.asarray(everywhere(self.stacked(value)))
         if self.combine == "first":
-            return stacked[0]
-        total = stacked.sum(axis=0, dtype=stacked.dtype)
+            first: HostArray = stacked[0]
+            return first
+        total: HostArray = stacked.sum(axis=0, dtype=stacked.dtype)
         if self.combine == "sum":
             return total
         if self.dtype.is_integer:
-            return total // stacked.dtype.type(len(stacked))
-        return (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
+            rounded: HostArray = total // stacked.dtype.type(len(stacked))
+            return rounded
+        mean: HostArray = (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
+        return mean
 
     def divided(self, value: Array) -> Array:
         """The stored form of one value, so that ``joined`` gives it again: a sum is divided over the shards.

@@ -107,7 +107,7 @@ def _all(relation: Callable[[Any, Any], bool], ours: tuple[Any, ...], theirs: tu
 def _compatible(a: Any, b: Any) -> bool:
     if isinstance(a, TensorShape | TypeSpec):
         return a.is_compatible_with(b)
-    return a == b
+    return bool(a == b)
 
 
 def _covers(general: Dims, exact: Dims) -> bool:
@@ -119,7 +119,7 @@ def _covered(a: Any, b: Any) -> bool:
         return a.is_subtype_of(b)
     if isinstance(a, TensorShape) and isinstance(b, TensorShape):
         return _covers(b.raw, a.raw)
-    return a == b
+    return bool(a == b)
 
 
 def _common(a: Any, b: Any) -> Any:

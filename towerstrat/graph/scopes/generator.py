@@ -76,7 +76,8 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     if length is None:
         raise ValueError(f"Expected a seed whose length is known, got {seed!r}.")
     kept = vector[:size]
-    return arrays.concat([arrays.zeros([max(size - length, 0)], int64), kept], 0)
+    state: Tensor = arrays.concat([arrays.zeros([max(size - length, 0)], int64), kept], 0)
+    return state
 
 
 # ---- operations --------------------------------------------------------------------------------------------------
@@ -278,13 +279,14 @@ class Generator(Trackable):
 
 def _variable(initial_value: Tensor) -> Variable:
     """A variable for a generator's state."""
-    return create_variable(
+    variable: Variable = create_variable(
         initial_value=initial_value,
         trainable=False,
         name="StateVar",
         dtype=int64,
         aggregation=VariableAggregation.ONLY_FIRST_TOWER,
     )
+    return variable
 
 
 def _joined(key: Any, counter: Any, alg: int) -> Tensor:
@@ -292,7 +294,8 @@ def _joined(key: Any, counter: Any, alg: int) -> Tensor:
     counter, key = _state_tensor(counter), _state_tensor(key)
     counter.shape.assert_is_compatible_with([_state_size(alg) - 1])
     key.shape.assert_is_compatible_with([])
-    return arrays.concat([counter, arrays.reshape(key, [1])], 0)
+    state: Tensor = arrays.concat([counter, arrays.reshape(key, [1])], 0)
+    return state
 
 
 _GLOBAL: list[Generator] = []

@@ -192,7 +192,7 @@ class VariableStore:
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
             )
-        variable = create_variable(
+        variable: Variable = create_variable(
             initial_value=initializer if from_value else _initial(name, shape, dtype, initializer, info),
             name=name,
             dtype=None if from_value else dtype,
@@ -380,21 +380,20 @@ def _initial(
             initializer = zeros_initializer()
         else:
             raise ValueError(f"An initializer for variable {name} of {dtype.name} is required.")
-    elif isinstance(initializer, type):
-        initializer = initializer(dtype=dtype)
-    parameters = inspect.signature(initializer).parameters
+    made: Callable[..., Any] = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
+    parameters = inspect.signature(made).parameters
     if shape.is_fully_defined():
         dims = shape.as_list()
         # 1.12 told every initializer of partitions, later versions those that name them: Keras' refuse other keywords.
         told = {"partition_info": info} if "partition_info" in parameters else {}
-        return lambda: initializer(dims, dtype=dtype, **told)
+        return lambda: made(dims, dtype=dtype, **told)
     needed = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     if needed:
         raise ValueError(
             f"Variable {name} has shape {shape}, which is not fully defined: its initializer must then take no "
-            f"arguments, but {initializer!r} takes {needed}. Pass a full shape, or a function without arguments."
+            f"arguments, but {made!r} takes {needed}. Pass a full shape, or a function without arguments."
         )
-    return initializer
+    return made
 
 
 def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, dtype: DType) -> list[int]:

@@ -92,8 +92,9 @@ def wasserstein_gradient_penalty(
             if tensor.shape.ndims is None:
                 raise ValueError(f"`{name}` can't have unknown rank.")
         differences = generated - real
-        batch = differences.dims[0] or arrays.shape(differences)[0]
-        share = stateful.random_uniform([batch, *[1] * (differences.shape.ndims - 1)])
+        sizes = differences.shape.as_list()
+        batch = sizes[0] or arrays.shape(differences)[0]
+        share = stateful.random_uniform([batch, *[1] * (len(sizes) - 1)])
         between = real + share * differences
         with name_scope(""), variable_scope(discriminator_scope, "gpenalty_dscope", reuse=AUTO_REUSE):
             output = discriminator_fn(between, generator_inputs)

@@ -82,7 +82,7 @@ def mark(function: Callable[..., Any]) -> Any:
 def default_platform() -> str:
     """Platform that JAX compiles for where inputs are committed to no device."""
     settings: Any = jax.config
-    device = settings.jax_default_device
+    device: jax.Device | str | None = settings.jax_default_device
     if device is None:
         return jax.default_backend()
     return device if isinstance(device, str) else device.platform

@@ -88,7 +88,8 @@ _SETTINGS = _Settings()
 def _accelerators() -> tuple[jax.Device, ...]:
     """JAX's devices other than CPUs. Starts JAX, unless ``jax_platforms`` is "cpu"."""
     settings: Any = jax.config
-    if settings.jax_platforms == "cpu":
+    chosen: str | None = settings.jax_platforms
+    if chosen == "cpu":
         return ()
     return tuple(d for d in jax.local_devices() if d.platform != "cpu")
 

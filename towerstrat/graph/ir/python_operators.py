@@ -124,11 +124,11 @@ class _Equality:
 EQUALITY = _Equality()
 
 
-def equals(self: Any, other: Any) -> Any:
+def equals(self: Operators, other: object) -> Any:
     """``self == other`` for tensors and variables: a bool, or a boolean tensor."""
     return op_registry.operator("__eq__")(self, other) if EQUALITY.of(sys._getframe(1)) else self is other
 
 
-def differs(self: Any, other: Any) -> Any:
+def differs(self: Operators, other: object) -> Any:
     """``self != other`` for tensors and variables: a bool, or a boolean tensor."""
     return op_registry.operator("__ne__")(self, other) if EQUALITY.of(sys._getframe(1)) else self is not other

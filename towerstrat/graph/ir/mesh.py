@@ -160,7 +160,7 @@ class Axis:
             return NamedSharding(self.mesh, spec)
         return NamedSharding(self.mesh, PartitionSpec(*spec, *_partition(parts)))
 
-    def bring(self, values: Sequence[Any]) -> list[Any]:
+    def bring(self, values: Sequence[Array]) -> list[Array]:
         """Replicate values that are on one device, or on the host, over all devices; others stay where they are."""
         whole = self.placed(ALL)
         return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
@@ -348,7 +348,7 @@ def _sum(value: jax.Array, axis: Axis) -> jax.Array:
     return total
 
 
-def alike(*values: Any) -> tuple[Any, ...]:
+def alike(*values: T) -> tuple[T, ...]:
     """Cast values to varying along every axis along which one of them varies."""
     axes: frozenset[str] = frozenset()
     for value in values:
@@ -370,7 +370,7 @@ def _devices_of(value: object) -> Collection[jax.Device]:
     return value.sharding.device_set if isinstance(value, jax.Array) else ()
 
 
-def put(value: Any, sharding: NamedSharding) -> jax.Array:
+def put(value: Array, sharding: NamedSharding) -> jax.Array:
     """Place a value on devices; where some are another process's, from what each process has of it (or all of it)."""
     if sharding.is_fully_addressable or (isinstance(value, jax.Array) and not value.is_fully_addressable):
         placed: jax.Array = jax.device_put(value, sharding)

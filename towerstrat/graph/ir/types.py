@@ -170,7 +170,7 @@ DTypeLike = DType | np.dtype[Any] | type | str | int
 """Anything that ``as_dtype`` accepts: an element type, a numpy or Python type, a name or a number."""
 
 
-def host_array(value: Any, dtype: np.dtype[Any]) -> HostArray:
+def host_array(value: object, dtype: np.dtype[Any]) -> HostArray:
     """A result of a numpy form as an array of this type; a single object, such as ``bytes``, as a scalar of objects."""
     if isinstance(value, np.ndarray) and value.dtype == dtype:
         return value

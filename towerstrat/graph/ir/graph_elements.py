@@ -50,7 +50,7 @@ class Reference:
 
     __slots__ = ("_referent",)
 
-    def __init__(self, referent: Any):
+    def __init__(self, referent: object):
         self._referent = referent
 
     def deref(self) -> Any:

@@ -137,10 +137,10 @@ class Dimension:
     def __rmod__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: b % a)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return self._with(other, lambda a, b: a == b)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return self._with(other, lambda a, b: a != b)
 
     def __lt__(self, other: SizeLike) -> bool | None:

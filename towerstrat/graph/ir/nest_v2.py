@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -30,7 +30,7 @@ def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     return [part for leaf in leaves for part in _parts(leaf)] if expand_composites else leaves
 
 
-def pack_sequence_as(structure: object, flat_sequence: Any, expand_composites: bool = False) -> Any:
+def pack_sequence_as(structure: object, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
     """A structure like ``structure`` with the leaves ``flat_sequence``: the inverse of ``flatten``.
 
     Args:

@@ -25,7 +25,22 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self, TypeVar
+
+OpErrorT = TypeVar("OpErrorT", bound="OpError")
+
+
+class FailedOperation(Protocol):
+    """The part of an operation that messages show."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def type(self) -> str: ...
+
+    @property
+    def created_at(self) -> str: ...
 
 
 class OpError(Exception):
@@ -38,7 +53,7 @@ class OpError(Exception):
       error_code: TensorFlow's integer code.
     """
 
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int):
+    def __init__(self, node_def: Any, op: FailedOperation | None, message: str, error_code: int):
         super().__init__(message)
         self.node_def = node_def
         self.op = op
@@ -63,7 +78,7 @@ class OpError(Exception):
         return copy.copy(self)
 
 
-def _without_call(kind: type[Any], arguments: tuple[Any, ...]) -> Any:
+def _without_call(kind: type[OpErrorT], arguments: tuple[Any, ...]) -> OpErrorT:
     """Make an error without calling ``__init__``, whose arguments may differ in subclasses of programs."""
     return kind.__new__(kind, *arguments)
 
@@ -73,7 +88,7 @@ class _Coded(OpError):
 
     code = 0
 
-    def __init__(self, node_def: Any, op: Any, message: str, *args: Any):
+    def __init__(self, node_def: Any, op: FailedOperation | None, message: str, *args: Any):
         super().__init__(node_def, op, message, self.code)
 
 
@@ -82,7 +97,7 @@ class CancelledError(_Coded):
 
 
 class UnknownError(OpError):
-    def __init__(self, node_def: Any, op: Any, message: str, error_code: int = 2):
+    def __init__(self, node_def: Any, op: FailedOperation | None, message: str, error_code: int = 2):
         super().__init__(node_def, op, message, error_code)
 
 

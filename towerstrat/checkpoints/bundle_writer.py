@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack, suppress
 from itertools import count
-from typing import IO, Any, NamedTuple, Protocol
+from typing import IO, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -214,7 +214,7 @@ class _Data:
         self._shard = shard
         self._offset = 0
 
-    def append(self, saved: Saved) -> Any:
+    def append(self, saved: Saved) -> messages.BundleEntryProto:
         """Append an array's bytes and return its ``BundleEntryProto``."""
         array = np.asarray(saved.load())
         entry = messages.BundleEntryProto()
@@ -238,9 +238,9 @@ class _Index:
     """Index entries of the data shards: key -> ``BundleEntryProto``."""
 
     def __init__(self) -> None:
-        self._entries: dict[bytes, Any] = {}
+        self._entries: dict[bytes, messages.BundleEntryProto] = {}
 
-    def enter(self, saved: Saved, entry: Any) -> None:
+    def enter(self, saved: Saved, entry: messages.BundleEntryProto) -> None:
         """Add the entry of an array, or of a part of one. Raises ValueError where its key is there already."""
         key = saved.name.encode(errors="surrogateescape")
         if saved.whole is not None:
@@ -268,7 +268,7 @@ class _Index:
         return sorted_tables.encoded([(b"", header.SerializeToString() + side_file), *entries])
 
 
-def _enter_shape(entry: Any, shape: tuple[int, ...]) -> None:
+def _enter_shape(entry: messages.BundleEntryProto, shape: tuple[int, ...]) -> None:
     entry.shape.SetInParent()
     for size in shape:
         entry.shape.dim.add(size=size)

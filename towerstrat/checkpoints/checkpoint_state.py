@@ -24,7 +24,6 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from google.protobuf import text_format
 
@@ -52,7 +51,7 @@ def new_state(
     paths: Sequence[str] | None = None,
     times: Sequence[float] | None = None,
     preserved: float | None = None,
-) -> Any:
+) -> messages.CheckpointState:
     """Make a ``CheckpointState``; paths below ``folder`` become relative to it.
 
     Args:
@@ -91,7 +90,7 @@ def _text(folder: str) -> Iterator[None]:
         ) from None
 
 
-def write_state(folder: str, state: Any, name: str | None = None) -> None:
+def write_state(folder: str, state: messages.CheckpointState, name: str | None = None) -> None:
     """Write the state file of a folder atomically. Warns where another program has replaced the one written before."""
     path = state_path(folder, name)
     if written_files.replaced(path):
@@ -104,7 +103,7 @@ def write_state(folder: str, state: Any, name: str | None = None) -> None:
     written_files.record(path)
 
 
-def read_state(folder: str, name: str | None = None) -> Any:
+def read_state(folder: str, name: str | None = None) -> messages.CheckpointState | None:
     """Read the ``CheckpointState`` of a folder, with full paths; None where there is no state file.
 
     Raises:

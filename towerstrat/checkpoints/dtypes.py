@@ -21,7 +21,7 @@ _NAMES = (
     *("resource", "variant", "uint32", "uint64", "float8_e5m2", "float8_e4m3fn"),
 )
 _STORED = {"qint8": "int8", "quint8": "uint8", "qint32": "int32", "qint16": "int16", "quint16": "uint16"}
-_OTHER: dict[str, Any] = {
+_OTHER: dict[str, type] = {
     "string": object,
     "bfloat16": ml_dtypes.bfloat16,
     "float8_e5m2": ml_dtypes.float8_e5m2,

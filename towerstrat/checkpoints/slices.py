@@ -16,7 +16,9 @@ Source: ``tensorflow/core/lib/strings/ordered_code.h``, ``tensorflow/core/util/s
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from towerstrat.platform import messages
 
 _ESCAPED = {0x00: b"\x00\xff", 0xFF: b"\xff\x00"}
 _END = b"\x00\x01"
@@ -31,12 +33,12 @@ class Slice(NamedTuple):
     lengths: tuple[int, ...]
 
     @classmethod
-    def of(cls, message: Any) -> Slice:
+    def of(cls, message: messages.TensorSliceProto) -> Slice:
         """Convert a ``TensorSliceProto``."""
         extents = [(e.start, e.length if e.HasField("length") else -1) for e in message.extent]
         return cls(tuple(s for s, _ in extents), tuple(n for _, n in extents))
 
-    def enter(self, message: Any) -> None:
+    def enter(self, message: messages.TensorSliceProto) -> None:
         """Fill an empty ``TensorSliceProto`` with this slice."""
         for start, length in zip(self.starts, self.lengths, strict=True):
             extent = message.extent.add()

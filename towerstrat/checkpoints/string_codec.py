@@ -13,6 +13,7 @@ on) and not as the varints that are stored. Source: ``tensor_bundle.cc``.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,9 @@ def decode(data: memoryview, count: int, checksum: int | None) -> np.ndarray[Any
     return found
 
 
-def _lengths(strings: Any) -> bytes:
+def _lengths(strings: Iterable[bytes]) -> bytes:
     return b"".join(struct.pack("<I" if len(s) < _LONG else "<Q", len(s)) for s in strings)
 
 
-def _as_bytes(text: Any) -> bytes:
+def _as_bytes(text: object) -> bytes:
     return text if isinstance(text, bytes) else str(text).encode()

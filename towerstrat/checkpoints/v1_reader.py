@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from types import EllipsisType
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -71,7 +71,7 @@ class FirstFormat:
                 self._enter(found, path, array)
         self.entries = dict(sorted(found.items()))
 
-    def _enter(self, found: dict[str, Entry], path: str, array: Any) -> None:
+    def _enter(self, found: dict[str, Entry], path: str, array: messages.SavedSliceMeta) -> None:
         shape = tuple(d.size for d in array.shape.dim)
         slices = tuple(Slice.of(s) for s in array.slice)
         self._places.update(((array.name, part), path) for part in slices)
@@ -102,7 +102,7 @@ class FirstFormat:
             whole = np.empty(entry.shape, dtype)
             for part, values in parts:
                 # The ellipsis makes ``whole[place]`` an array for shape [] too, and no scalar.
-                place: tuple[Any, ...] = (*part.within(entry.shape), ...)
+                place: tuple[slice | EllipsisType, ...] = (*part.within(entry.shape), ...)
                 whole[place] = values.reshape(whole[place].shape)
         except ValueError as error:
             raise self._damaged(name, str(error)) from None
@@ -122,7 +122,7 @@ class FirstFormat:
         return DataLossError(None, None, f"{', '.join(self._paths)}, array {name}: {what}.")
 
 
-def _flat(message: Any, code: int) -> Array:
+def _flat(message: messages.TensorProto, code: int) -> Array:
     """The elements of a ``TensorProto``, flat, in their numpy dtype; 16-bit floats are stored as their bits in ints."""
     dtype, field = dtypes.type_of(code), _FIELDS.get(dtypes.name_of(code), "int_val")
     values = getattr(message, field)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from absl import flags as absl_flags
 
@@ -35,7 +34,7 @@ class _HelpFlag(absl_flags.BooleanFlag):
         super().__init__(name, False, text, short_name=short_name)
         self._everything = everything
 
-    def parse(self, argument: Any) -> None:
+    def parse(self, argument: object) -> None:
         if argument in (True, "true", "1", 1):
             _usage(self._everything)
             if not self._everything:
@@ -53,7 +52,7 @@ def _define_help() -> None:
             absl_flags.DEFINE_flag(_HelpFlag(name, short_name, text, everything), module_name="towerstrat")
 
 
-def run(main: Callable[[Sequence[str]], Any] | None = None, argv: Sequence[str] | None = None) -> None:
+def run(main: Callable[[Sequence[str]], str | int | None] | None = None, argv: Sequence[str] | None = None) -> None:
     """Parse the flags in ``argv``, call ``main`` with the rest and exit with its result.
 
     Args:

@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import jax
 import jaxlib
 
 from towerstrat.platform import devices
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 VARIABLE = "XLA_FLAGS"
 
@@ -61,7 +64,7 @@ PRESENT = known_defects(jaxlib.version.__version_info__)
 
 def jit(
     function: Callable[..., Any], platform: str, compiler_options: Mapping[str, str] | None = None, **options: Any
-) -> Any:
+) -> jax.stages.Wrapped:
     """``jax.jit`` for an outermost function, which is compiled as a program of its own.
 
     Compiler options belong to such programs; a function that is called within a trace takes ``mark``.
@@ -76,15 +79,16 @@ def jit(
     return jax.jit(function, compiler_options={**kept, **(compiler_options or {})} or None, **options)
 
 
-def mark(function: Callable[..., Any]) -> Any:
+def mark(function: Callable[P, R]) -> Callable[P, R]:
     """``jax.jit`` for a function called within a trace: its call appears by name in the jaxpr."""
-    return jax.jit(function)
+    marked: Callable[P, R] = jax.jit(function)
+    return marked
 
 
 def default_platform() -> str:
     """Platform that JAX compiles for where inputs are committed to no device."""
     settings: Any = jax.config
-    device = settings.jax_default_device
+    device: jax.Device | str | None = settings.jax_default_device
     if device is None:
         return jax.default_backend()
     return device if isinstance(device, str) else device.platform

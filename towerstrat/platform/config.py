@@ -56,9 +56,9 @@ class LogicalDeviceConfiguration:
       memory_limit, experimental_priority, experimental_device_ordinal: for accelerators, which cannot be divided here.
     """
 
-    memory_limit: Any = None
-    experimental_priority: Any = None
-    experimental_device_ordinal: Any = None
+    memory_limit: int | None = None
+    experimental_priority: int | None = None
+    experimental_device_ordinal: int | None = None
 
 
 class _Settings:
@@ -69,8 +69,14 @@ class _Settings:
         self.logical: dict[PhysicalDevice, list[LogicalDeviceConfiguration]] = {}
         self.growth: dict[PhysicalDevice, bool] = {}
         self.options: dict[str, bool] = {}
-        self.values: dict[str, Any] = {"inter": 0, "intra": 0, "soft": True, "jit": "", "sync": True,
-                                       "policy": "silent", "tf32": True, "log": False}  # fmt: skip
+        self.inter_op_threads = 0
+        self.intra_op_threads = 0
+        self.soft_placement = True
+        self.jit = ""
+        self.synchronous = True
+        self.policy = "silent"
+        self.tensor_float_32 = True
+        self.log_placement = False
 
 
 _SETTINGS = _Settings()
@@ -79,10 +85,11 @@ _SETTINGS = _Settings()
 # ---- devices -----------------------------------------------------------------------------------------------------
 
 
-def _accelerators() -> tuple[Any, ...]:
+def _accelerators() -> tuple[jax.Device, ...]:
     """JAX's devices other than CPUs. Starts JAX, unless ``jax_platforms`` is "cpu"."""
     settings: Any = jax.config
-    if settings.jax_platforms == "cpu":
+    chosen: str | None = settings.jax_platforms
+    if chosen == "cpu":
         return ()
     return tuple(d for d in jax.local_devices() if d.platform != "cpu")
 
@@ -103,7 +110,7 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     return [d for d in found if device_type in (None, d.device_type)]
 
 
-def _check_known(device: Any) -> None:
+def _check_known(device: object) -> None:
     kind = getattr(device, "device_type", None)
     if not isinstance(device, PhysicalDevice) or device not in list_physical_devices(kind):
         raise ValueError(f"Unrecognized device: {device!r}. tf.config.list_physical_devices() gives those there are.")
@@ -116,7 +123,7 @@ def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     return [d for d in found if d.device_type not in shown or d in shown[d.device_type]]
 
 
-def set_visible_devices(devices: Any, device_type: str | None = None) -> None:
+def set_visible_devices(devices: PhysicalDevice | Iterable[PhysicalDevice], device_type: str | None = None) -> None:
     """Hide devices from ``get_visible_devices`` and ``list_logical_devices``.
 
     Where operations run is JAX's choice: set the environment variable JAX_PLATFORMS=cpu to stay off accelerators.
@@ -187,13 +194,13 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     return found
 
 
-def get_device_details(device: PhysicalDevice) -> dict[str, Any]:
+def get_device_details(device: PhysicalDevice) -> dict[str, str]:
     """Details of a device: ``{"device_name": ...}`` of an accelerator, ``{}`` of a CPU."""
     _check_known(device)
     return {} if device.device_type == "CPU" else {"device_name": _jax_device(device.name).device_kind}
 
 
-def _jax_device(name: str) -> Any:
+def _jax_device(name: str) -> jax.Device:
     kind, _, index = name.upper().removeprefix("/PHYSICAL_DEVICE:").removeprefix("/DEVICE:").partition(":")
     found = [d for d in _accelerators() if d.platform.upper() == kind]
     if not index.isdigit() or int(index) >= len(found):
@@ -236,35 +243,35 @@ def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
 
 
 def get_inter_op_parallelism_threads() -> int:
-    return _SETTINGS.values["inter"]
+    return _SETTINGS.inter_op_threads
 
 
 def set_inter_op_parallelism_threads(num_threads: int) -> None:
     """Changes nothing: XLA decides how many threads work."""
-    _SETTINGS.values["inter"] = num_threads
+    _SETTINGS.inter_op_threads = num_threads
 
 
 def get_intra_op_parallelism_threads() -> int:
-    return _SETTINGS.values["intra"]
+    return _SETTINGS.intra_op_threads
 
 
 def set_intra_op_parallelism_threads(num_threads: int) -> None:
     """Changes nothing: XLA decides how many threads work."""
-    _SETTINGS.values["intra"] = num_threads
+    _SETTINGS.intra_op_threads = num_threads
 
 
 def get_soft_device_placement() -> bool:
-    return _SETTINGS.values["soft"]
+    return _SETTINGS.soft_placement
 
 
 def set_soft_device_placement(enabled: bool) -> None:
     """Changes nothing: placement is XLA's."""
-    _SETTINGS.values["soft"] = bool(enabled)
+    _SETTINGS.soft_placement = bool(enabled)
 
 
 def get_jit() -> str:
     """The stored setting: "autoclustering" or ""."""
-    return _SETTINGS.values["jit"]
+    return _SETTINGS.jit
 
 
 def set_jit(enabled: bool | str) -> None:
@@ -276,7 +283,7 @@ def set_jit(enabled: bool | str) -> None:
     value = "autoclustering" if enabled is True else enabled or ""
     if value not in _JIT:
         raise ValueError(f"Expected True, False or 'autoclustering', got {enabled!r}.")
-    _SETTINGS.values["jit"] = value
+    _SETTINGS.jit = value
 
 
 def get_experimental_options() -> dict[str, bool]:
@@ -289,16 +296,16 @@ def set_experimental_options(options: Mapping[str, bool]) -> None:
 
 
 def get_synchronous_execution() -> bool:
-    return _SETTINGS.values["sync"]
+    return _SETTINGS.synchronous
 
 
 def set_synchronous_execution(enable: bool | None) -> None:
     """Changes nothing: JAX dispatches asynchronously, and reading a value waits for it."""
-    _SETTINGS.values["sync"] = True if enable is None else bool(enable)
+    _SETTINGS.synchronous = True if enable is None else bool(enable)
 
 
 def get_device_policy() -> str:
-    return _SETTINGS.values["policy"]
+    return _SETTINGS.policy
 
 
 def set_device_policy(device_policy: str | None) -> None:
@@ -309,25 +316,25 @@ def set_device_policy(device_policy: str | None) -> None:
     """
     if device_policy not in _POLICIES:
         raise ValueError(f"Expected one of {_POLICIES} as device_policy, got {device_policy!r}.")
-    _SETTINGS.values["policy"] = device_policy or "silent"
+    _SETTINGS.policy = device_policy or "silent"
 
 
 def tensor_float_32_execution_enabled() -> bool:
-    return _SETTINGS.values["tf32"]
+    return _SETTINGS.tensor_float_32
 
 
 def enable_tensor_float_32_execution(enabled: bool) -> None:
     """Changes nothing: the precision of products is JAX's ``jax_default_matmul_precision``."""
-    _SETTINGS.values["tf32"] = bool(enabled)
+    _SETTINGS.tensor_float_32 = bool(enabled)
 
 
 def get_log_device_placement() -> bool:
-    return _SETTINGS.values["log"]
+    return _SETTINGS.log_placement
 
 
 def set_log_device_placement(enabled: bool) -> None:
     """Changes nothing: placement is XLA's; ``tensor.device`` tells where an operation was asked to run."""
-    _SETTINGS.values["log"] = bool(enabled)
+    _SETTINGS.log_placement = bool(enabled)
 
 
 def enable_op_determinism() -> None:

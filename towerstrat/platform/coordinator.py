@@ -164,7 +164,7 @@ class LooperThread(threading.Thread):
     """
 
     def __init__(
-        self, coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., Any] | None = None,
+        self, coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., object] | None = None,
         args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None,
     ):  # fmt: skip
         if not isinstance(coord, Coordinator):
@@ -179,7 +179,7 @@ class LooperThread(threading.Thread):
 
     @staticmethod
     def loop(
-        coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., Any],
+        coord: Coordinator, timer_interval_secs: float | None, target: Callable[..., object],
         args: Sequence[Any] | None = None, kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:  # fmt: skip
         """Make a thread and start it."""

@@ -17,9 +17,8 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from towerstrat.errors import DeadlineExceededError
+from towerstrat.errors import DeadlineExceededError, FailedOperation
 from towerstrat.platform.threads import ThreadState
 
 
@@ -47,7 +46,11 @@ class Deadline(ThreadState):
             self.milliseconds, self.end = before
 
     def wait_for(
-        self, condition: threading.Condition, predicate: Callable[[], bool], what: str, op: Any = None
+        self,
+        condition: threading.Condition,
+        predicate: Callable[[], bool],
+        what: str,
+        op: FailedOperation | None = None,
     ) -> None:
         """Wait on a condition, whose lock the caller holds, until ``predicate()`` is true.
 

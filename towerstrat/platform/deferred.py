@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+__all__ = ["Deferred", "jax_extend", "jax_linalg", "jax_special", "without_collections"]
+
 
 class Deferred:
     """Proxy of a module that imports it at the first attribute access.

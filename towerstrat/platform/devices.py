@@ -10,6 +10,7 @@ On accelerators ``ask`` takes the first ones; more than there are is an error an
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from itertools import groupby
@@ -50,13 +51,13 @@ def split_cpu(count: int) -> bool:
 def may_be_accelerated() -> bool:
     """Whether JAX may find an accelerator when it starts: a plug-in is installed and ``jax_platforms`` allows it."""
     config: Any = jax.config
-    chosen = config.jax_platforms
+    chosen: str | None = config.jax_platforms
     if chosen:
         return set(chosen.split(",")) != {"cpu"}
     return find_spec("libtpu") is not None or bool(entry_points(group="jax_plugins"))
 
 
-def devices() -> tuple[Any, ...]:
+def devices() -> tuple[jax.Device, ...]:
     """The towers' JAX devices, in tower order: of all processes, the same number of each. Starts JAX.
 
     Raises:
@@ -65,7 +66,7 @@ def devices() -> tuple[Any, ...]:
     present = tuple(jax.devices())
     if _asked is None:
         return present
-    found: list[Any] = []
+    found: list[jax.Device] = []
     for _, own in groupby(present, lambda device: device.process_index):
         here = list(own)
         if _asked > len(here):
@@ -77,5 +78,5 @@ def devices() -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _described(present: Any) -> str:
+def _described(present: Sequence[jax.Device]) -> str:
     return f"{len(present)} {present[0].platform.upper()} device{'s' if len(present) > 1 else ''}"

@@ -17,17 +17,18 @@ from __future__ import annotations
 import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import IO, Any
 
 from towerstrat import errors
 from towerstrat.platform.statistics import FileStatistics
 from towerstrat.platform.storage import storage_of
+from towerstrat.platform.text import PathLike
 
 _MODES = {"r": "rb", "w": "wb", "a": "ab", "r+": "r+b", "w+": "w+b", "a+": "a+b"}
 
 
-def _name(path: Any) -> str:
+def _name(path: PathLike) -> str:
     return os.fsdecode(path)
 
 
@@ -45,7 +46,7 @@ class GFile:
         the reverse; and what the storage raises.
     """
 
-    def __init__(self, name: Any, mode: str = "r"):
+    def __init__(self, name: PathLike, mode: str = "r"):
         self._binary = "b" in mode
         plain = mode.replace("b", "")
         if plain not in _MODES:
@@ -60,7 +61,7 @@ class GFile:
         self._file: IO[bytes] | None = None
 
     @property
-    def name(self) -> Any:
+    def name(self) -> PathLike:
         return self._name
 
     @property
@@ -104,7 +105,7 @@ class GFile:
         self.flush()
         return Stat(self._path).length
 
-    def write(self, file_content: Any) -> None:
+    def write(self, file_content: str | bytes) -> None:
         data = file_content.encode("utf-8") if isinstance(file_content, str) else file_content
         self._for_writing().write(data)
 
@@ -145,7 +146,7 @@ class GFile:
     def __enter__(self) -> GFile:
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self.close()
 
     def flush(self) -> None:
@@ -167,66 +168,66 @@ class FastGFile(GFile):
     """The same as ``GFile``."""
 
 
-def Exists(filename: Any) -> bool:
+def Exists(filename: PathLike) -> bool:
     return storage_of(_name(filename)).exists(_name(filename))
 
 
-def IsDirectory(dirname: Any) -> bool:
+def IsDirectory(dirname: PathLike) -> bool:
     return storage_of(_name(dirname)).is_folder(_name(dirname))
 
 
-def Stat(filename: Any) -> FileStatistics:
+def Stat(filename: PathLike) -> FileStatistics:
     """Length, mtime and kind of a path. Raises NotFoundError where it does not exist."""
     return storage_of(_name(filename)).statistics(_name(filename))
 
 
-def MkDir(dirname: Any) -> None:
+def MkDir(dirname: PathLike) -> None:
     """Make a folder; its parent must exist."""
     storage_of(_name(dirname)).make_folder(_name(dirname), parents=False)
 
 
-def MakeDirs(dirname: Any) -> None:
+def MakeDirs(dirname: PathLike) -> None:
     """Make a folder and missing ones above it; nothing for "", the current folder."""
     if not _name(dirname):
         return
     storage_of(_name(dirname)).make_folder(_name(dirname), parents=True)
 
 
-def ListDirectory(dirname: Any) -> list[str]:
+def ListDirectory(dirname: PathLike) -> list[str]:
     """Sorted names of the files and folders in a folder. Raises NotFoundError where it is no folder."""
     if not IsDirectory(dirname):
         raise errors.NotFoundError(None, None, f"Could not find directory {_name(dirname)}")
     return storage_of(_name(dirname)).names(_name(dirname))
 
 
-def Glob(filename: Any) -> list[str]:
+def Glob(filename: PathLike | Sequence[PathLike]) -> list[str]:
     """Paths that match a glob pattern, or one of a list of patterns; sorted for each pattern."""
     patterns = filename if isinstance(filename, list | tuple) else [filename]
     return [path for pattern in map(_name, patterns) for path in storage_of(pattern).glob(pattern)]
 
 
-def Walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
+def Walk(top: PathLike, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
     """Yield ``(folder, folders in it, files in it)`` for a folder and all below it, parents first if ``in_order``."""
-    top = _name(top)
-    if not IsDirectory(top):
+    folder = _name(top)
+    if not IsDirectory(folder):
         return
-    found = ListDirectory(top)
-    folders = [name for name in found if IsDirectory(os.path.join(top, name))]
+    found = ListDirectory(folder)
+    folders = [name for name in found if IsDirectory(os.path.join(folder, name))]
     if in_order:
-        yield top, folders, [name for name in found if name not in folders]
+        yield folder, folders, [name for name in found if name not in folders]
     for name in folders:
-        yield from Walk(os.path.join(top, name), in_order)
+        yield from Walk(os.path.join(folder, name), in_order)
     if not in_order:
-        yield top, folders, [name for name in found if name not in folders]
+        yield folder, folders, [name for name in found if name not in folders]
 
 
-def Remove(filename: Any) -> None:
+def Remove(filename: PathLike) -> None:
     """Delete a file. Raises NotFoundError where it does not exist."""
     Stat(filename)
     storage_of(_name(filename)).remove(_name(filename))
 
 
-def DeleteRecursively(dirname: Any) -> None:
+def DeleteRecursively(dirname: PathLike) -> None:
     """Delete a folder with everything in it, or a file. Raises NotFoundError where there is neither."""
     if IsDirectory(dirname):
         storage_of(_name(dirname)).remove_folder(_name(dirname))
@@ -239,7 +240,7 @@ def _check_target(name: str, overwrite: bool) -> None:
         raise errors.AlreadyExistsError(None, None, f"{name} is already there; pass overwrite=True to replace it.")
 
 
-def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
+def Copy(oldpath: PathLike, newpath: PathLike, overwrite: bool = False) -> None:
     """Copy a file's contents, also to another storage; nothing where both paths are the same file.
 
     Raises:
@@ -254,7 +255,7 @@ def Copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
             shutil.copyfileobj(file, out)
 
 
-def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
+def Rename(oldname: PathLike, newname: PathLike, overwrite: bool = False) -> None:
     """Move a file or folder within one storage.
 
     Raises:
@@ -273,19 +274,19 @@ def Rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
 # ---- whole files: ``tensorflow.python.lib.io.file_io`` ---------------------------------------------------------------
 
 
-def read_file_to_string(filename: Any, binary_mode: bool = False) -> Any:
+def read_file_to_string(filename: PathLike, binary_mode: bool = False) -> Any:
     """Read a whole file as ``str``, or as bytes in ``binary_mode``."""
     with GFile(filename, "rb" if binary_mode else "r") as file:
         return file.read()
 
 
-def write_string_to_file(filename: Any, file_content: Any) -> None:
+def write_string_to_file(filename: PathLike, file_content: str | bytes) -> None:
     """Write text or bytes to a file, replacing its contents."""
     with GFile(filename, "w") as file:
         file.write(file_content)
 
 
-def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = True) -> None:
+def atomic_write_string_to_file(filename: PathLike, contents: str | bytes, overwrite: bool = True) -> None:
     """Write a temporary file beside ``filename`` and rename it, so that readers see the old contents or the new ones.
 
     Raises:

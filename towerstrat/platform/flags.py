@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from absl import flags as absl_flags
@@ -28,11 +28,13 @@ disclaim_key_flags()  # noqa: F405
 class FlagValuesWrapper:
     """Wrapper of absl's ``FLAGS`` that parses ``sys.argv`` when a flag is read as an attribute for the first time."""
 
-    def __init__(self, values: Any):
+    _values: absl_flags.FlagValues
+
+    def __init__(self, values: absl_flags.FlagValues):
         object.__setattr__(self, "_values", values)
 
     def __getattr__(self, name: str) -> Any:
-        values = object.__getattribute__(self, "_values")
+        values: absl_flags.FlagValues = object.__getattribute__(self, "_values")
         # Methods of FlagValues are no flags: asking for one must not parse.
         if hasattr(type(values), name):
             return getattr(values, name)
@@ -67,7 +69,7 @@ class FlagValuesWrapper:
     def __str__(self) -> str:
         return str(self._values)
 
-    def __call__(self, argv: Any, known_only: bool = False) -> list[str]:
+    def __call__(self, argv: Sequence[str], known_only: bool = False) -> list[str]:
         return self._values(argv, known_only=known_only)
 
 

@@ -11,7 +11,7 @@ The number in a name is JAX's device id. ``tf.config`` (``config.py``) counts de
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 import jax
 
@@ -19,11 +19,11 @@ import jax
 class LocalDevice:
     """A device: ``name``, ``device_type``, ``memory_limit`` in bytes (0 if unknown), ``physical_device_desc``."""
 
-    def __init__(self, device: Any):
-        self.device_type = device.platform.upper()
+    def __init__(self, device: jax.Device):
+        self.device_type: str = device.platform.upper()
         self.name = f"/device:{self.device_type}:{device.id}"
-        self.memory_limit = (device.memory_stats() or {}).get("bytes_limit", 0)
-        self.physical_device_desc = device.device_kind
+        self.memory_limit: int = (device.memory_stats() or {}).get("bytes_limit", 0)
+        self.physical_device_desc: str = device.device_kind
 
     def __repr__(self) -> str:
         return f"name: {self.name!r}\ndevice_type: {self.device_type!r}\nmemory_limit: {self.memory_limit}\n"
@@ -32,7 +32,7 @@ class LocalDevice:
 class SessionDevice:
     """A device as ``Session.list_devices`` describes it: ``name``, ``device_type``, ``memory_limit_bytes``."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: jax.Device):
         local = LocalDevice(device)
         self.name = f"/job:localhost/replica:0/task:{device.process_index}{local.name}"
         self.device_type = local.device_type
@@ -42,7 +42,7 @@ class SessionDevice:
         return f"SessionDevice({self.name}, {self.device_type}, {self.memory_limit_bytes})"
 
 
-def list_local_devices(session_config: Any = None) -> list[LocalDevice]:
+def list_local_devices(session_config: object = None) -> list[LocalDevice]:
     """JAX's devices of this process. ``session_config`` changes nothing."""
     return [LocalDevice(device) for device in jax.local_devices()]
 
@@ -57,7 +57,7 @@ def gpu_device_name() -> str:
     return "/device:GPU:0" if num_gpus() else ""
 
 
-def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Any = None) -> bool:
+def is_gpu_available(cuda_only: bool = False, min_cuda_compute_capability: Iterable[int] | None = None) -> bool:
     """Whether there is a GPU, with at least the compute capability ``(major, minor)`` if one is given.
 
     ``cuda_only``: GPUs without a numeric compute capability, such as those of ROCm, do not count.

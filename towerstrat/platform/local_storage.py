@@ -20,12 +20,15 @@ import os
 import shutil
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING
 
 from towerstrat.errors import OpError
 from towerstrat.platform import writers
 from towerstrat.platform.statistics import FileStatistics
 from towerstrat.platform.system_errors import translated
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer, WriteableBuffer
 
 _BUFFER = 1 << 18
 
@@ -48,11 +51,11 @@ class _Mapped:
 class File(io.FileIO):
     """Unbuffered file whose errors are those of ``tf.errors`` and name it, also when a buffer above it is flushed."""
 
-    def write(self, data: Any) -> int:
+    def write(self, data: ReadableBuffer) -> int:
         with translated(str(self.name)):
             return super().write(data)
 
-    def readinto(self, buffer: Any) -> int:
+    def readinto(self, buffer: WriteableBuffer) -> int:
         with translated(str(self.name)):
             return super().readinto(buffer)
 

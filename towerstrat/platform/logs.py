@@ -15,7 +15,11 @@ import logging as _logging
 import sys as _sys
 import threading as _threading
 from collections import Counter as _Counter
-from logging import DEBUG, ERROR, FATAL, INFO, WARN  # noqa: F401 - names of tf.logging
+from logging import DEBUG as DEBUG
+from logging import ERROR as ERROR
+from logging import FATAL as FATAL
+from logging import INFO as INFO
+from logging import WARN as WARN
 from typing import Any
 
 from towerstrat.platform.duty import DUTY as _DUTY
@@ -55,44 +59,44 @@ def get_logger() -> _logging.Logger:
         return _logger
 
 
-def log(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def log(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     """Log ``msg % args`` at ``level``."""
     get_logger().log(level, msg, *args, **kwargs)
 
 
-def vlog(level: int, msg: Any, *args: Any, **kwargs: Any) -> None:
+def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
     """The same as ``log``."""
     get_logger().log(level, msg, *args, **kwargs)
 
 
-def debug(msg: Any, *args: Any, **kwargs: Any) -> None:
+def debug(msg: object, *args: object, **kwargs: Any) -> None:
     if _DUTY.writes:
         get_logger().debug(msg, *args, **kwargs)
 
 
-def info(msg: Any, *args: Any, **kwargs: Any) -> None:
+def info(msg: object, *args: object, **kwargs: Any) -> None:
     if _DUTY.writes:
         get_logger().info(msg, *args, **kwargs)
 
 
-def warning(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warning(msg: object, *args: object, **kwargs: Any) -> None:
     get_logger().warning(msg, *args, **kwargs)
 
 
-def warn(msg: Any, *args: Any, **kwargs: Any) -> None:
+def warn(msg: object, *args: object, **kwargs: Any) -> None:
     get_logger().warning(msg, *args, **kwargs)
 
 
-def error(msg: Any, *args: Any, **kwargs: Any) -> None:
+def error(msg: object, *args: object, **kwargs: Any) -> None:
     get_logger().error(msg, *args, **kwargs)
 
 
-def fatal(msg: Any, *args: Any, **kwargs: Any) -> None:
+def fatal(msg: object, *args: object, **kwargs: Any) -> None:
     """Log at level FATAL; the program goes on."""
     get_logger().fatal(msg, *args, **kwargs)
 
 
-def TaskLevelStatusMessage(msg: Any) -> None:
+def TaskLevelStatusMessage(msg: object) -> None:
     error(msg)
 
 
@@ -110,18 +114,18 @@ def _calls_here() -> int:
     return _counts[place] - 1
 
 
-def log_if(level: int, msg: Any, condition: Any, *args: Any) -> None:
+def log_if(level: int, msg: object, condition: object, *args: object) -> None:
     """Log ``msg % args`` at ``level`` if ``condition`` is true."""
     if condition:
         vlog(level, msg, *args)
 
 
-def log_every_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
     """Log the first call from a source line, and every n-th after it."""
     log_if(level, msg, _calls_here() % n == 0, *args)
 
 
-def log_first_n(level: int, msg: Any, n: int, *args: Any) -> None:
+def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
     """Log the first n calls from a source line."""
     log_if(level, msg, _calls_here() < n, *args)
 

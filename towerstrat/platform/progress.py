@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from collections.abc import Callable
 from typing import IO, Any
 
 from towerstrat.platform.accounts import ACCOUNTS, COMPILATION, SAVING
@@ -33,7 +34,7 @@ class Display:
       clock: returns seconds.
     """
 
-    def __init__(self, stream: IO[str], clock: Any = time.perf_counter):
+    def __init__(self, stream: IO[str], clock: Callable[[], float] = time.perf_counter):
         self.stream = stream
         self.terminal = stream.isatty()
         self._clock = clock

@@ -16,13 +16,13 @@ import weakref
 import zlib
 from collections.abc import Iterator
 from types import TracebackType
-from typing import IO, Any, ClassVar, Protocol, Self
+from typing import IO, ClassVar, Protocol, Self, TypeAlias
 
 from towerstrat.errors import FailedPreconditionError
 from towerstrat.platform.compressed import WINDOW_BITS, opened
 from towerstrat.platform.records import framed, records
 from towerstrat.platform.storage import storage_of
-from towerstrat.platform.text import as_bytes
+from towerstrat.platform.text import PathLike, as_bytes
 
 
 class TFRecordCompressionType:
@@ -31,6 +31,10 @@ class TFRecordCompressionType:
     NONE = 0
     ZLIB = 1
     GZIP = 2
+
+
+Compression: TypeAlias = "int | str | None"
+"""A ``TFRecordCompressionType``, or its name; None: no compression."""
 
 
 class TFRecordOptions:
@@ -47,14 +51,14 @@ class TFRecordOptions:
       ValueError: another type of compression.
     """
 
-    compression_type_map: ClassVar[dict[Any, str]] = {
+    compression_type_map: ClassVar[dict[Compression, str]] = {
         TFRecordCompressionType.ZLIB: "ZLIB",
         TFRecordCompressionType.GZIP: "GZIP",
         TFRecordCompressionType.NONE: "",
     }
 
     def __init__(
-        self, compression_type: Any = None, flush_mode: int | None = None, input_buffer_size: int | None = None,
+        self, compression_type: Compression = None, flush_mode: int | None = None, input_buffer_size: int | None = None,
         output_buffer_size: int | None = None, window_bits: int | None = None, compression_level: int | None = None,
         compression_method: int | None = None, mem_level: int | None = None, compression_strategy: int | None = None,
     ):  # fmt: skip
@@ -70,7 +74,7 @@ class TFRecordOptions:
         self.compression_strategy = compression_strategy
 
     @classmethod
-    def get_compression_type_string(cls, options: Any) -> str:
+    def get_compression_type_string(cls, options: TFRecordOptions | Compression) -> str:
         """Name of a compression, given as options, a ``TFRecordCompressionType`` or a name. Raises ValueError.
 
         >>> TFRecordOptions.get_compression_type_string(TFRecordCompressionType.GZIP)
@@ -131,12 +135,12 @@ class TFRecordWriter:
         [b'one']
     """
 
-    def __init__(self, path: Any, options: Any = None):
-        options = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
-        self._compressor = _compressor(options)
-        self._flush_mode = options.flush_mode
-        path = os.fsdecode(path)
-        self._file: IO[bytes] | None = storage_of(path).open(path, "wb")
+    def __init__(self, path: PathLike, options: TFRecordOptions | Compression = None):
+        given = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
+        self._compressor = _compressor(given)
+        self._flush_mode = given.flush_mode
+        name = os.fsdecode(path)
+        self._file: IO[bytes] | None = storage_of(name).open(name, "wb")
         self._finish = weakref.finalize(self, _finish, self._file, self._compressor)  # programs forget to close it
 
     def __enter__(self) -> Self:
@@ -180,7 +184,7 @@ def _finish(file: IO[bytes], compressor: _Compressor | None) -> None:
             file.write(compressor.flush(zlib.Z_FINISH))
 
 
-def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
+def tf_record_iterator(path: PathLike, options: TFRecordOptions | Compression = None) -> Iterator[bytes]:
     """Yield the records of a TFRecord file.
 
     Args:
@@ -190,7 +194,7 @@ def tf_record_iterator(path: Any, options: Any = None) -> Iterator[bytes]:
     Raises:
       OpError: the file cannot be read, such as NotFoundError. DataLossError: it is damaged or ends within a record.
     """
-    path = os.fsdecode(path)
-    with opened(path, TFRecordOptions.get_compression_type_string(options)) as file:
-        for record, _ in records(file, path, 0):
+    name = os.fsdecode(path)
+    with opened(name, TFRecordOptions.get_compression_type_string(options)) as file:
+        for record, _ in records(file, name, 0):
             yield record

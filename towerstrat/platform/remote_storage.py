@@ -12,19 +12,80 @@ their scheme; they get it back here. It is an extra of the package, imported whe
 from __future__ import annotations
 
 import importlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import IO, Any, cast
+from datetime import datetime
+from typing import IO, Literal, Protocol, TypedDict, overload
 
 from towerstrat import errors
 from towerstrat.platform.statistics import FileStatistics
 from towerstrat.platform.system_errors import translated
 
 
+class FileInfo(TypedDict):
+    """A file or folder as fsspec describes it; ``type`` is "file" or "directory"."""
+
+    name: str
+    size: int | None
+    type: str
+
+
+class FileSystem(Protocol):
+    """The part of ``fsspec.AbstractFileSystem`` that is used here."""
+
+    @property
+    def transaction(self) -> AbstractContextManager[object]: ...
+
+    def size(self, path: str) -> int: ...
+
+    def cat_file(self, path: str, start: int, end: int) -> bytes: ...
+
+    def open(self, path: str, mode: str) -> IO[bytes]: ...
+
+    def info(self, path: str) -> FileInfo: ...
+
+    def modified(self, path: str) -> datetime: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def isdir(self, path: str) -> bool: ...
+
+    @overload
+    def ls(self, path: str, detail: Literal[True] = True) -> list[FileInfo]: ...
+
+    @overload
+    def ls(self, path: str, detail: Literal[False]) -> list[str]: ...
+
+    @overload
+    def glob(self, path: str, detail: Literal[False] = False) -> list[str]: ...
+
+    @overload
+    def glob(self, path: str, detail: Literal[True]) -> dict[str, FileInfo]: ...
+
+    def mkdir(self, path: str, create_parents: bool) -> None: ...
+
+    def makedirs(self, path: str, exist_ok: bool) -> None: ...
+
+    def mv(self, path1: str, path2: str, recursive: bool) -> None: ...
+
+    def rm_file(self, path: str) -> None: ...
+
+    def rm(self, path: str, recursive: bool) -> None: ...
+
+    def invalidate_cache(self) -> None: ...
+
+
+def _file_system(scheme: str, own: bool = False) -> FileSystem:
+    """The file system of a scheme. ``own``: a new instance, which nobody else has."""
+    module = importlib.import_module("fsspec")
+    system: FileSystem = module.filesystem(scheme, skip_instance_cache=True) if own else module.filesystem(scheme)
+    return system
+
+
 class _Fetched:
     """``Ranges`` of a remote file: each read is a request."""
 
-    def __init__(self, system: Any, path: str):
+    def __init__(self, system: FileSystem, path: str):
         self._system, self._path = system, path
         self._size = int(system.size(path))
 
@@ -73,14 +134,14 @@ class Remote:
     def __init__(self, scheme: str):
         self.scheme = scheme
         try:
-            self._system = importlib.import_module("fsspec").filesystem(scheme)
+            self._system = _file_system(scheme)
         except (ImportError, ValueError) as error:
             raise errors.UnsupportedError(
                 f"Files on '{scheme}://' cannot be reached: {error}. Install what is missing (pip install "
                 "'towerstrat[remote]' brings fsspec), or use a local folder."
             ) from None
 
-    def _paths(self, found: Any) -> list[str]:
+    def _paths(self, found: Iterable[str]) -> list[str]:
         """Sorted paths with the scheme that fsspec leaves out."""
         return sorted(f"{self.scheme}://{path.lstrip('/')}" for path in found)
 
@@ -91,7 +152,7 @@ class Remote:
     @contextmanager
     def writing(self, path: str) -> Iterator[IO[bytes]]:
         # A transaction belongs to an instance of the file system and does not nest: each file gets an instance.
-        own = importlib.import_module("fsspec").filesystem(self.scheme, skip_instance_cache=True)
+        own = _file_system(self.scheme, own=True)
         with translated(path), own.transaction, own.open(path, "wb") as file:
             yield file
         self._system.invalidate_cache()
@@ -122,7 +183,7 @@ class Remote:
     def open(self, path: str, mode: str) -> IO[bytes]:
         try:
             with translated(path):
-                return cast(IO[bytes], self._system.open(path, mode))
+                return self._system.open(path, mode)
         except (NotImplementedError, ValueError) as error:
             raise errors.UnimplementedError(None, None, f"{path}: mode {mode}: {error}") from None
 

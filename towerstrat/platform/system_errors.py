@@ -12,13 +12,12 @@ become UnknownError.
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from towerstrat import errors
 
-_BY_ERRNO: dict[int, Any] = {
+_BY_ERRNO: dict[int, Callable[[None, None, str], errors.OpError]] = {
     errno.ENOENT: errors.NotFoundError,
     errno.ENODEV: errors.NotFoundError,
     errno.EEXIST: errors.AlreadyExistsError,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import numbers
 import os
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -20,10 +20,13 @@ integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)
 complex_types = (numbers.Complex, np.number)
 
+PathLike: TypeAlias = "str | bytes | os.PathLike[str] | os.PathLike[bytes]"
+"""What ``os.fsdecode`` takes: a path as text, bytes or a path object."""
+
 _BUILT = datetime.date(2018, 10, 1)
 
 
-def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
+def as_bytes(bytes_or_text: str | bytes, encoding: str = "utf-8") -> bytes:
     """Encode a string; bytes stay as they are. Raises TypeError for anything else."""
     if isinstance(bytes_or_text, str):
         return bytes_or_text.encode(encoding)
@@ -32,7 +35,7 @@ def as_bytes(bytes_or_text: Any, encoding: str = "utf-8") -> bytes:
     raise TypeError(f"Expected bytes or a string, got {bytes_or_text!r}.")
 
 
-def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
+def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
     """Decode bytes; a string stays as it is. Raises TypeError for anything else."""
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text.decode(encoding)
@@ -44,7 +47,7 @@ def as_text(bytes_or_text: Any, encoding: str = "utf-8") -> str:
 as_str = as_text
 
 
-def as_str_any(value: Any) -> str:
+def as_str_any(value: object) -> str:
     """``str(value)``, or bytes decoded as UTF-8."""
     return as_text(value) if isinstance(value, bytes) else str(value)
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.ir.graph import Operation
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.tensor_conversion import constant
 from towerstrat.graph.ops.control.branches import no_op
 from towerstrat.platform import devices

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from towerstrat.platform import files
+from towerstrat.platform.statistics import FileStatistics
 
 
 def copy(src: Any, dst: Any, overwrite: bool = False) -> None:
@@ -56,7 +57,7 @@ def rmtree(path: Any) -> None:
     files.DeleteRecursively(path)
 
 
-def stat(path: Any) -> files.FileStatistics:
+def stat(path: Any) -> FileStatistics:
     """The length and times of a file."""
     return files.Stat(path)
 

@@ -15,6 +15,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from towerstrat.graph.ir.types import Array
+
 if TYPE_CHECKING:
     from towerstrat.graph.ir.graph_elements import Operation
 
@@ -29,8 +33,8 @@ class CheckResult(NamedTuple):
       messages: one such function per axis index, where the text differs by shard.
     """
 
-    bad: Any
-    shown: tuple[Any, ...]
+    bad: Array | bool | np.bool_
+    shown: tuple[Array, ...]
     message: Callable[..., str]
     messages: Sequence[Callable[..., str]] = ()
 

@@ -106,7 +106,7 @@ class Convertible:
 
     __slots__ = ()
 
-    def _to_tensor(self, dtype: DType | None, name: str | None) -> Any:
+    def _to_tensor(self, dtype: DType | None, name: str | None) -> Tensor:
         """The value as a tensor of ``dtype`` (None: its own). Raises TypeError or ValueError where it has none."""
         raise NotImplementedError
 

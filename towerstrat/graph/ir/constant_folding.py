@@ -46,7 +46,7 @@ class _Unknown:
 _UNKNOWN = _Unknown()
 
 
-def constant_value(tensor: Any, depth: int = _DEPTH) -> HostArray | None:
+def constant_value(tensor: object, depth: int = _DEPTH) -> HostArray | None:
     """The value of a tensor if constants and static shapes determine it, else None. Callers must not write to it.
 
     Feeds are ignored: a constant that is fed has another value when it runs.
@@ -68,7 +68,8 @@ def _value(tensor: Tensor, depth: int, seen: dict[Tensor, HostArray | None]) -> 
         return seen[tensor]
     op = tensor.op
     if op.type == "Const":
-        return op.attrs["value"]
+        value: HostArray | None = op.attrs["value"]
+        return value
     result = None
     if op.type in ("Shape", "Size", "Rank"):
         result = _of_shape(tensor)
@@ -167,13 +168,13 @@ def _settled(array: HostArray) -> HostArray:
     return array if any(v is _UNKNOWN for v in array.ravel()) else array.astype(np.int64)
 
 
-def partial_value(tensor: Any) -> tuple[int | None, ...] | None:
+def partial_value(tensor: object) -> tuple[int | None, ...] | None:
     """The entries of an integer vector or scalar, None for unknown ones; None where not even the length is known."""
     found = partial_values(tensor)
     return None if found is None or found.ndim > 1 else tuple(found.reshape(-1).tolist())
 
 
-def partial_values(tensor: Any) -> HostArray | None:
+def partial_values(tensor: object) -> HostArray | None:
     """An integer tensor as an array of integers, None for unknown entries; None where not even the shape is known."""
     found = _partial(tensor, _DEPTH) if isinstance(tensor, Tensor) else None
     if found is None:
@@ -181,7 +182,7 @@ def partial_values(tensor: Any) -> HostArray | None:
     return _objects([None if v is _UNKNOWN else int(v) for v in found.reshape(-1)]).reshape(found.shape)
 
 
-def constant_value_as_dims(tensor: Any) -> Dims:
+def constant_value_as_dims(tensor: object) -> Dims:
     """The static shape that an integer vector describes, None for entries that are negative or unknown."""
     entries = partial_value(tensor)
     return None if entries is None else tuple(None if v is None or v < 0 else v for v in entries)

@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from towerstrat.graph.ir.device_names import merge_device
+from towerstrat.graph.ir.device_spec import DeviceLike
 from towerstrat.graph.ir.graph import Graph, default_graph_of, enter, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -51,7 +52,7 @@ class name_scope:
       ValueError: neither name is given although ``values`` are, or the values are of different graphs.
     """
 
-    def __init__(self, name: str | None, default_name: str | None = None, values: Iterable[Any] | None = None):
+    def __init__(self, name: str | None, default_name: str | None = None, values: Iterable[object] | None = None):
         self._name = default_name if name is None else name
         self._values = values
         self._entered: list[list[AbstractContextManager[Any]]] = []
@@ -86,13 +87,13 @@ class name_scope:
 
 
 @contextmanager
-def op_scope(values: Iterable[Any], name: str | None, default_name: str | None = None) -> Iterator[str]:
+def op_scope(values: Iterable[object], name: str | None, default_name: str | None = None) -> Iterator[str]:
     """``name_scope(name, default_name, values)`` under its older name."""
     with name_scope(name, default_name, values) as scope:
         yield scope
 
 
-def device(device_name_or_function: Any) -> AbstractContextManager[None]:
+def device(device_name_or_function: DeviceLike) -> AbstractContextManager[None]:
     """Changes nothing about values: operations made inside record where they were meant to run, XLA places them.
 
     Raises:
@@ -158,7 +159,7 @@ def add_to_collection(name: Hashable, value: Any) -> None:
     _collecting().add_to_collection(name, value)
 
 
-def add_to_collections(names: Any, value: Any) -> None:
+def add_to_collections(names: str | Iterable[Hashable], value: Any) -> None:
     """Appends a value to several collections, or to the one that a string names."""
     _collecting().add_to_collections(names, value)
 

@@ -6,7 +6,10 @@ Source: ``tensorflow/python/framework/device.py``.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.device_spec import DeviceSpec
 
 _PARTS = ("job", "replica", "task", "device")
 _KINDS = ("CPU", "GPU", "TPU", "XLA_CPU", "XLA_GPU")
@@ -29,7 +32,7 @@ def parse(name: str) -> dict[str, str]:
     return parts
 
 
-def merge_device(base: str, over: Any) -> str:
+def merge_device(base: str, over: str | DeviceSpec | None) -> str:
     """``base`` with the parts that ``over`` names; None in ``over`` clears everything."""
     if over is None:
         return ""

@@ -5,11 +5,20 @@ Source: ``tensorflow/python/framework/device_spec.py``.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from towerstrat.graph.ir import device_names
 
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.graph_elements import Operation
+
 _PARTS = ("job", "replica", "task", "device_type", "device_index")
+
+Number: TypeAlias = "int | str"
+"""A part of a name that is a number, or its digits."""
+DeviceLike: TypeAlias = "str | DeviceSpec | Callable[[Operation], str | DeviceSpec | None] | None"
+"""What ``tf.device`` takes: a name, its parts, or a function of the operation; None forgets those around."""
 
 
 class DeviceSpec:
@@ -24,11 +33,11 @@ class DeviceSpec:
 
     def __init__(
         self,
-        job: Any = None,
-        replica: Any = None,
-        task: Any = None,
-        device_type: Any = None,
-        device_index: Any = None,
+        job: str | None = None,
+        replica: Number | None = None,
+        task: Number | None = None,
+        device_type: str | None = None,
+        device_index: Number | None = None,
     ):
         self._job = None if job is None else str(job)
         self._replica, self._task, self._device_index = (
@@ -99,7 +108,7 @@ class DeviceSpecV1(DeviceSpec):
         return self._job
 
     @job.setter
-    def job(self, job: Any) -> None:
+    def job(self, job: str | None) -> None:
         self._job = None if job is None else str(job)
 
     @property
@@ -107,7 +116,7 @@ class DeviceSpecV1(DeviceSpec):
         return self._replica
 
     @replica.setter
-    def replica(self, replica: Any) -> None:
+    def replica(self, replica: Number | None) -> None:
         self._replica = None if replica is None else int(replica)
 
     @property
@@ -115,7 +124,7 @@ class DeviceSpecV1(DeviceSpec):
         return self._task
 
     @task.setter
-    def task(self, task: Any) -> None:
+    def task(self, task: Number | None) -> None:
         self._task = None if task is None else int(task)
 
     @property
@@ -123,7 +132,7 @@ class DeviceSpecV1(DeviceSpec):
         return self._device_type
 
     @device_type.setter
-    def device_type(self, device_type: Any) -> None:
+    def device_type(self, device_type: str | None) -> None:
         self._device_type = None if device_type is None else str(device_type).upper()
 
     @property
@@ -131,7 +140,7 @@ class DeviceSpecV1(DeviceSpec):
         return self._device_index
 
     @device_index.setter
-    def device_index(self, device_index: Any) -> None:
+    def device_index(self, device_index: Number | None) -> None:
         self._device_index = None if device_index is None else int(device_index)
 
     def parse_from_string(self, spec: str) -> Self:
@@ -144,7 +153,7 @@ class DeviceSpecV1(DeviceSpec):
         self.__init__(*_merged(self, dev))  # type: ignore[misc]
 
 
-def _parsed(spec: str) -> tuple[Any, ...]:
+def _parsed(spec: str) -> tuple[str | None, Number | None, Number | None, str | None, Number | None]:
     parts = device_names.parse(spec)
     kind, _, number = parts.get("device", "").partition(":")
     return parts.get("job"), parts.get("replica"), parts.get("task"), kind or None, number or None

@@ -23,9 +23,10 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar, overload
 
 _Function = Callable[..., Any]
+F = TypeVar("F", bound=_Function)
 NOT_SUPPORTED = object()
 """The result of a dispatcher for arguments that are none of its own."""
 
@@ -109,6 +110,14 @@ def dispatching(function: _Function) -> _Function:
     symbol.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     symbol._own_dispatchers = []  # type: ignore[attr-defined]
     return symbol
+
+
+@overload
+def add_dispatch_support(target: F, iterable_parameters: Sequence[str] | None = None) -> F: ...
+
+
+@overload
+def add_dispatch_support(target: None = None, iterable_parameters: Sequence[str] | None = None) -> Callable[[F], F]: ...
 
 
 def add_dispatch_support(target: _Function | None = None, iterable_parameters: Sequence[str] | None = None) -> Any:

@@ -15,7 +15,7 @@ def one_of(new: Any, old: Any, new_name: str, old_name: str) -> Any:
     return old if new is None else new
 
 
-def check_given(function: str, **given: Any) -> None:
+def check_given(function: str, **given: object) -> None:
     """Refuses a call that leaves out what has a default only because it may be given by an older name as well.
 
     Raises:
@@ -33,7 +33,7 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-def refuse(function: str, instead: str, **given: tuple[Any, Any]) -> None:
+def refuse(function: str, instead: str, **given: tuple[object, object]) -> None:
     """Raises UnsupportedError for an argument (value, what it may be) that is not what it may be.
 
     Raises:

@@ -27,7 +27,7 @@ import numpy as np
 from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.context_stacks import Stack
 from towerstrat.graph.ir.device_names import merge_device
-from towerstrat.graph.ir.device_spec import DeviceSpec
+from towerstrat.graph.ir.device_spec import DeviceLike, DeviceSpec
 from towerstrat.graph.ir.graph_collections import Collections
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, allow_varying_writes, mark_varying
 from towerstrat.graph.ir.graph_scopes import ControlScope
@@ -102,7 +102,7 @@ class Graph(Naming, Collections):
         self.running_place: AxisIndex | None = None
         """The axis index whose function runs, where operations are executed eagerly for one tower after the other."""
         self.control_stack: list[ControlScope | None] = []
-        self.device_stack: list[Any] = []
+        self.device_stack: list[DeviceLike] = []
         self.colocation_stack: list[Operation] = []
         self.gradient_overrides: dict[str, str] = {}
         self.variable_maker: Callable[..., Any] | None = None
@@ -397,7 +397,7 @@ class Graph(Naming, Collections):
             stack.pop()
 
     @contextmanager
-    def device(self, device_name_or_function: Any) -> Iterator[None]:
+    def device(self, device_name_or_function: DeviceLike) -> Iterator[None]:
         """Records where operations made inside were meant to run."""
         self.device_stack.append(device_name_or_function)
         try:
@@ -513,12 +513,14 @@ class Graph(Naming, Collections):
     def get_operation_by_name(self, name: str) -> Operation:
         if not isinstance(name, str):
             raise TypeError(f"Operation names are strings, got {name!r}.")
-        return self.as_graph_element(name, allow_tensor=False)
+        op: Operation = self.as_graph_element(name, allow_tensor=False)
+        return op
 
     def get_tensor_by_name(self, name: str) -> Tensor:
         if not isinstance(name, str):
             raise TypeError(f"Tensor names are strings, got {name!r}.")
-        return self.as_graph_element(name, allow_operation=False)
+        tensor: Tensor = self.as_graph_element(name, allow_operation=False)
+        return tensor
 
     def as_graph_element(self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True) -> Any:
         """The tensor or operation of this graph that ``obj`` is or names.

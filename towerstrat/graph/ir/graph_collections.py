@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import Any
 
 _OF_VARIABLES = ("variables", "local_variables", "trainable_variables")
@@ -23,7 +23,7 @@ class Collections:
             raise RuntimeError("Graph is finalized and cannot be modified.")
         self._collections.setdefault(name, []).append(value)
 
-    def add_to_collections(self, names: Any, value: Any) -> None:
+    def add_to_collections(self, names: str | Iterable[Hashable], value: Any) -> None:
         for name in (names,) if isinstance(names, str) else set(names):
             self.add_to_collection(name, value)
 

@@ -50,7 +50,7 @@ class Reference:
 
     __slots__ = ("_referent",)
 
-    def __init__(self, referent: Any):
+    def __init__(self, referent: object):
         self._referent = referent
 
     def deref(self) -> Any:
@@ -294,7 +294,8 @@ class Operation:
     @property
     def bodies(self) -> tuple[Block, ...]:
         """The regions that it runs: of a loop or branch, or the gradient functions of a gradient operation."""
-        return self.attrs.get("bodies", ())
+        bodies: tuple[Block, ...] = self.attrs.get("bodies", ())
+        return bodies
 
     @property
     def arguments(self) -> dict[str, Any]:

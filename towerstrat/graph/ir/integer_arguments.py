@@ -15,6 +15,7 @@ import numpy as np
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
+from towerstrat.graph.ir.types import HostArray
 
 Axes = tuple[int, ...] | None
 """Several axes; None: all."""
@@ -68,7 +69,7 @@ def integers(value: Any, what: str = "axis") -> Axes:
     return (integer(value, what),)
 
 
-def _known(tensor: Tensor, what: str) -> Any:
+def _known(tensor: Tensor, what: str) -> HostArray:
     if not tensor.dtype.is_integer:
         raise TypeError(f"Expected integers for {what}, got {tensor!r}.")
     found = constant_value(tensor)

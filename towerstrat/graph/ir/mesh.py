@@ -27,7 +27,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,10 @@ from towerstrat.platform import compilers
 
 ALL = PartitionSpec()
 """Replicated over the whole mesh."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
 
 Parts = tuple[int, ...] | None
 """Number of parts of each dimension of a value over the logical devices of a shard; None: not split."""
@@ -137,7 +141,8 @@ class Axis:
 
     @property
     def platform(self) -> str:
-        return self.devices[0].platform
+        platform: str = self.devices[0].platform
+        return platform
 
     @cached_property
     def second(self) -> PartitionSpec:
@@ -155,7 +160,7 @@ class Axis:
             return NamedSharding(self.mesh, spec)
         return NamedSharding(self.mesh, PartitionSpec(*spec, *_partition(parts)))
 
-    def bring(self, values: Sequence[Any]) -> list[Any]:
+    def bring(self, values: Sequence[Array]) -> list[Array]:
         """Replicate values that are on one device, or on the host, over all devices; others stay where they are."""
         whole = self.placed(ALL)
         return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
@@ -184,7 +189,7 @@ class Axis:
         mine = np.asarray(numbers, np.int32)
         return np.asarray(everywhere(self.spread(np.array(np.broadcast_to(mine, (len(self.own), mine.shape[-1]))))))
 
-    def map(self, function: Callable[..., Any], in_specs: Any, out_specs: Any) -> Callable[..., Any]:
+    def map(self, function: Callable[P, R], in_specs: Any, out_specs: Any) -> Callable[P, R]:
         """``jax.shard_map`` of ``function`` over the axis; with one shard, the function itself.
 
         ``check_vma=True``: JAX proves that outputs with spec ``ALL`` are equal on all shards.
@@ -194,9 +199,9 @@ class Axis:
                 function, mesh=self.mesh, in_specs=in_specs, out_specs=out_specs, axis_names={self.name}, check_vma=True
             )
 
-        def alone(*args: Any) -> Any:
+        def alone(*args: P.args, **kwargs: P.kwargs) -> R:
             with jax.sharding.use_abstract_mesh(self.mesh.abstract_mesh):
-                return function(*args)
+                return function(*args, **kwargs)
 
         return alone
 
@@ -242,9 +247,12 @@ def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Ar
     """
     if not has_logical():
         return value
+    split: jax.Array
     if not apart:
-        return lax.with_sharding_constraint(value, _partition(parts))
-    return lax.optimization_barrier(constrained(lax.optimization_barrier(value), parts))
+        split = lax.with_sharding_constraint(value, _partition(parts))
+    else:
+        split = lax.optimization_barrier(constrained(lax.optimization_barrier(value), parts))
+    return split
 
 
 _UNDIVIDED = ContextVar("undivided", default=False)
@@ -269,11 +277,14 @@ def undivided() -> Iterator[None]:
         _UNDIVIDED.reset(before)
 
 
-def whole(structure: Any) -> Any:
+def whole(structure: T) -> T:
     """A pytree with its arrays replicated over the logical devices of each shard."""
     if not has_logical():
         return structure
-    return jax.tree.map(lambda v: lax.with_sharding_constraint(v, ALL) if isinstance(v, jax.Array) else v, structure)
+    replicated: T = jax.tree.map(
+        lambda v: lax.with_sharding_constraint(v, ALL) if isinstance(v, jax.Array) else v, structure
+    )
+    return replicated
 
 
 def several_devices() -> bool:
@@ -286,11 +297,20 @@ def varies(value: object) -> bool:
     return isinstance(value, jax.Array) and bool(jax.typeof(value).manual_axis_type.varying)
 
 
-def vary(value: Any, axis: Axis | None) -> Any:
+@overload
+def vary(value: jax.Array, axis: Axis | None) -> jax.Array: ...
+
+
+@overload
+def vary(value: Array, axis: Axis | None) -> Array: ...
+
+
+def vary(value: Array, axis: Axis | None) -> Array:
     """Cast a value to varying along ``axis`` (``lax.pcast``); the transpose of the cast is a ``psum``."""
     if axis is None or varies(value):
         return value
-    return lax.pcast(value, (axis.name,), to="varying")
+    varying: jax.Array = lax.pcast(value, (axis.name,), to="varying")
+    return varying
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
@@ -306,7 +326,7 @@ def share(value: jax.Array, axis: Axis) -> jax.Array:
 @partial(jax.custom_vjp, nondiff_argnums=(1,))
 def sum_shares(value: jax.Array, axis: Axis) -> jax.Array:
     """``psum`` as a varying value; the cotangent of each shard's summand is the sum's one (``share``)."""
-    return vary(lax.psum(vary(value, axis), axis.name), axis)
+    return vary(_sum(vary(value, axis), axis), axis)
 
 
 share.defvjp(lambda value, axis: (share(value, axis), None), lambda axis, _, cotangent: (sum_shares(cotangent, axis),))
@@ -317,14 +337,19 @@ sum_shares.defvjp(
 
 def at_first(value: Array, axis: Axis) -> jax.Array:
     """Broadcast from shard 0: its value on all shards, as an invariant one, by one ``psum``."""
-    value = vary(jnp.asarray(value), axis)
-    value = jnp.where(lax.axis_index(axis.name) == 0, value, jnp.zeros_like(value))
-    if value.dtype == jnp.bool_:
-        return lax.psum(value.astype(jnp.int32), axis.name).astype(jnp.bool_)
-    return lax.psum(value, axis.name)
+    own = vary(jnp.asarray(value), axis)
+    own = jnp.where(lax.axis_index(axis.name) == 0, own, jnp.zeros_like(own))
+    if own.dtype == jnp.bool_:
+        return _sum(own.astype(jnp.int32), axis).astype(jnp.bool_)
+    return _sum(own, axis)
 
 
-def alike(*values: Any) -> tuple[Any, ...]:
+def _sum(value: jax.Array, axis: Axis) -> jax.Array:
+    total: jax.Array = lax.psum(value, axis.name)
+    return total
+
+
+def alike(*values: T) -> tuple[T, ...]:
     """Cast values to varying along every axis along which one of them varies."""
     axes: frozenset[str] = frozenset()
     for value in values:
@@ -346,12 +371,21 @@ def _devices_of(value: object) -> Collection[jax.Device]:
     return value.sharding.device_set if isinstance(value, jax.Array) else ()
 
 
-def put(value: Any, sharding: NamedSharding) -> jax.Array:
+def put(value: Array, sharding: NamedSharding) -> jax.Array:
     """Place a value on devices; where some are another process's, from what each process has of it (or all of it)."""
     if sharding.is_fully_addressable or (isinstance(value, jax.Array) and not value.is_fully_addressable):
-        return jax.device_put(value, sharding)
+        placed: jax.Array = jax.device_put(value, sharding)
+        return placed
     host = np.asarray(value)
     return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
+
+
+@overload
+def everywhere(value: jax.Array) -> jax.Array: ...
+
+
+@overload
+def everywhere(value: T) -> T: ...
 
 
 def everywhere(value: Any) -> Any:
@@ -368,8 +402,19 @@ def everywhere(value: Any) -> Any:
 
 @cache
 def _replicated(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
-    platform = mesh.devices.flat[0].platform
-    return compilers.jit(lambda value: value, platform, out_shardings=NamedSharding(mesh, ALL))
+    platform: str = mesh.devices.flat[0].platform
+    gather: Callable[[jax.Array], jax.Array] = compilers.jit(
+        lambda value: value, platform, out_shardings=NamedSharding(mesh, ALL)
+    )
+    return gather
+
+
+@overload
+def on_one_device(value: jax.Array) -> jax.Array: ...
+
+
+@overload
+def on_one_device(value: T) -> T: ...
 
 
 def on_one_device(value: Any) -> Any:

@@ -71,7 +71,7 @@ def rebuild(like: Any, parts: Iterable[Any]) -> Any:
     return like.__class__(parts)
 
 
-def flatten(nested: Any) -> list[Any]:
+def flatten(nested: object) -> list[Any]:
     """The leaves, from left to right; ``[x]`` for a leaf x."""
     if not is_sequence(nested):
         return [nested]
@@ -84,14 +84,14 @@ def flatten(nested: Any) -> list[Any]:
     return result
 
 
-def packed(structure: Any, leaves: Iterator[Any]) -> Any:
+def packed(structure: object, leaves: Iterator[Any]) -> Any:
     """A structure like ``structure`` with the next leaves in the place of its own."""
     if not is_sequence(structure):
         return next(leaves)
     return rebuild(structure, [packed(child, leaves) for child in children(structure)])
 
 
-def pack_sequence_as(structure: Any, flat_sequence: Iterable[Any]) -> Any:
+def pack_sequence_as(structure: object, flat_sequence: Iterable[Any]) -> Any:
     """A structure like ``structure`` with other leaves. Raises ValueError where their numbers differ."""
     flat = list(flat_sequence)
     wanted = len(flatten(structure))
@@ -126,7 +126,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True) -> N
         assert_same_structure(a, b, check_types)
 
 
-def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool = True) -> Any:
+def map_structure(func: Callable[..., Any], *structure: object, check_types: bool = True) -> Any:
     """``func`` applied to corresponding leaves, in the form of the first structure."""
     if not structure:
         raise ValueError("Must provide at least one structure.")
@@ -136,7 +136,7 @@ def map_structure(func: Callable[..., Any], *structure: Any, check_types: bool =
     return pack_sequence_as(structure[0], results)
 
 
-def flatten_up_to(shallow_tree: Any, input_tree: Any) -> list[Any]:
+def flatten_up_to(shallow_tree: Any, input_tree: object) -> list[Any]:
     """The subtrees of ``input_tree`` at the leaves of ``shallow_tree``.
 
     Raises:
@@ -249,7 +249,7 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
     return found
 
 
-def yield_flat_paths(nest: Any) -> Iterator[tuple[Any, ...]]:
+def yield_flat_paths(nest: object) -> Iterator[tuple[Any, ...]]:
     """The path of each leaf from the top, a tuple of keys, fields and indices; ``()`` for a leaf."""
     if not is_sequence(nest):
         yield ()
@@ -259,13 +259,13 @@ def yield_flat_paths(nest: Any) -> Iterator[tuple[Any, ...]]:
             yield (key, *path)
 
 
-def flatten_with_joined_string_paths(structure: Any, separator: str = "/") -> list[tuple[str, Any]]:
+def flatten_with_joined_string_paths(structure: object, separator: str = "/") -> list[tuple[str, Any]]:
     """``(path, leaf)`` of each leaf; the path's parts joined by ``separator``."""
     paths = (separator.join(map(str, path)) for path in yield_flat_paths(structure))
     return list(zip(paths, flatten(structure), strict=True))
 
 
-def map_structure_with_paths(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwargs: Any) -> Any:
     """``func(path, *leaves, **kwargs)`` of corresponding leaves, in the form of the first structure.
 
     Args:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -10,17 +10,17 @@ from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.type_specs import composite_spec
 
 
-def is_nested(seq: Any) -> bool:
+def is_nested(seq: object) -> bool:
     """True for a sequence (but no string), a dict, a view of one or an attrs object; False for a leaf."""
     return nest.is_sequence(seq)
 
 
-def _parts(leaf: Any) -> list[Any]:
+def _parts(leaf: object) -> list[Any]:
     spec = composite_spec(leaf)
     return [leaf] if spec is None else nest.flatten(spec._to_components(leaf))
 
 
-def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
+def flatten(structure: object, expand_composites: bool = False) -> list[Any]:
     """The leaves from left to right, dict entries in the order of their sorted keys; ``[x]`` for a leaf x.
 
     Args:
@@ -31,7 +31,7 @@ def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     return [part for leaf in leaves for part in _parts(leaf)] if expand_composites else leaves
 
 
-def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool = False) -> Any:
+def pack_sequence_as(structure: object, flat_sequence: Sequence[Any], expand_composites: bool = False) -> Any:
     """A structure like ``structure`` with the leaves ``flat_sequence``: the inverse of ``flatten``.
 
     Args:
@@ -87,7 +87,7 @@ def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expa
                 raise ValueError(f"The two structures have leaves of different kinds: {specs[0]!r} and {specs[1]!r}.")
 
 
-def map_structure(func: Callable[..., Any], *structure: Any, **kwargs: Any) -> Any:
+def map_structure(func: Callable[..., Any], *structure: object, **kwargs: Any) -> Any:
     """``func`` applied to corresponding leaves of structures of one form, in the form of the first.
 
     Args:

@@ -178,7 +178,7 @@ def _matched(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[t
 # ---- values of attributes ------------------------------------------------------------------------------------------
 
 
-def _kind(value: Any) -> str | None:
+def _kind(value: object) -> str | None:
     """The kind of one of our own attributes; None where no message holds it."""
     if isinstance(value, list | tuple):
         kinds = {_kind(v) for v in value}

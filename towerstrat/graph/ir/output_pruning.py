@@ -97,7 +97,10 @@ def prune_order(
     used: set[Tensor] = set()
     whole: set[Operation] = set()
     for target in targets:
-        (used if isinstance(target, Tensor) else whole).add(target)  # type: ignore[arg-type]
+        if isinstance(target, Tensor):
+            used.add(target)
+        else:
+            whole.add(target)
     needed = whole | {t.op for t in used if t not in fed}
     found: list[Operation] = []
     for op in reversed(order):

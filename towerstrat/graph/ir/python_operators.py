@@ -12,12 +12,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FrameType
-from typing import Any
+from types import FrameType, NotImplementedType
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from towerstrat.graph.ir import op_registry
 
-_Operator = Callable[..., Any]
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.graph_elements import Tensor
+
+_Operator: TypeAlias = "Callable[..., Tensor]"
 _ARITHMETIC = ["add", "sub", "mul", "div", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
 _REFLECTED = {
     **{f"__{name}__": f"__r{name}__" for name in _ARITHMETIC},
@@ -36,14 +39,16 @@ def _defines(kind: type, method: str) -> bool:
 def _operator(name: str) -> _Operator:
     reflected = _REFLECTED.get(name, "")
 
-    def apply(self: Any, *operands: Any) -> Any:
+    def apply(self: Operators, *operands: Any) -> Tensor | NotImplementedType:
+        result: Tensor | NotImplementedType
         try:
-            return op_registry.operator(name)(self._overloaded(), *operands)
+            result = op_registry.operator(name)(self._overloaded(), *operands)
         except (TypeError, ValueError):
+            if not reflected or isinstance(operands[0], Operators) or not _defines(type(operands[0]), reflected):
+                raise
             # Another kind of value may know what to do with a tensor: Python asks it next.
-            if reflected and not isinstance(operands[0], Operators) and _defines(type(operands[0]), reflected):
-                return NotImplemented
-            raise
+            result = NotImplemented
+        return result
 
     apply.__name__ = name
     return apply
@@ -55,7 +60,7 @@ class Operators:
     __slots__ = ()
     __array_priority__ = 100
 
-    def _overloaded(self) -> Any:
+    def _overloaded(self) -> Tensor:
         """The operators' first operand: a tensor."""
         raise NotImplementedError
 
@@ -119,11 +124,11 @@ class _Equality:
 EQUALITY = _Equality()
 
 
-def equals(self: Any, other: Any) -> Any:
+def equals(self: Operators, other: object) -> Any:
     """``self == other`` for tensors and variables: a bool, or a boolean tensor."""
     return op_registry.operator("__eq__")(self, other) if EQUALITY.of(sys._getframe(1)) else self is other
 
 
-def differs(self: Any, other: Any) -> Any:
+def differs(self: Operators, other: object) -> Any:
     """``self != other`` for tensors and variables: a bool, or a boolean tensor."""
     return op_registry.operator("__ne__")(self, other) if EQUALITY.of(sys._getframe(1)) else self is not other

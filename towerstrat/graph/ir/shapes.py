@@ -12,12 +12,16 @@ Source: ``tensorflow/python/framework/tensor_shape.py``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, SupportsIndex, TypeAlias
+from types import NotImplementedType
+from typing import Any, SupportsIndex, TypeAlias, TypeVar, overload
 
 from towerstrat.graph.ir.argument_types import ShapeLike, ShapeProto, SizeLike
 
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 """A static shape inside the library: None for an unknown rank, a None entry for an unknown size."""
+
+
+R = TypeVar("R")
 
 
 class StaticShapeError(ValueError):
@@ -86,18 +90,21 @@ class Dimension:
         self.assert_is_compatible_with(other)
         return Dimension(_size(other) if self._value is None else self._value)
 
-    def _with(self, other: Any, function: Callable[[int, int], Any]) -> Any:
+    def _with(self, other: object, function: Callable[[int, int], R]) -> R | NotImplementedType | None:
         """``function`` of both sizes; None where one is unknown, NotImplemented where ``other`` is no size."""
+        result: R | NotImplementedType | None
         try:
-            other = _size(other)
-            other = None if other is None else other.__index__()
+            size = _size(other)
+            number = None if size is None else size.__index__()
         except AttributeError:
-            return NotImplemented
-        return None if self._value is None or other is None else function(self._value, other)
+            result = NotImplemented
+        else:
+            result = None if self._value is None or number is None else function(self._value, number)
+        return result
 
-    def _arith(self, other: Any, function: Callable[[int, int], int]) -> Dimension:
+    def _arith(self, other: SizeLike, function: Callable[[int, int], int]) -> Dimension:
         result = self._with(other, function)
-        return result if result is NotImplemented else Dimension(result)
+        return NotImplemented if result is NotImplemented else Dimension(result)
 
     def __add__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: a + b)
@@ -130,10 +137,10 @@ class Dimension:
     def __rmod__(self, other: SizeLike) -> Dimension:
         return self._arith(other, lambda a, b: b % a)
 
-    def __eq__(self, other: Any) -> Any:
+    def __eq__(self, other: object) -> Any:
         return self._with(other, lambda a, b: a == b)
 
-    def __ne__(self, other: Any) -> Any:
+    def __ne__(self, other: object) -> Any:
         return self._with(other, lambda a, b: a != b)
 
     def __lt__(self, other: SizeLike) -> bool | None:
@@ -154,7 +161,7 @@ class Dimension:
     def __int__(self) -> Any:
         return self._value
 
-    def __index__(self) -> Any:
+    def __index__(self) -> int:
         if self._value is None:
             raise TypeError("This dimension is not known while the graph is built; use tf.shape(x)[i] for its value.")
         return self._value
@@ -298,16 +305,21 @@ class TensorShape:
             raise ValueError("A shape of unknown rank cannot be iterated over.")
         return iter([_entry(d) for d in self._dims])
 
-    def __getitem__(self, key: Any) -> Any:
-        if self._dims is not None:
-            found = self._dims[key]
-            return TensorShape(found) if isinstance(key, slice) else _entry(found)
+    @overload
+    def __getitem__(self, key: slice) -> TensorShape: ...
+
+    @overload
+    def __getitem__(self, key: SupportsIndex) -> Any: ...
+
+    def __getitem__(self, key: slice | SupportsIndex) -> Any:
         if isinstance(key, slice):
+            if self._dims is not None:
+                return TensorShape(self._dims[key])
             start, stop = key.start or 0, key.stop
             if key.step in (None, 1) and stop is not None and 0 <= start <= stop:
                 return TensorShape([None] * (stop - start))
             return TensorShape(None)
-        return _entry(None)
+        return _entry(None if self._dims is None else self._dims[key])
 
     def __eq__(self, other: Any) -> bool:
         try:
@@ -354,11 +366,11 @@ def scalar() -> TensorShape:
     return TensorShape([])
 
 
-def vector(length: Any) -> TensorShape:
+def vector(length: SizeLike) -> TensorShape:
     return TensorShape([length])
 
 
-def matrix(rows: Any, cols: Any) -> TensorShape:
+def matrix(rows: SizeLike, cols: SizeLike) -> TensorShape:
     return TensorShape([rows, cols])
 
 

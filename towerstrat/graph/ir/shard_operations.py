@@ -13,11 +13,13 @@ When such a view is used, ``Graph.own`` replaces it: by ``whole`` in the trace o
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.shapes import Dims
+
+T = TypeVar("T")
 
 
 class AxisIndex:
@@ -113,6 +115,18 @@ def shard_of_operation(op: Operation, place: AxisIndex) -> ShardOperation:
         name = f"{op.name}/{place.axis.name}_{place.position}"
         parts[place] = ShardOperation().stand_for(op, place, name, op.inputs, op.attrs)
     return parts[place]
+
+
+@overload
+def replicated_of(tensor: Tensor) -> Tensor: ...
+
+
+@overload
+def replicated_of(tensor: Operation) -> Operation: ...
+
+
+@overload
+def replicated_of(tensor: T) -> T: ...
 
 
 def replicated_of(tensor: Any) -> Any:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from towerstrat.graph.ir import op_registry
-from towerstrat.graph.ir.argument_types import ShapeLike
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
 from towerstrat.graph.ir.composite_values import Argument, Fetchable
 from towerstrat.graph.ir.constant_folding import constant_value_as_dims
 from towerstrat.graph.ir.context_stacks import SessionLike
@@ -44,7 +44,7 @@ class SparseTensor(Argument, Fetchable, HasTypeSpec):
       ValueError: other ranks.
     """
 
-    def __init__(self, indices: Any, values: Any, dense_shape: Any):
+    def __init__(self, indices: TensorLike, values: TensorLike, dense_shape: TensorLike):
         self._indices = convert_to_tensor(indices, int64, name="indices")
         self._values = convert_to_tensor(values, name="values")
         self._dense_shape = convert_to_tensor(dense_shape, int64, name="dense_shape")
@@ -70,7 +70,7 @@ class SparseTensor(Argument, Fetchable, HasTypeSpec):
     def dense_shape(self) -> Tensor:
         return self._dense_shape
 
-    def with_values(self, new_values: Any) -> SparseTensor:
+    def with_values(self, new_values: TensorLike) -> SparseTensor:
         """The same places with other values."""
         return SparseTensor(self.indices, new_values, self.dense_shape)
 
@@ -94,14 +94,14 @@ class SparseTensor(Argument, Fetchable, HasTypeSpec):
     def get_shape(self) -> TensorShape:
         return self.shape
 
-    def __mul__(self, dense: Any) -> SparseTensor:
+    def __mul__(self, dense: TensorLike) -> SparseTensor:
         """The entries times those of a tensor that broadcasts to the shape."""
         found: SparseTensor = op_registry.operator("SparseTensor.__mul__")(self, dense)
         return found
 
     __rmul__ = __mul__
 
-    def __truediv__(self, dense: Any) -> SparseTensor:
+    def __truediv__(self, dense: TensorLike) -> SparseTensor:
         """The entries divided by those of a tensor that broadcasts to the shape."""
         found: SparseTensor = op_registry.operator("SparseTensor.__truediv__")(self, dense)
         return found

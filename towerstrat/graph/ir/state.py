@@ -25,7 +25,7 @@ import numpy as np
 
 from towerstrat.graph.ir.mesh import Axis, Parts, everywhere
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import Array, DType, int32
+from towerstrat.graph.ir.types import Array, DType, HostArray, int32
 
 _NUMBERS = itertools.count()
 
@@ -54,7 +54,13 @@ class StateVariable:
     __slots__ = ("__weakref__", "axis", "combine", "default", "dims", "dtype", "name", "number", "own", "parts")
 
     def __init__(
-        self, name: str, dtype: DType, dims: Dims, axis: Axis | None = None, default: Any = None, combine: str = "first"
+        self,
+        name: str,
+        dtype: DType,
+        dims: Dims,
+        axis: Axis | None = None,
+        default: Any = None,
+        combine: str = "first",
     ):
         self.name = name
         self.dtype = dtype
@@ -90,15 +96,18 @@ class StateVariable:
         """
         if not self.per_position:
             return value
-        stacked = np.asarray(everywhere(self.stacked(value)))
+        stacked: HostArray = np.asarray(everywhere(self.stacked(value)))
         if self.combine == "first":
-            return stacked[0]
-        total = stacked.sum(axis=0, dtype=stacked.dtype)
+            first: HostArray = stacked[0]
+            return first
+        total: HostArray = stacked.sum(axis=0, dtype=stacked.dtype)
         if self.combine == "sum":
             return total
         if self.dtype.is_integer:
-            return total // stacked.dtype.type(len(stacked))
-        return (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
+            rounded: HostArray = total // stacked.dtype.type(len(stacked))
+            return rounded
+        mean: HostArray = (total * stacked.dtype.type(1.0 / len(stacked))).astype(stacked.dtype)
+        return mean
 
     def divided(self, value: Array) -> Array:
         """The stored form of one value, so that ``joined`` gives it again: a sum is divided over the shards.
@@ -157,7 +166,7 @@ class StateStore:
     """Session state: state variable -> array. One without an entry was never written."""
 
     def __init__(self) -> None:
-        self._values: dict[StateVariable, Array] = {}
+        self._values: dict[StateVariable, Array | np.generic] = {}
         # A program donates the arrays that it writes. One that somebody else holds too is copied first.
         self.lent: set[StateVariable] = set()
         """State variables whose array is held outside the store as well and must not be donated."""
@@ -165,9 +174,9 @@ class StateStore:
         """The state lost in a device failure, as a message."""
         self.watched: set[StateVariable] = set()
         """Restored state variables that have not been written since: a write takes them out."""
-        self.expected: dict[str, Any] = {}
+        self.expected: dict[str, Array] = {}
         """The values of counters that have none yet, by name: from the run that this one resumes."""
-        self.own_values: dict[str, Any] = {}
+        self.own_values: dict[str, HostArray] = {}
         """The values ``[shards, ...]`` by name of variables that were varying in that run."""
         # A program called again with nothing changed in between skips collecting its state variable by variable.
         self.last: tuple[Program, list[Array], list[Array]] | None = None
@@ -199,13 +208,13 @@ class StateStore:
         """Whether an array is shared: held outside of the store as well, so that it must not be donated."""
         return cell in self.lent
 
-    def update(self, values: Mapping[StateVariable, Any]) -> None:
+    def update(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         """Store new values; their arrays are not shared."""
         self.move(values)
         if self.watched:
             self.watched.difference_update(values)
 
-    def move(self, values: Mapping[StateVariable, Any]) -> None:
+    def move(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         """Store the same values as other arrays (another layout or device)."""
         self._values.update(values)
         if self.lent:

@@ -106,12 +106,12 @@ def register_dense_tensor_like_type(tensor_type: type[Any]) -> None:
     _DENSE.add(tensor_type)
 
 
-def is_dense_tensor_like(t: Any) -> bool:
+def is_dense_tensor_like(t: object) -> bool:
     """Whether a value is a tensor or of a type registered with ``register_dense_tensor_like_type``."""
     return isinstance(t, (Tensor, *_DENSE))
 
 
-def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
+def numpy_value(value: object, dtype: DType | None = None) -> HostArray:
     """A Python, numpy or JAX value as the array that ``tf.constant`` holds.
 
     Args:
@@ -143,7 +143,7 @@ def numpy_value(value: Any, dtype: DType | None = None) -> HostArray:
         raise type(error)(f"Cannot make a {dtype.name} tensor of {value!r}: {error}") from None
 
 
-def _strings(value: Any) -> HostArray:
+def _strings(value: object) -> HostArray:
     """Strings, nested or in an array, as an object array of bytes. Raises TypeError where one is no text."""
     array = np.array(value, dtype=object)
     # Python's names of files that are not UTF-8 become their bytes again.
@@ -198,7 +198,7 @@ def _inferred(value: Any) -> DType:
     raise TypeError(f"Failed to convert {value!r} of type {type(value).__name__} to a tensor.")
 
 
-def _check_python(value: Any, dtype: DType) -> None:
+def _check_python(value: object, dtype: DType) -> None:
     """Raises TypeError or ValueError where a Python value, or an entry of it, does not fit an element type.
 
     Booleans are numbers, numbers no booleans.
@@ -248,7 +248,7 @@ def constant(
     return _constant(graph, shaped_value(value, wanted, shape, verify_shape), wanted, name)
 
 
-def shaped_value(value: Any, dtype: DType | None, shape: ShapeLike, verify_shape: bool) -> HostArray:
+def shaped_value(value: object, dtype: DType | None, shape: ShapeLike, verify_shape: bool) -> HostArray:
     """The array of a constant; arguments and errors as of ``constant``."""
     array = numpy_value(value, dtype)
     if shape is None:
@@ -349,7 +349,7 @@ def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
     return tensor
 
 
-def is_tensor(x: Any) -> bool:
+def is_tensor(x: object) -> bool:
     """True of tensors and of types registered as convertible (variables, IndexedSlices), except lists and arrays.
 
     A type says otherwise with ``is_tensor_like = False``, and that it is one of tensors with True.
@@ -363,7 +363,7 @@ def is_tensor(x: Any) -> bool:
     )
 
 
-def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
     # What derives from a class of ours and says itself how it is converted, as TensorFlow 2.12 and later ask.
     own = getattr(type(value), "__tf_tensor__", None)
     return value._to_tensor(dtype, name) if own is None else own(value, dtype, name)
@@ -372,19 +372,21 @@ def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None 
 class _SelfConverting(type):
     """The metaclass of ``TensorProtocol``: ``isinstance`` is true of objects with a ``__tf_tensor__``."""
 
-    def __instancecheck__(cls, instance: Any) -> bool:
+    def __instancecheck__(cls, instance: object) -> bool:
         return hasattr(type(instance), "__tf_tensor__")
 
 
 class TensorProtocol(metaclass=_SelfConverting):
     """An object with a ``__tf_tensor__`` method, by which it converts itself."""
 
-    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Any:
+    def __tf_tensor__(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
         """The object as a tensor."""
         raise NotImplementedError
 
 
-def _by_method(value: TensorProtocol, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Any:
+def _by_method(
+    value: TensorProtocol, dtype: DType | None = None, name: str | None = None, as_ref: bool = False
+) -> Tensor:
     return value.__tf_tensor__(dtype, name)
 
 
@@ -417,7 +419,7 @@ def _from_dimension(
     return constant(value.value, dtype or int32, name=name or "dimension_as_tensor")
 
 
-def _holds_tensor(value: Any) -> bool:
+def _holds_tensor(value: object) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds_tensor(v) for v in value)
     return is_tensor(value)
@@ -430,13 +432,13 @@ def _read(value: Any) -> Any:
     return convert_to_tensor(value) if is_tensor(value) else value
 
 
-def _element_dtype(value: Any) -> DType | None:
+def _element_dtype(value: object) -> DType | None:
     if isinstance(value, list):
         return next((d for d in map(_element_dtype, value) if d is not None), None)
     return value.dtype if isinstance(value, Tensor) else None
 
 
-def _as_type(value: Any, dtype: DType | None) -> Tensor:
+def _as_type(value: TensorLike, dtype: DType | None) -> Tensor:
     """A part of a sequence: a tensor of another type is cast."""
     tensor = convert_to_tensor(value, None if is_tensor(value) else dtype)
     if dtype is None or tensor.dtype is dtype:
@@ -456,7 +458,7 @@ def _from_sequence(
     return get_default_graph().add("Pack", parts, {"axis": 0}, name or "packed").outputs[0]
 
 
-def convert_sizes(value: Any, name: str | None = None) -> Tensor:
+def convert_sizes(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes as a tensor. Of a list with tensors of a floating type they are cast, as the original casts them."""
     if isinstance(value, list | tuple) and _holds_tensor(value):
         value = _read(value)

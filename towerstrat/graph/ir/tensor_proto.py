@@ -21,7 +21,7 @@ _FIELDS = (
 )  # fmt: skip
 
 
-def constant_value(tensor: Any, partial: bool = False) -> HostArray | None:
+def constant_value(tensor: object, partial: bool = False) -> HostArray | None:
     """The value of a tensor if constants and static shapes determine it, else None. Feeds are ignored.
 
     Args:

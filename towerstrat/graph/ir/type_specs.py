@@ -35,7 +35,7 @@ class TypeSpec(ABC):
 
     @property
     @abstractmethod
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         """The Python type of the values."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class TypeSpec(ABC):
     def _from_components(self, components: Any) -> Any:
         """The value that consists of a nest of tensors; the inverse of ``_to_components``."""
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         """True where some value could be of both types; a value counts as its own specification."""
         spec = spec_or_value if isinstance(spec_or_value, TypeSpec) else type_spec_from_value(spec_or_value)
         return type(self) is type(spec) and _all(_compatible, self._serialize(), spec._serialize())
@@ -107,7 +107,7 @@ def _all(relation: Callable[[Any, Any], bool], ours: tuple[Any, ...], theirs: tu
 def _compatible(a: Any, b: Any) -> bool:
     if isinstance(a, TensorShape | TypeSpec):
         return a.is_compatible_with(b)
-    return a == b
+    return bool(a == b)
 
 
 def _covers(general: Dims, exact: Dims) -> bool:
@@ -119,7 +119,7 @@ def _covered(a: Any, b: Any) -> bool:
         return a.is_subtype_of(b)
     if isinstance(a, TensorShape) and isinstance(b, TensorShape):
         return _covers(b.raw, a.raw)
-    return a == b
+    return bool(a == b)
 
 
 def _common(a: Any, b: Any) -> Any:
@@ -195,7 +195,7 @@ class TensorSpec(TypeSpec):
     def value_type(self) -> type[Tensor]:
         return Tensor
 
-    def is_compatible_with(self, spec_or_tensor: Any) -> bool:
+    def is_compatible_with(self, spec_or_tensor: object) -> bool:
         """True for a tensor or specification of the same dtype and a compatible shape; names do not count."""
         return (
             isinstance(spec_or_tensor, TensorSpec | Tensor)
@@ -283,7 +283,7 @@ class NoneTensorSpec(TypeSpec):
     """The specification of None."""
 
     @property
-    def value_type(self) -> Any:
+    def value_type(self) -> type[Any]:
         return type(None)
 
     def _serialize(self) -> tuple[Any, ...]:
@@ -299,7 +299,7 @@ class NoneTensorSpec(TypeSpec):
     def _from_components(self, components: Any) -> None:
         return None
 
-    def is_compatible_with(self, spec_or_value: Any) -> bool:
+    def is_compatible_with(self, spec_or_value: object) -> bool:
         return spec_or_value is None or isinstance(spec_or_value, NoneTensorSpec)
 
 
@@ -314,7 +314,7 @@ class HasTypeSpec:
         raise NotImplementedError
 
 
-def composite_spec(value: Any) -> TypeSpec | None:
+def composite_spec(value: object) -> TypeSpec | None:
     """The specification of a composite value; None for any other."""
     if isinstance(value, IndexedSlices):
         return _of_slices(value)

@@ -35,11 +35,11 @@ class DType:
 
     __slots__ = ("_hash", "_np", "as_datatype_enum", "as_numpy_dtype", "is_differentiable", "name")
 
-    def __init__(self, name: str, numpy_type: Any, enum: int):
+    def __init__(self, name: str, numpy_type: type[np.generic], enum: int):
         self.name = name
         self.as_numpy_dtype = numpy_type
         self.as_datatype_enum = enum
-        self._np = np.dtype(numpy_type)
+        self._np: np.dtype[Any] = np.dtype(numpy_type)
         self._hash = hash((DType, name))
         self.is_differentiable: bool = self.is_floating or self.is_complex
         """True of floating and complex types."""
@@ -170,7 +170,7 @@ DTypeLike = DType | np.dtype[Any] | type | str | int
 """Anything that ``as_dtype`` accepts: an element type, a numpy or Python type, a name or a number."""
 
 
-def host_array(value: Any, dtype: np.dtype[Any]) -> HostArray:
+def host_array(value: object, dtype: np.dtype[Any]) -> HostArray:
     """A result of a numpy form as an array of this type; a single object, such as ``bytes``, as a scalar of objects."""
     if isinstance(value, np.ndarray) and value.dtype == dtype:
         return value

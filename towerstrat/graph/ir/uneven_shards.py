@@ -65,12 +65,14 @@ class UnevenShards:
 
     def part(self, position: int) -> HostArray:
         """The array of one shard, on the host."""
-        return np.asarray(everywhere(self.padded))[position][exactly(self.shapes[position])]
+        padded: HostArray = np.asarray(everywhere(self.padded))[position]
+        part: HostArray = padded[exactly(self.shapes[position])]
+        return part
 
     def __repr__(self) -> str:
         return f"<Uneven {self.dtype} {list(self.shapes)}>"
 
 
-def of_parts(parts: Sequence[Array]) -> Any:
+def of_parts(parts: Sequence[Array]) -> Array | UnevenShards:
     """The value with these arrays, one per shard: stacked where their shapes are equal, else ``UnevenShards``."""
     return np.stack(parts) if all(p.shape == parts[0].shape for p in parts[1:]) else UnevenShards.of(parts)

@@ -18,7 +18,7 @@ import linecache
 import os
 import sys
 import weakref
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from towerstrat.platform.threads import ThreadState
@@ -58,25 +58,25 @@ def _is_users(filename: str) -> bool:
 
 def user_line() -> UserLine:
     """The innermost frame of the calling thread that is not towerstrat's own."""
-    frame = sys._getframe(1)
-    last = frame
+    last = sys._getframe(1)
+    frame: FrameType | None = last
     while frame is not None:
         code = frame.f_code
         if _is_users(code.co_filename):
             return UserLine(code.co_filename, frame.f_lineno, code.co_name)
         last = frame
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return UserLine(last.f_code.co_filename, last.f_lineno, last.f_code.co_name)
 
 
 def user_code() -> CodeType | None:
     """The code of the innermost frame that is not towerstrat's own; None where there is none."""
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         code = frame.f_code
         if _is_users(code.co_filename):
             return code
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None
 
 

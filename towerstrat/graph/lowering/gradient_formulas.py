@@ -89,7 +89,7 @@ def with_formula(
         found = apply_formula(
             op, given, result if several else [result], list(cotangents) if several else [cotangents], axis
         )
-        return tuple(None if found[i] is None else vary(found[i], axis) for i in places)
+        return tuple(None if (cotangent := found[i]) is None else vary(cotangent, axis) for i in places)
 
     function.defvjp(forward, backward)
     return function(*(vary(args[i], axis) for i in places)) if places else value()

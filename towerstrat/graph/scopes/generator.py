@@ -10,19 +10,20 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from math import prod
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
 from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.ir.types import as_dtype, float32, int32, int64, uint64
+from towerstrat.graph.ir.types import DTypeLike, as_dtype, float32, int32, int64, uint64
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.building.op_builder import add_op
@@ -35,6 +36,12 @@ from towerstrat.graph.ops.random.stateless import Algorithm, algorithm
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, create_variable
 
+Words: TypeAlias = "TensorLike"
+"""Words of a state: unsigned or signed 64-bit integers."""
+SizesLike: TypeAlias = "ShapeLike | TensorLike"
+"""A shape, or a tensor of its sizes."""
+AlgorithmLike: TypeAlias = "Algorithm | str | int"
+"""An algorithm, its name or its number."""
 _STEP = 256
 """Step of the counter per number drawn, as in the original's ``stateful_random_ops``."""
 
@@ -49,7 +56,7 @@ def _wrapped(number: Any) -> Any:
     return number - 2**64 if isinstance(number, int) and number >= 2**63 else number
 
 
-def _state_tensor(value: Any) -> Tensor:
+def _state_tensor(value: Words | Variable) -> Tensor:
     """A state, or a part of one, as an int64 tensor."""
     value = nest.map_structure(_wrapped, value)
     return (
@@ -57,7 +64,7 @@ def _state_tensor(value: Any) -> Tensor:
     )
 
 
-def create_rng_state(seed: Any, alg: Any) -> Tensor:
+def create_rng_state(seed: Words, alg: AlgorithmLike) -> Tensor:
     """Makes a state (int64, ``[3]``; Threefry: ``[2]``) of a seed.
 
     Args:
@@ -76,7 +83,8 @@ def create_rng_state(seed: Any, alg: Any) -> Tensor:
     if length is None:
         raise ValueError(f"Expected a seed whose length is known, got {seed!r}.")
     kept = vector[:size]
-    return arrays.concat([arrays.zeros([max(size - length, 0)], int64), kept], 0)
+    state: Tensor = arrays.concat([arrays.zeros([max(size - length, 0)], int64), kept], 0)
+    return state
 
 
 # ---- operations --------------------------------------------------------------------------------------------------
@@ -133,7 +141,12 @@ class Generator(Trackable):
       ValueError: neither ``copy_from`` nor both others, or a state of another size.
     """
 
-    def __init__(self, copy_from: Generator | None = None, state: Any = None, alg: Any = None):
+    def __init__(
+        self,
+        copy_from: Generator | None = None,
+        state: Words | Variable | None = None,
+        alg: AlgorithmLike | None = None,
+    ):
         if copy_from is not None:
             if state is not None or alg is not None:
                 raise ValueError("Expected copy_from alone, or state and alg; got both.")
@@ -154,39 +167,39 @@ class Generator(Trackable):
         return state
 
     @classmethod
-    def from_state(cls, state: Any, alg: Any) -> Self:
+    def from_state(cls, state: Words, alg: AlgorithmLike) -> Self:
         """A generator that continues from a state."""
         return cls(state=state, alg=alg)
 
     @classmethod
-    def from_seed(cls, seed: Any, alg: Any = None) -> Self:
+    def from_seed(cls, seed: Words, alg: AlgorithmLike | None = None) -> Self:
         """A generator whose numbers are determined by ``seed``: an integer or a vector of them."""
         kind = Algorithm.PHILOX if alg is None else alg
         return cls(state=create_rng_state(seed, kind), alg=kind)
 
     @classmethod
-    def from_non_deterministic_state(cls, alg: Any = None) -> Self:
+    def from_non_deterministic_state(cls, alg: AlgorithmLike | None = None) -> Self:
         """A generator with a state from the operating system's random source."""
         kind = algorithm(Algorithm.PHILOX if alg is None else alg)
         words = np.frombuffer(os.urandom(8 * _state_size(kind)), np.int64)
         return cls(state=constant(words), alg=kind)
 
     @classmethod
-    def from_key_counter(cls, key: Any, counter: Any, alg: Any) -> Self:
+    def from_key_counter(cls, key: Words, counter: Words, alg: AlgorithmLike) -> Self:
         """A generator with a counter (``[2]``; Threefry: ``[1]``) and a scalar key."""
         return cls(state=_joined(key, counter, algorithm(alg)), alg=alg)
 
-    def reset(self, state: Any) -> None:
+    def reset(self, state: Words) -> None:
         """Sets the state."""
         made = _state_tensor(state)
         made.shape.assert_is_compatible_with([_state_size(self._alg)])
         self._state.assign(made)
 
-    def reset_from_seed(self, seed: Any) -> None:
+    def reset_from_seed(self, seed: Words) -> None:
         """Sets the state as ``from_seed`` does."""
         self._state.assign(create_rng_state(seed, self._alg))
 
-    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+    def reset_from_key_counter(self, key: Words, counter: Words) -> None:
         """Sets the state as ``from_key_counter`` does."""
         self._state.assign(_joined(key, counter, self._alg))
 
@@ -205,11 +218,11 @@ class Generator(Trackable):
         """The last word of the state: streams of different keys are independent."""
         return convert_to_tensor(self._state)[-1]
 
-    def skip(self, delta: Any) -> Tensor:
+    def skip(self, delta: TensorLike) -> Tensor:
         """Advances the state as drawing ``delta`` numbers does; returns the state before."""
         return add_op("RngReadAndSkip", [self._state.handle, arithmetic.cast(delta, uint64)])
 
-    def _seed(self, shape: Any) -> Tensor:
+    def _seed(self, shape: SizesLike) -> Tensor:
         """The seed for a draw of this shape; advances the state by the number of values."""
         inputs, dims = shape_argument(shape)
         count = reductions.reduce_prod(inputs[0]) if dims is None else prod(d or 0 for d in dims)
@@ -224,20 +237,35 @@ class Generator(Trackable):
     # ---- drawing ---------------------------------------------------------------------------------------------
 
     def normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+        self,
+        shape: SizesLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = float32,
+        name: str | None = None,
     ) -> Tensor:
         """Normally distributed values."""
         return stateless.stateless_normal(shape, self._seed(shape), mean, stddev, dtype, name or "stateful_normal")
 
     def truncated_normal(
-        self, shape: Any, mean: Any = 0.0, stddev: Any = 1.0, dtype: Any = float32, name: str | None = None
+        self,
+        shape: SizesLike,
+        mean: TensorLike = 0.0,
+        stddev: TensorLike = 1.0,
+        dtype: DTypeLike = float32,
+        name: str | None = None,
     ) -> Tensor:
         """Normally distributed values, truncated at two standard deviations from the mean."""
         seed = self._seed(shape)
         return stateless.stateless_truncated_normal(shape, seed, mean, stddev, dtype, name or "truncated_normal")
 
     def uniform(
-        self, shape: Any, minval: Any = 0, maxval: Any = None, dtype: Any = float32, name: str | None = None
+        self,
+        shape: SizesLike,
+        minval: TensorLike | None = 0,
+        maxval: TensorLike | None = None,
+        dtype: DTypeLike = float32,
+        name: str | None = None,
     ) -> Tensor:
         """Uniformly distributed values in ``[minval, maxval)``; floats are in [0, 1) by default.
 
@@ -256,15 +284,17 @@ class Generator(Trackable):
             shape, self._seed(shape), minval, maxval, kind, name or "stateful_uniform"
         )  # fmt: skip
 
-    def uniform_full_int(self, shape: Any, dtype: Any = uint64, name: str | None = None) -> Tensor:
+    def uniform_full_int(self, shape: SizesLike, dtype: DTypeLike = uint64, name: str | None = None) -> Tensor:
         """Uniformly distributed values of the whole range of an integer type."""
         return self.uniform(shape, None, None, dtype, name or "stateful_uniform_full_int")
 
-    def binomial(self, shape: Any, counts: Any, probs: Any, dtype: Any = int32, name: str | None = None) -> Tensor:
+    def binomial(
+        self, shape: SizesLike, counts: TensorLike, probs: TensorLike, dtype: DTypeLike = int32, name: str | None = None
+    ) -> Tensor:
         """Binomially distributed values; ``counts`` (trials) and ``probs`` (of success) are broadcast to ``shape``."""
         return stateless.stateless_binomial(shape, self._seed(shape), counts, probs, dtype, name or "binomial")
 
-    def make_seeds(self, count: Any = 1) -> Tensor:
+    def make_seeds(self, count: int = 1) -> Tensor:
         """``[2, count]``: each column is a seed for a stateless operation."""
         keys = self.uniform_full_int([count], int64)
         return arrays.stack([keys, arrays.zeros_like(keys)])
@@ -278,21 +308,23 @@ class Generator(Trackable):
 
 def _variable(initial_value: Tensor) -> Variable:
     """A variable for a generator's state."""
-    return create_variable(
+    variable: Variable = create_variable(
         initial_value=initial_value,
         trainable=False,
         name="StateVar",
         dtype=int64,
         aggregation=VariableAggregation.ONLY_FIRST_TOWER,
     )
+    return variable
 
 
-def _joined(key: Any, counter: Any, alg: int) -> Tensor:
+def _joined(key: Words, counter: Words, alg: int) -> Tensor:
     """A state from its key and counter. Raises ValueError where their shapes are others."""
     counter, key = _state_tensor(counter), _state_tensor(key)
     counter.shape.assert_is_compatible_with([_state_size(alg) - 1])
     key.shape.assert_is_compatible_with([])
-    return arrays.concat([counter, arrays.reshape(key, [1])], 0)
+    state: Tensor = arrays.concat([counter, arrays.reshape(key, [1])], 0)
+    return state
 
 
 _GLOBAL: list[Generator] = []

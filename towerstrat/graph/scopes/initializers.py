@@ -15,7 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.argument_types import ArrayLike
+from towerstrat.graph.ir.argument_types import ArrayLike, ShapeLike, TensorLike
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import as_shape
@@ -29,7 +29,7 @@ _TRUNCATED = 0.8796256610342398
 """The standard deviation of the standard normal distribution truncated at 2 (``init_ops.py`` of the original)."""
 
 
-def _floating(dtype: Any) -> DType:
+def _floating(dtype: DTypeLike) -> DType:
     """The dtype. Raises ValueError unless it is a floating type."""
     found = as_dtype(dtype)
     if not found.is_floating:
@@ -37,12 +37,12 @@ def _floating(dtype: Any) -> DType:
     return found
 
 
-def _sizes(shape: Any) -> list[int]:
+def _sizes(shape: ShapeLike) -> list[int]:
     """A fully known shape as a list."""
     return [int(d) for d in as_shape(shape).as_list()]  # type: ignore[arg-type]
 
 
-def _whole(shape: Any, partition_info: PartitionInfo | None) -> list[int]:
+def _whole(shape: ShapeLike, partition_info: PartitionInfo | None) -> list[int]:
     """The shape of the whole variable, also where only a part of it is initialized."""
     return _sizes(shape if partition_info is None else partition_info.full_shape)
 
@@ -55,7 +55,9 @@ class Initializer:
 
     _arguments: ClassVar[tuple[str, ...]] = ()
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         raise NotImplementedError(f"{type(self).__name__} does not define __call__.")
 
     def get_config(self) -> dict[str, Any]:
@@ -73,10 +75,12 @@ class Zeros(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("dtype",)
 
-    def __init__(self, dtype: Any = float32):
+    def __init__(self, dtype: DTypeLike = float32):
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         kind = self.dtype if dtype is None else as_dtype(dtype)
         zero = False if kind is bool_ else "" if kind is string else 0
         return constant(zero, kind, _sizes(shape), "zeros")
@@ -87,10 +91,12 @@ class Ones(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("dtype",)
 
-    def __init__(self, dtype: Any = float32):
+    def __init__(self, dtype: DTypeLike = float32):
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         kind = self.dtype if dtype is None else as_dtype(dtype)
         return constant(True if kind is bool_ else 1, kind, _sizes(shape), "ones")
 
@@ -118,8 +124,8 @@ class Constant(Initializer):
 
     def __call__(
         self,
-        shape: Any,
-        dtype: Any = None,
+        shape: ShapeLike,
+        dtype: DTypeLike | None = None,
         partition_info: PartitionInfo | None = None,
         verify_shape: bool | None = None,
     ) -> Tensor:
@@ -133,11 +139,19 @@ class RandomUniform(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("minval", "maxval", "seed", "dtype")
 
-    def __init__(self, minval: Any = 0, maxval: Any = None, seed: int | None = None, dtype: Any = float32):
+    def __init__(
+        self,
+        minval: TensorLike = 0,
+        maxval: TensorLike | None = None,
+        seed: int | None = None,
+        dtype: DTypeLike = float32,
+    ):
         self.minval, self.maxval, self.seed = minval, maxval, seed
         self.dtype = as_dtype(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         return random_uniform(shape, self.minval, self.maxval, dtype or self.dtype, self.seed)
 
 
@@ -146,18 +160,24 @@ class RandomNormal(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("mean", "stddev", "seed", "dtype")
 
-    def __init__(self, mean: Any = 0.0, stddev: Any = 1.0, seed: int | None = None, dtype: Any = float32):
+    def __init__(
+        self, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, seed: int | None = None, dtype: DTypeLike = float32
+    ):
         self.mean, self.stddev, self.seed = mean, stddev, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         return random_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
 
 
 class TruncatedNormal(RandomNormal):
     """Normally distributed values, truncated at two standard deviations from the mean."""
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         return truncated_normal(shape, self.mean, self.stddev, dtype or self.dtype, self.seed)
 
 
@@ -166,11 +186,13 @@ class UniformUnitScaling(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("factor", "seed", "dtype")
 
-    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: Any = float32):
+    def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32):
         self.factor, self.seed = factor, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         inputs = max(float(math.prod(_whole(shape, partition_info)[:-1])), 1.0)
         limit = math.sqrt(3 / inputs) * self.factor
         return random_uniform(shape, -limit, limit, dtype or self.dtype, self.seed)
@@ -202,7 +224,7 @@ class VarianceScaling(Initializer):
 
     def __init__(
         self, scale: float = 1.0, mode: str = "fan_in", distribution: str = "truncated_normal",
-        seed: int | None = None, dtype: Any = float32,
+        seed: int | None = None, dtype: DTypeLike = float32,
     ):  # fmt: skip
         if scale <= 0.0:
             raise ValueError(f"`scale` must be a positive float, got {scale}.")
@@ -216,7 +238,9 @@ class VarianceScaling(Initializer):
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         kind = dtype or self.dtype
         fan_in, fan_out = fans(_whole(shape, partition_info))
         n = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
@@ -234,7 +258,7 @@ class GlorotUniform(VarianceScaling):
 
     _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
 
-    def __init__(self, seed: int | None = None, dtype: Any = float32):
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32):
         super().__init__(1.0, "fan_avg", "uniform", seed, dtype)
 
 
@@ -243,7 +267,7 @@ class GlorotNormal(VarianceScaling):
 
     _arguments: ClassVar[tuple[str, ...]] = ("seed", "dtype")
 
-    def __init__(self, seed: int | None = None, dtype: Any = float32):
+    def __init__(self, seed: int | None = None, dtype: DTypeLike = float32):
         super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
 
@@ -287,11 +311,13 @@ class Orthogonal(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("gain", "seed", "dtype")
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32):
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32):
         self.gain, self.seed = gain, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         sizes = _sizes(shape)
         if len(sizes) < 2:
             raise ValueError(f"The tensor to initialize must be at least two-dimensional, got shape {sizes}.")
@@ -312,11 +338,13 @@ class ConvolutionDeltaOrthogonal(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("gain", "seed", "dtype")
 
-    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: Any = float32):
+    def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32):
         self.gain, self.seed = gain, seed
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         sizes = _sizes(shape)
         if not 3 <= len(sizes) <= 5:
             raise ValueError(f"Expected a shape of three to five dimensions, got {sizes}.")
@@ -332,11 +360,13 @@ class Identity(Initializer):
 
     _arguments: ClassVar[tuple[str, ...]] = ("gain", "dtype")
 
-    def __init__(self, gain: float = 1.0, dtype: Any = float32):
+    def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32):
         self.gain = gain
         self.dtype = _floating(dtype)
 
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: PartitionInfo | None = None) -> Tensor:
+    def __call__(
+        self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
+    ) -> Tensor:
         whole = _whole(shape, partition_info)
         if len(whole) != 2:
             raise ValueError(f"Identity matrix initializer can only be used for 2D matrices, got shape {whole}.")
@@ -371,7 +401,11 @@ def he_uniform(seed: int | None = None) -> VarianceScaling:
 
 
 def contrib_variance_scaling_initializer(
-    factor: float = 2.0, mode: str = "FAN_IN", uniform: bool = False, seed: int | None = None, dtype: Any = float32
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: DTypeLike = float32,
 ) -> Callable[..., Tensor]:
     """``tf.contrib.layers.variance_scaling_initializer``: an initializer with the variance ``factor / n``.
 
@@ -393,7 +427,7 @@ def contrib_variance_scaling_initializer(
     if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
         raise TypeError(f"Unknown mode {mode!r}: expected FAN_IN, FAN_OUT or FAN_AVG.")
 
-    def initializer(shape: Any, dtype: Any = kind, partition_info: PartitionInfo | None = None) -> Tensor:
+    def initializer(shape: ShapeLike, dtype: DTypeLike = kind, partition_info: PartitionInfo | None = None) -> Tensor:
         if not as_dtype(dtype).is_floating:
             raise TypeError(f"Cannot create initializer for non-floating point type {as_dtype(dtype).name}.")
         sizes = _sizes(shape)
@@ -409,7 +443,9 @@ def contrib_variance_scaling_initializer(
     return initializer
 
 
-def xavier_initializer(uniform: bool = True, seed: int | None = None, dtype: Any = float32) -> Callable[..., Tensor]:
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: DTypeLike = float32
+) -> Callable[..., Tensor]:
     """``tf.contrib.layers.xavier_initializer``: variance ``1 / n``, n the mean of fan in and fan out."""
     return contrib_variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.default_graph import name_scope
@@ -22,7 +22,9 @@ _IDENTIFIER = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*\Z")
 _NEW_WORD = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<!^)(?=[A-Z][a-z])")
 Path = tuple[Any, ...]
 """Attribute name, then keys and indices."""
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+_Self = TypeVar("_Self", bound="Module")
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Module(AutoTrackable):
@@ -110,22 +112,22 @@ class Module(AutoTrackable):
                 yield (path, value) if with_path else value
 
     @classmethod
-    def with_name_scope(cls, method: _Method) -> _Method:
+    def with_name_scope(cls, method: Callable[Concatenate[_Self, P], R]) -> Callable[Concatenate[_Self, P], R]:
         """Decorator of a method: it runs inside the module's name scope."""
 
         @functools.wraps(method)
-        def inside(self: Module, *args: Any, **kwargs: Any) -> Any:
+        def inside(self: _Self, /, *args: P.args, **kwargs: P.kwargs) -> R:
             with self.name_scope:
                 return method(self, *args, **kwargs)
 
-        return inside  # type: ignore[return-value]
+        return inside
 
 
-def _is_variable(value: Any) -> bool:
+def _is_variable(value: object) -> bool:
     return isinstance(value, Variable)
 
 
-def _with_paths(value: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+def _with_paths(value: object, path: Path) -> Iterator[tuple[Path, Any]]:
     """The leaves of a structure with their paths."""
     if not nest.is_sequence(value):
         yield path, value

@@ -18,7 +18,7 @@ from typing import Any
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.scopes.variable_scope import VariableScope, variable_scope
-from towerstrat.graph.scopes.variable_store import EagerVariableStore, store_of
+from towerstrat.graph.scopes.variable_store import EagerVariableStore, VariableGetter, store_of
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import GraphKeys, Variable, variable_creator_scope
 from towerstrat.platform import logs
@@ -40,7 +40,7 @@ class Template(Trackable):
 
     def __init__(
         self, name: str, func: Callable[..., Any], create_scope_now: bool = False, unique_name: str | None = None,
-        custom_getter: Callable[..., Any] | None = None,
+        custom_getter: VariableGetter | None = None,
     ):  # fmt: skip
         if name is None:
             raise ValueError("name cannot be None.")
@@ -177,7 +177,7 @@ class EagerTemplate(Template):
 
     def __init__(
         self, name: str, func: Callable[..., Any], create_scope_now: bool = False,
-        custom_getter: Callable[..., Any] | None = None,
+        custom_getter: VariableGetter | None = None,
     ):  # fmt: skip
         graph = get_default_graph()
         if not graph.executing_eagerly:
@@ -252,7 +252,7 @@ def capture_dependencies(template: Any) -> Iterator[None]:
 
 def make_template(
     name_: str, func_: Callable[..., Any], create_scope_now_: bool = False, unique_name_: str | None = None,
-    custom_getter_: Callable[..., Any] | None = None, **kwargs: Any,
+    custom_getter_: VariableGetter | None = None, **kwargs: Any,
 ) -> Template:  # fmt: skip
     """A function that makes the variables of ``func_`` in its first call and shares them in all later ones.
 

@@ -19,20 +19,32 @@ new names where variables keep theirs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
 from typing import Any
 
+from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.default_graph import graph_of
+from towerstrat.graph.ir.device_spec import DeviceLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.types import DType, as_dtype, float32
-from towerstrat.graph.scopes.variable_store import AUTO_REUSE, VariableStore, store_of
+from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, float32
+from towerstrat.graph.scopes.variable_store import (
+    AUTO_REUSE,
+    Constraint,
+    InitializerLike,
+    Regularizer,
+    Reuse,
+    VariableGetter,
+    VariableStore,
+    store_of,
+)
+from towerstrat.graph.variables.partitioned import Partitioner
 from towerstrat.graph.variables.variables import GraphKeys, Variable, VariableAggregation, VariableSynchronization
 
 
-def no_regularizer(_: Any) -> None:
+def no_regularizer(_: object) -> None:
     """A regularizer that adds nothing, to override a scope's."""
 
 
@@ -48,17 +60,17 @@ class VariableScope:
 
     def __init__(
         self,
-        reuse: Any,
+        reuse: Reuse,
         name: str = "",
-        initializer: Any = None,
-        regularizer: Callable[..., Any] | None = None,
-        caching_device: Any = None,
-        partitioner: Callable[..., Any] | None = None,
-        custom_getter: Callable[..., Any] | None = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: VariableGetter | None = None,
         name_scope: str = "",
         dtype: DType = float32,
         use_resource: bool | None = None,
-        constraint: Callable[..., Any] | None = None,
+        constraint: Constraint | None = None,
     ):
         self._name = name
         self._initializer = initializer
@@ -82,11 +94,11 @@ class VariableScope:
         return self._name_scope
 
     @property
-    def reuse(self) -> Any:
+    def reuse(self) -> Reuse:
         return self._reuse
 
     @property
-    def initializer(self) -> Any:
+    def initializer(self) -> InitializerLike:
         return self._initializer
 
     @property
@@ -98,30 +110,30 @@ class VariableScope:
         return self._use_resource
 
     @property
-    def regularizer(self) -> Callable[..., Any] | None:
+    def regularizer(self) -> Regularizer | None:
         return self._regularizer
 
     @property
-    def caching_device(self) -> Any:
+    def caching_device(self) -> DeviceLike:
         return self._caching_device
 
     @property
-    def partitioner(self) -> Callable[..., Any] | None:
+    def partitioner(self) -> Partitioner | None:
         return self._partitioner
 
     @property
-    def custom_getter(self) -> Callable[..., Any] | None:
+    def custom_getter(self) -> VariableGetter | None:
         return self._custom_getter
 
     @property
-    def constraint(self) -> Callable[..., Any] | None:
+    def constraint(self) -> Constraint | None:
         return self._constraint
 
     def reuse_variables(self) -> None:
         """Sets ``reuse`` to True: from now on ``get_variable`` only gets existing variables."""
         self._reuse = True
 
-    def set_initializer(self, initializer: Any) -> None:
+    def set_initializer(self, initializer: InitializerLike) -> None:
         self._initializer = initializer
 
     def set_dtype(self, dtype: DType) -> None:
@@ -131,19 +143,19 @@ class VariableScope:
         """Changes nothing: variables are always read where they are used."""
         self._use_resource = use_resource
 
-    def set_regularizer(self, regularizer: Callable[..., Any] | None) -> None:
+    def set_regularizer(self, regularizer: Regularizer | None) -> None:
         self._regularizer = regularizer
 
-    def set_caching_device(self, caching_device: Any) -> None:
+    def set_caching_device(self, caching_device: DeviceLike) -> None:
         self._caching_device = caching_device
 
-    def set_partitioner(self, partitioner: Callable[..., Any] | None) -> None:
+    def set_partitioner(self, partitioner: Partitioner | None) -> None:
         self._partitioner = partitioner
 
-    def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
+    def set_custom_getter(self, custom_getter: VariableGetter | None) -> None:
         self._custom_getter = custom_getter
 
-    def get_collection(self, name: Any) -> list[Any]:
+    def get_collection(self, name: Hashable) -> list[Any]:
         """The items of a collection whose names begin with this scope's."""
         return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
 
@@ -160,19 +172,19 @@ class VariableScope:
         self,
         var_store: VariableStore,
         name: str,
-        shape: Any = None,
-        dtype: Any = None,
-        initializer: Any = None,
-        regularizer: Callable[..., Any] | None = None,
-        reuse: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike | None = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
+        reuse: Reuse = None,
         trainable: bool | None = None,
-        collections: Iterable[Any] | None = None,
-        caching_device: Any = None,
-        partitioner: Callable[..., Any] | None = None,
+        collections: Iterable[Hashable] | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Callable[..., Any] | None = None,
-        constraint: Callable[..., Any] | None = None,
+        custom_getter: VariableGetter | None = None,
+        constraint: Constraint | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
@@ -210,24 +222,23 @@ def get_variable_scope() -> VariableScope:
     scopes = store_of(get_default_graph()).scopes
     if scopes.current is None:
         scopes.current = VariableScope(False)
-    found: VariableScope = scopes.current
-    return found
+    return scopes.current
 
 
 def get_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Callable[..., Any] | None = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike = None,
+    regularizer: Regularizer | None = None,
     trainable: bool | None = None,
-    collections: Iterable[Any] | None = None,
-    caching_device: Any = None,
-    partitioner: Callable[..., Any] | None = None,
+    collections: Iterable[Hashable] | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Callable[..., Any] | None = None,
-    constraint: Callable[..., Any] | None = None,
+    custom_getter: VariableGetter | None = None,
+    constraint: Constraint | None = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
@@ -266,18 +277,18 @@ def get_variable(
 
 def get_local_variable(
     name: str,
-    shape: Any = None,
-    dtype: Any = None,
-    initializer: Any = None,
-    regularizer: Callable[..., Any] | None = None,
+    shape: ShapeLike = None,
+    dtype: DTypeLike | None = None,
+    initializer: InitializerLike = None,
+    regularizer: Regularizer | None = None,
     trainable: bool = False,
-    collections: Iterable[Any] | None = None,
-    caching_device: Any = None,
-    partitioner: Callable[..., Any] | None = None,
+    collections: Iterable[Hashable] | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Partitioner | None = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
-    custom_getter: Callable[..., Any] | None = None,
-    constraint: Callable[..., Any] | None = None,
+    custom_getter: VariableGetter | None = None,
+    constraint: Constraint | None = None,
     synchronization: VariableSynchronization = VariableSynchronization.AUTO,
     aggregation: VariableAggregation = VariableAggregation.NONE,
 ) -> Any:
@@ -309,18 +320,18 @@ class variable_scope:
 
     def __init__(
         self,
-        name_or_scope: Any,
+        name_or_scope: str | VariableScope | None,
         default_name: str | None = None,
-        values: Iterable[Any] | None = None,
-        initializer: Any = None,
-        regularizer: Callable[..., Any] | None = None,
-        caching_device: Any = None,
-        partitioner: Callable[..., Any] | None = None,
-        custom_getter: Callable[..., Any] | None = None,
-        reuse: Any = None,
-        dtype: Any = None,
+        values: Iterable[object] | None = None,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None,
+        custom_getter: VariableGetter | None = None,
+        reuse: Reuse = None,
+        dtype: DTypeLike | None = None,
         use_resource: bool | None = None,
-        constraint: Callable[..., Any] | None = None,
+        constraint: Constraint | None = None,
         auxiliary_name_scope: bool = True,
     ):
         if name_or_scope is None and default_name is None:
@@ -342,7 +353,7 @@ class variable_scope:
         self._custom_getter = custom_getter
         self._constraint = constraint
         self._auxiliary = auxiliary_name_scope
-        self._defaults = {
+        self._defaults: dict[str, Any] = {
             "initializer": initializer,
             "regularizer": regularizer,
             "caching_device": caching_device,
@@ -357,7 +368,6 @@ class variable_scope:
         with ExitStack() as stack:
             if self._graph is not get_default_graph():
                 stack.enter_context(self._graph.as_default())
-            get_variable_scope()
             name_scope = self._enter_name_scope(stack)
             scope = stack.enter_context(self._entering(name_scope))
             self._entered.append(stack.pop_all())
@@ -382,7 +392,7 @@ class variable_scope:
         """The context manager of the variable scope: a new one, or one that is entered again."""
         store = store_of(self._graph)
         given = self._name_or_scope
-        outer: VariableScope = store.scopes.current
+        outer = get_variable_scope()
         if isinstance(given, VariableScope):
             scope = self._derived(given, given.name, self._reuse or given.reuse, given.original_name_scope)
             return _again(store, scope)
@@ -394,7 +404,7 @@ class variable_scope:
         opened = given if name_scope is None else name_scope
         return _below(store, self._derived(outer, name, self._reuse or outer.reuse, opened))
 
-    def _derived(self, base: VariableScope, name: str, reuse: Any, name_scope: str) -> VariableScope:
+    def _derived(self, base: VariableScope, name: str, reuse: Reuse, name_scope: str) -> VariableScope:
         """A scope with the given defaults, else those of ``base``."""
         inherited = {k: getattr(base, k) if v is None else v for k, v in self._defaults.items()}
         getter = self._custom_getter
@@ -407,10 +417,10 @@ class variable_scope:
         )
 
 
-def _nested(inner: Callable[..., Any], outer: Callable[..., Any]) -> Callable[..., Any]:
+def _nested(inner: VariableGetter, outer: VariableGetter) -> VariableGetter:
     """A custom getter that calls ``inner`` with a getter that calls ``outer``."""
 
-    def custom_getter(getter: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    def custom_getter(getter: VariableGetter, *args: Any, **kwargs: Any) -> Any:
         return inner(partial(outer, getter), *args, **kwargs)
 
     return custom_getter
@@ -459,18 +469,18 @@ def _unused(store: VariableStore, outer: VariableScope, prefix: str) -> str:
 
 @contextmanager
 def variable_op_scope(
-    values: Iterable[Any] | None,
-    name_or_scope: Any,
+    values: Iterable[object] | None,
+    name_or_scope: str | VariableScope | None,
     default_name: str | None = None,
-    initializer: Any = None,
-    regularizer: Callable[..., Any] | None = None,
-    caching_device: Any = None,
-    partitioner: Callable[..., Any] | None = None,
-    custom_getter: Callable[..., Any] | None = None,
-    reuse: Any = None,
-    dtype: Any = None,
+    initializer: InitializerLike = None,
+    regularizer: Regularizer | None = None,
+    caching_device: DeviceLike = None,
+    partitioner: Partitioner | None = None,
+    custom_getter: VariableGetter | None = None,
+    reuse: Reuse = None,
+    dtype: DTypeLike | None = None,
     use_resource: bool | None = None,
-    constraint: Callable[..., Any] | None = None,
+    constraint: Constraint | None = None,
 ) -> Iterator[VariableScope]:
     """``variable_scope`` under its older name, with ``values`` first."""
     with variable_scope(
@@ -483,12 +493,12 @@ def variable_op_scope(
 def create_partitioned_variables(
     shape: Sequence[int],
     slicing: Sequence[int],
-    initializer: Any,
-    dtype: Any = float32,
+    initializer: InitializerLike,
+    dtype: DTypeLike = float32,
     trainable: bool = True,
-    collections: Iterable[Any] | None = None,
+    collections: Iterable[Hashable] | None = None,
     name: str | None = None,
-    reuse: Any = None,
+    reuse: Reuse = None,
 ) -> list[Variable]:
     """Makes a variable of ``shape`` in ``slicing[i]`` parts along dimension i (one dimension only); returns the parts.
 

@@ -14,19 +14,21 @@ from __future__ import annotations
 import copy
 import enum
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
+from towerstrat.graph.ir.device_spec import DeviceLike
 from towerstrat.graph.ir.graph import Graph, default_graph_of, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.types import DType, as_dtype, float32, string
+from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, float32, string
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.scopes.initializers import glorot_uniform_initializer, zeros_initializer
 from towerstrat.graph.variables import partitioned
-from towerstrat.graph.variables.partitioned import PartitionedVariable, PartitionInfo, SaveSliceInfo
+from towerstrat.graph.variables.partitioned import PartitionedVariable, Partitioner, PartitionInfo, SaveSliceInfo
 from towerstrat.graph.variables.variables import (
     GraphKeys,
     Variable,
@@ -37,6 +39,9 @@ from towerstrat.graph.variables.variables import (
 )
 from towerstrat.platform.threads import ThreadState
 
+if TYPE_CHECKING:
+    from towerstrat.graph.scopes.variable_scope import VariableScope
+
 
 class ReuseMode(enum.Enum):
     """``AUTO_REUSE``: get the variable if it exists, else make it."""
@@ -45,6 +50,17 @@ class ReuseMode(enum.Enum):
 
 
 AUTO_REUSE = ReuseMode.AUTO_REUSE
+
+Reuse: TypeAlias = "bool | ReuseMode | None"
+"""What a scope allows: True gets only, False or None makes only, ``AUTO_REUSE`` does either."""
+InitializerLike: TypeAlias = "Callable[..., TensorLike] | TensorLike | None"
+"""An initializer or its class, a function without arguments, a value, or None for a default."""
+Regularizer: TypeAlias = "Callable[[Variable], TensorLike | None]"
+"""The loss that a variable adds to ``REGULARIZATION_LOSSES``; None: none."""
+Constraint: TypeAlias = "Callable[[Tensor], Tensor]"
+"""An updated value -> the one that is stored."""
+VariableGetter: TypeAlias = "Callable[..., Any]"
+"""Arguments of ``get_variable``, after a getter that a custom one wraps -> a variable."""
 
 
 class Scopes(ThreadState):
@@ -56,7 +72,7 @@ class Scopes(ThreadState):
     """
 
     def __init__(self) -> None:
-        self.current: Any = None
+        self.current: VariableScope | None = None
         self.counts: dict[str, int] = {}
 
     def opened(self, name: str) -> None:
@@ -89,19 +105,19 @@ class VariableStore:
     def get_variable(
         self,
         name: str,
-        shape: Any = None,
-        dtype: Any = float32,
-        initializer: Any = None,
-        regularizer: Callable[..., Any] | None = None,
-        reuse: Any = None,
+        shape: ShapeLike = None,
+        dtype: DTypeLike = float32,
+        initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None,
+        reuse: Reuse = None,
         trainable: bool | None = None,
-        collections: Iterable[Any] | None = None,
-        caching_device: Any = None,
-        partitioner: Callable[..., Any] | None = None,
+        collections: Iterable[Hashable] | None = None,
+        caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
-        custom_getter: Callable[..., Any] | None = None,
-        constraint: Callable[..., Any] | None = None,
+        custom_getter: VariableGetter | None = None,
+        constraint: Constraint | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Any:
@@ -112,7 +128,7 @@ class VariableStore:
             reuse = False
         if custom_getter is not None and not callable(custom_getter):
             raise ValueError(f"Passed a custom_getter which is not callable: {custom_getter!r}.")
-        settings = {
+        settings: dict[str, Any] = {
             "shape": shape,
             "dtype": as_dtype(dtype),
             "initializer": initializer,
@@ -134,15 +150,17 @@ class VariableStore:
         return custom_getter(getter=self._get, name=name, **settings)
 
     def _get(
-        self, name: str, shape: Any = None, dtype: Any = float32, initializer: Any = None, regularizer: Any = None,
-        reuse: Any = None, trainable: bool | None = None, collections: Any = None, caching_device: Any = None,
-        partitioner: Any = None, validate_shape: bool = True, use_resource: bool | None = None, constraint: Any = None,
+        self, name: str, shape: ShapeLike = None, dtype: DTypeLike = float32, initializer: InitializerLike = None,
+        regularizer: Regularizer | None = None, reuse: Reuse = None, trainable: bool | None = None,
+        collections: Iterable[Hashable] | None = None, caching_device: DeviceLike = None,
+        partitioner: Partitioner | None = None, validate_shape: bool = True, use_resource: bool | None = None,
+        constraint: Constraint | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
     ) -> Variable | PartitionedVariable:  # fmt: skip
         """The getter that custom getters wrap."""
         dtype = as_dtype(dtype)
-        settings = {
+        settings: dict[str, Any] = {
             "regularizer": regularizer,
             "reuse": reuse,
             "trainable": trainable,
@@ -175,8 +193,8 @@ class VariableStore:
     # ---- one variable ----------------------------------------------------------------------------------------
 
     def _single(
-        self, name: str, shape: Any, dtype: DType, initializer: Any, info: PartitionInfo | None, *, regularizer: Any,
-        reuse: Any, **settings: Any,
+        self, name: str, shape: ShapeLike, dtype: DType, initializer: InitializerLike, info: PartitionInfo | None, *,
+        regularizer: Regularizer | None, reuse: Reuse, **settings: Any,
     ) -> Variable:  # fmt: skip
         """Gets or makes a variable in one piece; ``info`` says which part of a partitioned variable it is."""
         from_value = initializer is not None and not callable(initializer)
@@ -192,8 +210,10 @@ class VariableStore:
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
             )
-        variable = create_variable(
-            initial_value=initializer if from_value else _initial(name, shape, dtype, initializer, info),
+        variable: Variable = create_variable(
+            initial_value=_initial(name, shape, dtype, initializer, info)
+            if initializer is None or callable(initializer)
+            else initializer,
             name=name,
             dtype=None if from_value else dtype,
             **settings,
@@ -207,7 +227,7 @@ class VariableStore:
     # ---- variables in parts ----------------------------------------------------------------------------------
 
     def get_partitioned(
-        self, name: str, partitioner: Callable[..., Any] | None, shape: Any, dtype: DType, initializer: Any,
+        self, name: str, partitioner: Partitioner | None, shape: ShapeLike, dtype: DType, initializer: InitializerLike,
         settings: dict[str, Any],
     ) -> PartitionedVariable:  # fmt: skip
         """Gets or makes the partitioned variable of this full name; without a partitioner it must exist."""
@@ -258,8 +278,8 @@ class VariableStore:
         return made
 
     def _part(
-        self, name: str, whole: list[int], offset: list[int], shape: list[int], dtype: DType, initializer: Any,
-        settings: dict[str, Any],
+        self, name: str, whole: list[int], offset: list[int], shape: list[int], dtype: DType,
+        initializer: InitializerLike, settings: dict[str, Any],
     ) -> Variable:  # fmt: skip
         """Makes one part of a partitioned variable, of shape ``shape`` at ``offset`` in the whole."""
         info = PartitionInfo(whole, offset)
@@ -335,7 +355,7 @@ def _accepts(function: Callable[..., Any], parameter: str) -> bool:
     return parameter in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def _shared(name: str, found: Variable, shape: TensorShape, dtype: DType, reuse: Any) -> Variable:
+def _shared(name: str, found: Variable, shape: TensorShape, dtype: DType, reuse: Reuse) -> Variable:
     """An existing variable that is asked for again. Raises ValueError where that is not allowed or does not fit."""
     if reuse is False:
         raise ValueError(
@@ -366,8 +386,12 @@ def _check_same(name: str, shape: TensorShape, dtype: DType, found: PartitionedV
 
 
 def _initial(
-    name: str, shape: TensorShape, dtype: DType, initializer: Any, info: PartitionInfo | None
-) -> Callable[[], Any]:
+    name: str,
+    shape: TensorShape,
+    dtype: DType,
+    initializer: Callable[..., TensorLike] | None,
+    info: PartitionInfo | None,
+) -> Callable[[], TensorLike]:
     """A function without arguments that makes the initial value.
 
     Raises:
@@ -380,24 +404,23 @@ def _initial(
             initializer = zeros_initializer()
         else:
             raise ValueError(f"An initializer for variable {name} of {dtype.name} is required.")
-    elif isinstance(initializer, type):
-        initializer = initializer(dtype=dtype)
-    parameters = inspect.signature(initializer).parameters
+    made: Callable[..., TensorLike] = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
+    parameters = inspect.signature(made).parameters
     if shape.is_fully_defined():
         dims = shape.as_list()
         # 1.12 told every initializer of partitions, later versions those that name them: Keras' refuse other keywords.
         told = {"partition_info": info} if "partition_info" in parameters else {}
-        return lambda: initializer(dims, dtype=dtype, **told)
+        return lambda: made(dims, dtype=dtype, **told)
     needed = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     if needed:
         raise ValueError(
             f"Variable {name} has shape {shape}, which is not fully defined: its initializer must then take no "
-            f"arguments, but {initializer!r} takes {needed}. Pass a full shape, or a function without arguments."
+            f"arguments, but {made!r} takes {needed}. Pass a full shape, or a function without arguments."
         )
-    return initializer
+    return made
 
 
-def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, dtype: DType) -> list[int]:
+def _partitions(name: str, partitioner: Partitioner, shape: TensorShape, dtype: DType) -> list[int]:
     """The number of parts in each dimension. Raises ValueError where the partitioner returns anything else."""
     if not shape.is_fully_defined():
         raise ValueError(
@@ -417,7 +440,7 @@ def _partitions(name: str, partitioner: Callable[..., Any], shape: TensorShape, 
     return list(counts)
 
 
-def _regularize(name: str, variable: Variable, regularizer: Callable[..., Any]) -> None:
+def _regularize(name: str, variable: Variable, regularizer: Regularizer) -> None:
     """Adds the regularizer's loss to ``REGULARIZATION_LOSSES``. Inside a loop it is computed in each iteration."""
     graph = get_default_graph()
     with graph.colocate_with(variable), graph.name_scope(f"{name}/Regularizer/"), _outside_branches(graph):

@@ -16,7 +16,8 @@ from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.nn import clipping
 from towerstrat.graph.ops.random import stateful
-from towerstrat.graph.scopes.variable_scope import AUTO_REUSE, variable_scope
+from towerstrat.graph.scopes.variable_scope import variable_scope
+from towerstrat.graph.scopes.variable_store import AUTO_REUSE
 from towerstrat.graph.variables.variables import GraphKeys
 from towerstrat.models import losses
 from towerstrat.models.losses import Reduction
@@ -91,8 +92,9 @@ def wasserstein_gradient_penalty(
             if tensor.shape.ndims is None:
                 raise ValueError(f"`{name}` can't have unknown rank.")
         differences = generated - real
-        batch = differences.dims[0] or arrays.shape(differences)[0]
-        share = stateful.random_uniform([batch, *[1] * (differences.shape.ndims - 1)])
+        sizes = differences.shape.as_list()
+        batch = sizes[0] or arrays.shape(differences)[0]
+        share = stateful.random_uniform([batch, *[1] * (len(sizes) - 1)])
         between = real + share * differences
         with name_scope(""), variable_scope(discriminator_scope, "gpenalty_dscope", reuse=AUTO_REUSE):
             output = discriminator_fn(between, generator_inputs)

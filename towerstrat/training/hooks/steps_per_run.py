@@ -5,7 +5,8 @@ from __future__ import annotations
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.types import int32
 from towerstrat.graph.scopes.initializers import ones_initializer
-from towerstrat.graph.scopes.variable_scope import AUTO_REUSE, get_variable, variable_scope
+from towerstrat.graph.scopes.variable_scope import get_variable, variable_scope
+from towerstrat.graph.scopes.variable_store import AUTO_REUSE
 from towerstrat.graph.variables.variables import GraphKeys, Variable
 
 _COLLECTION = "hooks_steps_per_run"

@@ -81,7 +81,7 @@ def draw(images: Array, boxes: Array, colors: Array) -> Array:
     scale = np.array([height - 1, width - 1, height - 1, width - 1], np.float32)
     corners = jnp.trunc(boxes.astype(jnp.float32) * scale).astype(jnp.int32)
     rows, columns = np.arange(height)[:, None], np.arange(width)
-    images, corners, palette = alike(images, corners, jnp.asarray(colors, images.dtype))
+    images, corners, palette = alike(jnp.asarray(images), corners, jnp.asarray(colors, images.dtype))
 
     def add(i: Any, pixels: Array) -> Array:
         top, left, bottom, right = (corners[:, i, k, None, None] for k in range(4))

@@ -331,7 +331,8 @@ class GradientRounds:
         """Compiles a function of each process's parts whose result is replicated."""
         mesh, split = self._split.mesh, self._split.spec
         mapped = jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=PartitionSpec(), check_vma=False)
-        return compilers.jit(mapped, mesh.devices.flat[0].platform)
+        program: Callable[..., Any] = compilers.jit(mapped, mesh.devices.flat[0].platform)
+        return program
 
     @cached_property
     def _means(self) -> Callable[..., Any]:
@@ -380,7 +381,8 @@ def _sums_in_one(values: Sequence[jax.Array]) -> list[jax.Array]:
 
 
 def _gather(part: jax.Array) -> jax.Array:
-    return lax.all_gather(part, _AXIS, tiled=True)
+    parts: jax.Array = lax.all_gather(part, _AXIS, tiled=True)
+    return parts
 
 
 def _each(layout: Layout) -> list[tuple[str, Any]]:

@@ -20,6 +20,8 @@ import numpy as np
 from ml_dtypes import finfo
 
 Kernel = Callable[..., Any]
+_LIMITS = {"f": finfo, "V": finfo, "i": np.iinfo, "u": np.iinfo}
+"""By kind of numpy dtype the class that tells its smallest and largest value."""
 
 
 def on_host(function: Kernel) -> Kernel:
@@ -184,7 +186,7 @@ def segments(kind: str, rows: Any, ids: Any, count: int) -> Any:
     Returns:
       ``[count, *rows.shape[1:]]``; ids without rows get the reduction's neutral element.
     """
-    limits = finfo(rows.dtype) if rows.dtype.kind in "fV" else np.iinfo(rows.dtype) if rows.dtype.kind in "iu" else None
+    limits = _LIMITS[rows.dtype.kind](rows.dtype) if rows.dtype.kind in _LIMITS else None
     start: Any = {"Prod": 1, "Max": limits and limits.min, "Min": limits and limits.max}.get(kind, 0)
     method = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
     result = np.full((count, *rows.shape[1:]), start, rows.dtype)

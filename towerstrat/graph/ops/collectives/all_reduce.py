@@ -167,7 +167,8 @@ def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> 
     evaluated already are summed in the same buffer, and later find their totals here.
     """
     if lowering.kinds is not None or lowering.differentiated or not axis.sends_apart:
-        return lax.psum(value, axis.name)
+        alone: jax.Array = lax.psum(value, axis.name)
+        return alone
     totals: dict[Tensor, jax.Array] = lowering.shared("totals", dict)
     if tensor not in totals:
         values = {tensor: value}
@@ -267,7 +268,8 @@ def _reduce_backward(
 
 def _gathered(value: Array, axis: Axis) -> jax.Array:
     """All-gathers a value to ``[positions, ...]``, typed as invariant."""
-    return lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
+    gathered: jax.Array = lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
+    return gathered
 
 
 def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:

@@ -73,18 +73,21 @@ def _group_sum(value: jax.Array, axis: Axis, groups: Groups) -> jax.Array:
     flat = jnp.pad(value.ravel(), (0, -value.size % len(listed[0])))
     part = lax.psum_scatter(flat, axis.name, axis_index_groups=listed, tiled=True)
     whole = lax.all_gather(part, axis.name, axis_index_groups=listed, tiled=True)
-    return whole[: value.size].reshape(value.shape)
+    total: jax.Array = whole[: value.size]
+    return total.reshape(value.shape)
 
 
 def _all_to_all(value: jax.Array, axis: Axis, concat_dimension: int, split_dimension: int, groups: Groups) -> jax.Array:
     listed = [list(group) for group in groups]
-    return lax.all_to_all(
+    exchanged: jax.Array = lax.all_to_all(
         value, axis.name, split_dimension, concat_dimension, axis_index_groups=listed, tiled=True
     )  # fmt: skip
+    return exchanged
 
 
 def _permute(value: jax.Array, axis: Axis, pairs: Groups) -> jax.Array:
-    return lax.ppermute(value, axis.name, pairs)
+    permuted: jax.Array = lax.ppermute(value, axis.name, pairs)
+    return permuted
 
 
 def _all_to_all_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:

@@ -207,7 +207,9 @@ def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
     return [graph.add("Merge", [t], None, "Merge").outputs[0] for t in op.outputs]
 
 
-def _function(what: str, given: Any, old: str, old_given: Any) -> Callable[[], Any]:
+def _function(
+    what: str, given: Callable[[], Any] | None, old: str, old_given: Callable[[], Any] | None
+) -> Callable[[], Any]:
     if old_given is not None:
         if given is not None:
             raise TypeError(f"cond(): {what} and {old} may not be set simultaneously.")

@@ -170,7 +170,8 @@ def by_position(lower: Lower) -> Lower:
             lowering.write(cell, whole(child.state[cell]))
         if lowering.lookups is not None:
             lowering.lookups.take(child.lookups)
-        return whole(outputs)
+        gathered: list[Any] = whole(outputs)
+        return gathered
 
     return lowered
 
@@ -191,7 +192,8 @@ def state_type(lowering: Lowering, cell: StateVariable, value: Any) -> jax.Array
     """A state variable's value, typed as in a carry: varying where it is per replica or differentiated."""
     value = lowering.even(value, cell)
     if cell.per_position or lowering.differentiated:
-        return vary(jnp.asarray(value), lowering.axis)
+        varying: jax.Array = vary(jnp.asarray(value), lowering.axis)
+        return varying
     return jnp.asarray(value)
 
 

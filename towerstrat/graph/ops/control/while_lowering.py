@@ -361,11 +361,13 @@ class Loop:
             return state, ((), [] if self.lookups is None else self.lookups.skipped(self.keys, given[1]))
 
         def masked(state: Any, given: Rows) -> tuple[Any, Rows]:
-            return lax.cond(self._goes_on(state), self._advanced, keep, state, given)
+            result: tuple[Any, Rows] = lax.cond(self._goes_on(state), self._advanced, keep, state, given)
+            return result
 
         if not any(has_effect(inner) for block in (self.cond, self.body) for inner in block.needed):
             masked = jax.checkpoint(masked, prevent_cse=False)
-        return lax.scan(masked, state, given, length=bound)
+        result: tuple[Any, Rows] = lax.scan(masked, state, given, length=bound)
+        return result
 
     def _zeros(self, count: int) -> list[Array]:
         """The zeros of the row lookups in ``count`` iterations."""

@@ -111,7 +111,7 @@ def raised(error: Exception, op: Operation | None) -> OpError:
     """The error of ``tf.errors`` for an exception of the user's function, of the class that the original gives it."""
     if isinstance(error, OpError):
         return error
-    kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
+    kind: Callable[..., OpError] = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
     return kind(None, op, f"{type(error).__name__}: {error}")
 
 

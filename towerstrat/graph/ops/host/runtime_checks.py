@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.given_arguments import check_given, one_of
@@ -185,7 +186,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
         return assert_all(condition, data, summarize)
 
 
-def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = None) -> Any:
+def assert_all(condition: Tensor, data: Sequence[TensorLike], summarize: int | None = None) -> Operation | None:
     """As ``Assert``, of a condition of any shape: every entry must be true."""
     text = _Text(data, summarize)
     if get_default_graph().executing_eagerly:

@@ -79,8 +79,9 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
 # 64-bit numbers go to Python and back as pairs of 32-bit words: in the threads that call, JAX has no 64-bit types.
 
 
-def _is_wide(dtype: Any) -> bool:
-    return np.dtype(dtype).itemsize // (2 if np.dtype(dtype).kind == "c" else 1) == 8
+def _is_wide(dtype: np.dtype[Any]) -> bool:
+    found = np.dtype(dtype)
+    return found.itemsize // (2 if found.kind == "c" else 1) == 8
 
 
 def _split(value: Any) -> Any:

@@ -21,7 +21,7 @@ step has the same bits whether it ran alone or ahead.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -109,8 +109,8 @@ class PlanStep(StepBody):
 
     def copy_seconds(self, store: StateStore) -> float:
         """Estimated seconds to copy the state that a step writes; infinite where the device has no room for a copy."""
-        size = sum(store.get(cell).nbytes for cell in self.written if cell in store)
-        memory = self.pace.device.memory_stats() or {}
+        size: int = sum(store.get(cell).nbytes for cell in self.written if cell in store)
+        memory: Mapping[str, float] = self.pace.device.memory_stats() or {}
         if 2 * size > memory.get("bytes_limit", math.inf) - memory.get("bytes_in_use", 0):
             return math.inf
         return size / _COPIED.get(self.pace.device.platform, _COPIED_ELSEWHERE)

@@ -268,8 +268,9 @@ class StepLoopProgram(Program):
         ran = jnp.where(short, np.int32(0), least)
         return ran, short | (ran < wanted)
 
-    def _varying(self, tensor: Tensor | StateVariable, value: Any) -> Any:
-        return vary(value, self.axis) if _differs(tensor) else value
+    def _varying(self, tensor: Tensor | StateVariable, value: jax.Array) -> jax.Array:
+        typed: jax.Array = vary(value, self.axis) if _differs(tensor) else value
+        return typed
 
     def _sized(
         self, lowering: Lowering, chunk: Sequence[Array], results: list[Array]

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # the enumerations of signal cost 20 us a run
 import threading
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Any
@@ -250,7 +250,13 @@ class Program:
         options: dict[str, Any] = {}
         place = self.place
         if place is not None:
-            specs = lambda cells: [self._spec("split" if c.per_position else "same") for c in cells]  # noqa: E731
+
+            def specs(cells: Iterable[StateVariable]) -> list[PartitionSpec]:
+                return [self._spec("split" if c.per_position else "same") for c in cells]
+
+            def stored(cells: Iterable[StateVariable]) -> list[NamedSharding]:
+                return [self._stored(c) for c in cells]
+
             ins = [self._spec(s) for s in self.input_specs]
             outs = (self._spec("split"), ALL)
             records = self._spec("split" if self.checks else "same")
@@ -259,7 +265,6 @@ class Program:
                 in_specs=(specs(self.donated), specs(self.kept), ins),
                 out_specs=(outs, specs(self.written), records),
             )
-            stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
             options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
             # What the host looks at is whole in each process.
             whole = (ALL, ALL) if place.spans else outs
@@ -269,7 +274,8 @@ class Program:
                 place.placed(ALL if place.spans else records),
             )
         jitted = compilers.jit(function, self.platform, donate_argnums=(0,), **options)
-        return jitted.lower(donated, kept, inputs)
+        lowered: jax.stages.Lowered = jitted.lower(donated, kept, inputs)
+        return lowered
 
     def _spec(self, kind: str) -> PartitionSpec:
         """The PartitionSpec of an input or output.

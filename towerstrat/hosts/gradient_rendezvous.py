@@ -28,7 +28,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +49,9 @@ _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
 _AXIS = "process"
 _PATIENCE = 2.0
 """Seconds that a process that has failed waits, at its exit, for the others to come to its last round."""
+
+HostArray: TypeAlias = "np.ndarray[Any, Any]"
+Gradient: TypeAlias = "HostArray | jax.Array"
 
 
 class RoundMessage(IntEnum):
@@ -74,8 +77,8 @@ class SkippedRound(NamedTuple):
 class Rows(NamedTuple):
     """Sparse gradient: values ``[rows, ...]`` and the indices ``[rows]`` of the variable's rows."""
 
-    values: Any
-    indices: Any
+    values: Gradient
+    indices: Gradient
 
 
 class _Form(NamedTuple):
@@ -104,9 +107,9 @@ class Layout(NamedTuple):
     dense: tuple[tuple[tuple[int, ...], str], ...]
     rows: tuple[tuple[tuple[int, ...], str, str], ...]
 
-    def zeros(self) -> tuple[list[Any], list[Rows]]:
+    def zeros(self) -> tuple[list[Gradient], list[Rows]]:
         """Gradients of a process that has none, as numpy arrays: dense zeros, and sparse ones of no rows."""
-        dense = [np.zeros(shape, jnp.dtype(kind)) for shape, kind in self.dense]
+        dense: list[Gradient] = [np.zeros(shape, jnp.dtype(kind)) for shape, kind in self.dense]
         rows = [
             Rows(np.zeros((0, *shape), jnp.dtype(kind)), np.zeros((0,), jnp.dtype(of_indices)))
             for shape, kind, of_indices in self.rows
@@ -130,7 +133,9 @@ class GradientRounds:
         self._later: SkippedRound | None = None
         self._registered = False
 
-    def mean(self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows]) -> tuple[list[Any], list[Rows]]:
+    def mean(
+        self, layout: Layout, dense: Sequence[Gradient], rows: Sequence[Rows]
+    ) -> tuple[list[Gradient], list[Rows]]:
         """Averages gradients over the processes: one round.
 
         Args:
@@ -163,7 +168,7 @@ class GradientRounds:
         """Makes the next ``mean`` bring this status and zeros: the process has failed after its round."""
         self._later = absence
 
-    def share(self, values: Mapping[str, Any] | None) -> dict[str, Any]:
+    def share(self, values: Mapping[str, jax.typing.ArrayLike] | None) -> dict[str, jax.Array]:
         """Broadcasts the first process's values to all: name -> array on this process's first device.
 
         Args:
@@ -177,7 +182,7 @@ class GradientRounds:
         self._shared += 1
         key = _share_key(self._shared)
         described: tuple[_Form, ...]
-        arrays: list[Any] = []
+        arrays: list[jax.Array] | list[HostArray] = []
         if values is not None:
             arrays = [jnp.asarray(value) for value in values.values()]
             described = tuple(_Form(name, a.dtype.name, a.shape) for name, a in zip(values, arrays, strict=True))
@@ -208,8 +213,8 @@ class GradientRounds:
             atexit.register(self._leave)  # after JAX's handler, so that it runs before
 
     def _round(
-        self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows], said: SkippedRound
-    ) -> tuple[list[Any], list[Rows]]:
+        self, layout: Layout, dense: Sequence[Gradient], rows: Sequence[Rows], said: SkippedRound
+    ) -> tuple[list[Gradient], list[Rows]]:
         """One round. Arguments, result and errors as of ``mean``; ``said`` is this process's status."""
         self._begin()
         if layout not in self._agreed:
@@ -236,7 +241,7 @@ class GradientRounds:
         ]
         return found, self._gathered(rows, told[:, 1:])
 
-    def _gathered(self, rows: Sequence[Rows], counts: np.ndarray) -> list[Rows]:
+    def _gathered(self, rows: Sequence[Rows], counts: HostArray) -> list[Rows]:
         """Gathers sparse gradients: rows of all processes, values divided by the number of processes.
 
         Args:
@@ -244,7 +249,7 @@ class GradientRounds:
         """
         if not rows:
             return []
-        parts: list[Any] = []
+        parts: list[Gradient] = []
         room = [_room(int(count)) for count in counts.max(axis=0)]
         for each, size in zip(rows, room, strict=True):
             parts += [_padded(each.values, size), _padded(each.indices, size)]
@@ -256,7 +261,7 @@ class GradientRounds:
             found.append(Rows(values / jnp.asarray(PROCESSES.count, values.dtype), indices))
         return found
 
-    def _look_at(self, words: np.ndarray) -> None:
+    def _look_at(self, words: HostArray) -> None:
         """Raises the error of a round in which a process does not go on; ``words``: statuses, ``[processes]``."""
         worst = RoundMessage(int(words.max()))
         if worst is RoundMessage.GOES_ON:
@@ -317,7 +322,7 @@ class GradientRounds:
         mesh = Mesh(np.array([first[i] for i in sorted(first)]), (_AXIS,))
         return NamedSharding(mesh, PartitionSpec(_AXIS))
 
-    def _together(self, parts: Sequence[Any]) -> list[jax.Array]:
+    def _together(self, parts: Sequence[Gradient]) -> list[jax.Array]:
         """Global arrays, sharded by ``_split``, of which each process holds its part; nothing is sent."""
         device = jax.local_devices()[0]
         return [
@@ -339,7 +344,7 @@ class GradientRounds:
         """The program of a round: (statuses and row counts, *dense gradients) -> (all processes' rows, *means)."""
         summed = _sums_in_one if jax.devices()[0].platform == "cpu" else _sums
 
-        def means(words: jax.Array, *gradients: jax.Array) -> Any:
+        def means(words: jax.Array, *gradients: jax.Array) -> tuple[jax.Array, ...]:
             return _gather(words), *(total / jnp.asarray(PROCESSES.count, total.dtype) for total in summed(gradients))
 
         return self._program(means)
@@ -353,7 +358,7 @@ class GradientRounds:
     def _firsts(self) -> Callable[..., Any]:
         """The program that broadcasts the first process's parts, as a sum to which all others add zeros."""
 
-        def firsts(values: Sequence[jax.Array]) -> Any:
+        def firsts(values: Sequence[jax.Array]) -> list[jax.Array]:
             mine = lax.axis_index(_AXIS) == 0
             return [lax.psum(jnp.where(mine, v, jnp.zeros_like(v)), _AXIS) for v in values]
 
@@ -385,11 +390,11 @@ def _gather(part: jax.Array) -> jax.Array:
     return parts
 
 
-def _each(layout: Layout) -> list[tuple[str, Any]]:
+def _each(layout: Layout) -> list[tuple[str, tuple[object, ...]]]:
     return list(zip(layout.names, (*layout.dense, *layout.rows), strict=True))
 
 
-def _at_least_one(value: Any) -> Any:
+def _at_least_one(value: Gradient) -> Gradient:
     """A scalar as ``[1]``, any other array as it is: parts are concatenated along dimension 0."""
     return value if value.ndim else value.reshape((1,))
 
@@ -403,7 +408,7 @@ def _room(count: int) -> int:
     return 1 << (count - 1).bit_length() if count else 1
 
 
-def _padded(part: Any, size: int) -> Any:
+def _padded(part: Gradient, size: int) -> Gradient:
     left = size - part.shape[0]
     return jnp.pad(part, [(0, left), *((0, 0) for _ in part.shape[1:])]) if left else part
 

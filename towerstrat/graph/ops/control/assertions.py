@@ -30,7 +30,7 @@ from towerstrat.graph.ops.control.branches import group, no_op
 from towerstrat.graph.ops.host.runtime_checks import assert_all
 from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
 
-Data: TypeAlias = "Sequence[TensorLike] | None"
+Data: TypeAlias = "Sequence[object] | None"
 """What the message of a failed check says; None: the values that were checked."""
 Sizes: TypeAlias = "ShapeLike | Iterable[Any]"
 """The sizes of a tensor: numbers and symbols."""
@@ -79,7 +79,7 @@ def _compare(
         return assert_all(condition, data, summarize)
 
 
-def _decide(x: Tensor, y: Tensor, data: Sequence[TensorLike]) -> None:
+def _decide(x: Tensor, y: Tensor, data: Sequence[object]) -> None:
     one_value, other = constant_value(x), constant_value(y)
     if one_value is None or other is None or np.all(one_value == other):
         return

@@ -26,10 +26,11 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
+from towerstrat.graph.ir.op_registry import Attrs, Signature, Unrolling, define_op
 from towerstrat.graph.ir.output_pruning import prune, prune_block
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -137,7 +138,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -267,7 +268,7 @@ def _with_wide_indices(block: Block, result: Any, other: Any) -> Any:
     return nest.pack_sequence_as(result, leaves)
 
 
-def _check_alike(one: Any, two: Any) -> None:
+def _check_alike(one: object, two: object) -> None:
     try:
         nest.assert_same_structure(one, two)
     except TypeError as error:
@@ -284,7 +285,7 @@ def _check_alike(one: Any, two: Any) -> None:
             raise TypeError(f"Incompatible return types of true_fn and false_fn: {a!r} and {b!r}.")
 
 
-def _if_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _if_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     signatures = []
     for a, b in zip(*(block.results for block in attrs["bodies"]), strict=True):
         if a.dtype is not b.dtype:
@@ -491,7 +492,7 @@ def case(
 
 
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+    branch_index: TensorLike, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
 ) -> Any:
     """The result of the branch function with the number ``branch_index``.
 

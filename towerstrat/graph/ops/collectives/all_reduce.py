@@ -38,7 +38,7 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, at_first, vary
-from towerstrat.graph.ir.op_registry import Signature, define_op, same
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, same
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.types import Array, DType, int32, string
 from towerstrat.graph.ir.uneven_shards import exactly
@@ -313,7 +313,7 @@ def _concat_backward(
     return {tensor: lax.dynamic_slice_in_dim(vary(cotangent, axis), start, size, dim)}
 
 
-def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _concat_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     (value,) = inputs
     if value.dims is None:
         return [Signature(value.dtype, None)]
@@ -366,7 +366,7 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
-def _own_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _own_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     first = inputs[0]
     if any(t.dtype is not first.dtype for t in inputs):
         listed = ", ".join(t.dtype.name for t in inputs)
@@ -396,7 +396,7 @@ def _lower_constants(lowering: Lowering, op: Operation) -> list[Array]:
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
-def _divide_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _divide_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     (value,) = inputs
     if value.dims is None:
         return [Signature(value.dtype, None)]

@@ -29,7 +29,7 @@ from jax import lax
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, same
+from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define_op, same
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside
@@ -108,7 +108,7 @@ def _all_to_all_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(value.dtype, tuple(dims))]
 
 
-def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
+def _sent_back(type: str, attrs: Attrs) -> dict[str, Any]:
     """The attributes of the transposed exchange, which sends cotangents back to where the values came from."""
     if type == "AllToAll":
         swapped = {"concat_dimension": attrs["split_dimension"], "split_dimension": attrs["concat_dimension"]}
@@ -118,7 +118,7 @@ def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
     return dict(attrs)
 
 
-def _define(type: str, rule: Any, exchange: Callable[..., jax.Array]) -> None:
+def _define(type: str, rule: Rule, exchange: Callable[..., jax.Array]) -> None:
     """Registers an operation type whose value and gradient are the same exchange, with other attributes."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
+import jax
 import numpy as np
 
 from towerstrat.errors import OutOfRangeError
@@ -89,7 +89,7 @@ class GradientMeanStage(CollectiveStage):
             share_values(run.session, self.op.graph, self._names)
             MEETING.miss(self._layout(run, None), absence)
 
-    def _layout(self, run: Run, arrays: Sequence[Any] | None) -> Layout:
+    def _layout(self, run: Run, arrays: Sequence[jax.Array] | None) -> Layout:
         """The layout of the round; shapes that the graph does not know are those of gradients or variables.
 
         Args:

@@ -297,7 +297,7 @@ class ChunkAssembler:
         return _aligned((room, self.each, *shape) if self.grouped else (room, *shape), dtype)
 
 
-def _disagreement(first: Any, other: Any) -> ValueError:
+def _disagreement(first: object, other: object) -> ValueError:
     return ValueError(
         f"Towers need batches of one shape in each step, got {first} and {other}. Use batch(..., drop_remainder=True)."
     )

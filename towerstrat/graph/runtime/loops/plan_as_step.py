@@ -23,14 +23,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.state import StateStore, StateVariable
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering_errors import NeedsTripCount
 from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
@@ -70,7 +69,8 @@ class PlanStep(StepBody):
         if stage.axis is not None and varying != {True}:
             raise NotAStep("towers share one element")
         wanted = {*taken, *stage.outputs}
-        self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in dict.fromkeys(plan.fetches) if t in wanted}
+        fetched = [f for f in dict.fromkeys(plan.fetches) if isinstance(f, Tensor)]
+        self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in fetched if t in wanted}
         """Fetch -> the tensor, or variable after the step, that is its value."""
         for fetch in plan.fetches:
             if isinstance(fetch, Tensor) and fetch.dtype is resource:
@@ -115,7 +115,7 @@ class PlanStep(StepBody):
             return math.inf
         return size / _COPIED.get(self.pace.device.platform, _COPIED_ELSEWHERE)
 
-    def at(self, run: Run, stacks: list[Any], step: int) -> Run:
+    def at(self, run: Run, stacks: list[Array], step: int) -> Run:
         """The ``Run`` that step number ``step`` of a program stands for.
 
         Args:
@@ -162,7 +162,7 @@ class SingleStep:
                 self.refused = str(why)
         self.step.stage.run(run)
 
-    def _run(self, run: Run, taken: Sequence[Any]) -> None:
+    def _run(self, run: Run, taken: Sequence[Array]) -> None:
         step, chunk = self.step, Chunk(2)
         chunk.steps = 1
         chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, taken)]

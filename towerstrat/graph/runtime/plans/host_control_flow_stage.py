@@ -45,7 +45,7 @@ class Region:
         self.outside = [t for t in block.captures() if t.dtype is not resource]
         self.plan = Plan(block.graph, [*block.results, *block.effects], [*given, *self.outside], stages, block)
 
-    def run(self, outer: Run, given: Mapping[Tensor, Any]) -> list[Any]:
+    def run(self, outer: Run, given: Mapping[Tensor, Array]) -> list[Any]:
         """Run the region inside a run; return the values of its results, None for operations."""
         values = {t: outer.values[t] for t in self.outside if t not in given}
         inner = Run(outer.session, outer.store, {**values, **given}, {})
@@ -106,11 +106,11 @@ class HostLoop:
     def run(self, run: Run) -> None:
         self.run_from(run, self.initial(run), 0, self.count(run))
 
-    def initial(self, run: Run) -> list[Array]:
+    def initial(self, run: Run) -> list[Any]:
         """The loop variables before the first iteration, stacked by tower where the variable varies."""
         return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
 
-    def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Array]:
+    def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Any]:
         """Broadcast replicated values to ``[axis size, ...]`` where the loop variable that takes them varies."""
         axis = self.axis
         return [
@@ -168,7 +168,7 @@ class HostLoop:
             return False
         return bool(np.reshape(to_host(self.cond.run(run, dict(zip(self.cond_vars, values, strict=True)))[0]), ()))
 
-    def iterate(self, run: Run, values: Sequence[Array]) -> list[Array]:
+    def iterate(self, run: Run, values: Sequence[Array]) -> list[Any]:
         """Run one iteration; return the loop variables after it. Raises EndOfLoop where the data ends."""
         after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
         return self._like_variables(after, self.body.results)

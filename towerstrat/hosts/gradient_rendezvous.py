@@ -197,7 +197,7 @@ class GradientRounds:
         if not arrays:
             return {}
         parts = self._together([_at_least_one(a.astype(np.int32) if a.dtype == bool else a) for a in arrays])
-        wholes = [whole.addressable_shards[0].data for whole in self._firsts(parts)]
+        wholes: list[jax.Array] = [whole.addressable_shards[0].data for whole in self._firsts(parts)]
         return {
             name: whole.reshape(shape).astype(jnp.dtype(kind))
             for (name, kind, shape), whole in zip(described, wholes, strict=True)
@@ -229,14 +229,15 @@ class GradientRounds:
             STORE.put(self._why_key, encode(said.why))
         counts = [len(each.indices) for each in rows]
         mine = [np.asarray([[said.word, *counts]], np.int32), *(_at_least_one(gradient) for gradient in dense)]
-        words, *means = self._means(*self._together(mine))
+        results: tuple[jax.Array, ...] = self._means(*self._together(mine))
+        words, *means = results
         try:
             told = np.asarray(words.addressable_shards[0].data)
         except jax.errors.JaxRuntimeError as error:
             self._end(AbortedError, f"A round of the {PROCESSES.count} processes failed: {error}")
             raise
         self._look_at(told[:, 0])
-        found = [
+        found: list[Gradient] = [
             mean.addressable_shards[0].data.reshape(shape) for mean, (shape, _) in zip(means, layout.dense, strict=True)
         ]
         return found, self._gathered(rows, told[:, 1:])
@@ -253,7 +254,7 @@ class GradientRounds:
         room = [_room(int(count)) for count in counts.max(axis=0)]
         for each, size in zip(rows, room, strict=True):
             parts += [_padded(each.values, size), _padded(each.indices, size)]
-        wholes = [whole.addressable_shards[0].data for whole in self._gathers(*self._together(parts))]
+        wholes: list[jax.Array] = [whole.addressable_shards[0].data for whole in self._gathers(*self._together(parts))]
         found = []
         for k, size in enumerate(room):
             places = np.concatenate([np.arange(count) + i * size for i, count in enumerate(counts[:, k])])
@@ -378,7 +379,7 @@ def _sums_in_one(values: Sequence[jax.Array]) -> list[jax.Array]:
     found: dict[int, jax.Array] = {}
     for kind in dict.fromkeys(value.dtype for value in values):
         own = [i for i, value in enumerate(values) if value.dtype == kind]
-        total = lax.psum(jnp.concatenate([values[i].ravel() for i in own]), _AXIS)
+        total: jax.Array = lax.psum(jnp.concatenate([values[i].ravel() for i in own]), _AXIS)
         ends = np.cumsum([values[i].size for i in own])[:-1]
         for i, part in zip(own, jnp.split(total, ends), strict=True):
             found[i] = part.reshape(values[i].shape)

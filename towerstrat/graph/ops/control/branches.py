@@ -16,7 +16,7 @@ chain of conds.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -97,7 +97,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
         return no_op(name or "group_deps")
 
 
-def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str | None = None) -> Any:
     """``output_tensor`` (a tensor or IndexedSlices), available only after ``dependencies`` have run."""
     graph = get_default_graph()
     if graph.executing_eagerly:
@@ -108,7 +108,9 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
     return rebuilt(output_tensor, iter(tensors))
 
 
-def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+def tuple(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Iterable[Tensor | Operation] | None = None
+) -> list[Any]:
     """``tensors``, each available only when all of them (and ``control_inputs``) have been computed.
 
     Args:
@@ -121,13 +123,11 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
     if graph.executing_eagerly:
         return list(tensors)
     with graph.name_scope(name or "tuple"):
-        gates = [t.op for t in tensors if t is not None]
+        gates: list[Operation] = [t.op for t in tensors if t is not None]
         for control in control_inputs or ():
-            if isinstance(control, Tensor):
-                control = control.op
-            elif not isinstance(control, Operation):
+            if not isinstance(control, Tensor | Operation):
                 raise TypeError(f"Control input must be Operation or Tensor: {control!r}")
-            gates.append(control)
+            gates.append(control.op if isinstance(control, Tensor) else control)
         if not gates:
             raise ValueError(f"Must have at least one Tensor: {tensors}")
         gate = group(*dict.fromkeys(gates))
@@ -287,7 +287,8 @@ def _check_alike(one: object, two: object) -> None:
 
 def _if_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     signatures = []
-    for a, b in zip(*(block.results for block in attrs["bodies"]), strict=True):
+    bodies: builtins.tuple[Block, Block] = attrs["bodies"]
+    for a, b in zip(bodies[0].results, bodies[1].results, strict=True):
         if a.dtype is not b.dtype:
             raise ValueError(
                 f"Outputs of true_fn and false_fn must have the same type: {a.dtype.name} ({a.name}), "

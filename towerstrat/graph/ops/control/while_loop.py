@@ -326,7 +326,7 @@ def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
 
 
 def _while_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
-    variables = attrs["variables"][1]
+    variables: Sequence[Tensor] = attrs["variables"][1]
     return [*(Signature(v.dtype, v.dims) for v in variables), Signature(int32, ())]
 
 

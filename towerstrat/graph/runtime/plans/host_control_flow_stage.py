@@ -92,7 +92,8 @@ class HostLoop:
     def __init__(self, op: Operation, stages: Stages):
         self.op = op
         cond, body = op.bodies
-        self.cond_vars, self.body_vars = op.attrs["variables"]
+        variables: tuple[Sequence[Tensor], Sequence[Tensor]] = op.attrs["variables"]
+        self.cond_vars, self.body_vars = variables
         self.size = len(self.body_vars)
         self.axis = effective_axis([op])
         self.cond = Region(cond, stages, self.cond_vars)
@@ -106,11 +107,11 @@ class HostLoop:
     def run(self, run: Run) -> None:
         self.run_from(run, self.initial(run), 0, self.count(run))
 
-    def initial(self, run: Run) -> list[Any]:
+    def initial(self, run: Run) -> list[Array]:
         """The loop variables before the first iteration, stacked by tower where the variable varies."""
         return self._like_variables([run.values[t] for t in self.op.inputs[: self.size]], self.op.inputs)
 
-    def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Any]:
+    def _like_variables(self, values: Sequence[Array], tensors: Sequence[Tensor]) -> list[Array]:
         """Broadcast replicated values to ``[axis size, ...]`` where the loop variable that takes them varies."""
         axis = self.axis
         return [
@@ -168,7 +169,7 @@ class HostLoop:
             return False
         return bool(np.reshape(to_host(self.cond.run(run, dict(zip(self.cond_vars, values, strict=True)))[0]), ()))
 
-    def iterate(self, run: Run, values: Sequence[Array]) -> list[Any]:
+    def iterate(self, run: Run, values: Sequence[Array]) -> list[Array]:
         """Run one iteration; return the loop variables after it. Raises EndOfLoop where the data ends."""
         after = self.body.run(run, dict(zip(self.body_vars, values, strict=True)))
         return self._like_variables(after, self.body.results)

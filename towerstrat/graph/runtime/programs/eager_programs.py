@@ -35,8 +35,8 @@ from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, HostArray, host_array, resource
-from towerstrat.graph.lowering import lowering
 from towerstrat.graph.lowering.error_records import no_error, record_size
+from towerstrat.graph.lowering.executor import Pullback
 from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, OwnedPrograms
@@ -336,7 +336,7 @@ class SingleOperations:
         executable.first_times -= large and executable.first_times > 0
         return arrays
 
-    def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], lowering.Pullback]:
+    def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], Pullback]:
         """Execute an operation of a graph on these values: (outputs, pullback)."""
         inputs = [Value(v, t.dtype) for v, t in zip(values, op.inputs, strict=True)]
         execution = self.find(op.definition, inputs, op.attrs)

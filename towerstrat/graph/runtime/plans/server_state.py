@@ -19,6 +19,8 @@ import weakref
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import Program, StateStore, StateVariable
@@ -161,7 +163,7 @@ class ServedStore(StateStore):
         store, place = self._place(cell)
         return super().is_lent(place) if store is None else store.is_lent(place)
 
-    def move(self, values: Mapping[StateVariable, Array]) -> None:
+    def move(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         self._server.store.move(
             {self._server.cell(cell, written=True): value for cell, value in values.items() if cell.default is None}
         )

@@ -238,7 +238,7 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
         nothing = graph.building_function
         if result is None and not nothing:
             raise ValueError(f"{what} must have a return value.")
-        leaves = []
+        leaves: list[Any] = []
         for leaf in nest.flatten(result):
             if isinstance(leaf, Operation):
                 leaf = graph.add("Merge", [pred], None, "control_dependency", control_inputs=[leaf]).outputs[0]
@@ -442,7 +442,7 @@ define_op(
 
 
 def case(
-    pred_fn_pairs: Any,
+    pred_fn_pairs: Mapping[Tensor, Callable[[], Any]] | Sequence[builtins.tuple[Tensor, Callable[[], Any]]],
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
@@ -477,14 +477,14 @@ def case(
         raise ValueError("case() needs at least one pair of a predicate and a function, or a default.")
     graph = get_default_graph()
     with graph.name_scope(name):
-        preds = [pred for pred, _ in pairs]
+        preds: list[Tensor] = [pred for pred, _ in pairs]
         if default is None:
             default = _checked_last(preds, pairs.pop()[1])
         checks = []
         if exclusive and len(preds) > 1:
             few = graph.add("AtMostOneTrue", preds, None, "exclusive").outputs[0]
             checks.append(Assert(few, ["Input error: exclusive=True, but more than one predicate is true:", *preds]))
-        result = default
+        result: Callable[[], Any] = default
         for pred, function in reversed(pairs):
             result = partial(cond, pred, true_fn=function, false_fn=result, strict=strict)
         with graph.control_dependencies(checks):
@@ -521,7 +521,7 @@ def switch_case(
     return case(chosen, last, strict=True, name=name) if chosen else last()
 
 
-def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
+def _numbered(branch_fns: object) -> list[Callable[[], Any]]:
     """The branch functions, sorted by number. Raises TypeError or ValueError for any other argument."""
     if not isinstance(branch_fns, dict | list | builtins.tuple):
         raise TypeError("'branch_fns' must be a list, tuple, or dict")

@@ -50,7 +50,7 @@ from towerstrat.platform import compilers
 
 Outputs: TypeAlias = "tuple[list[jax.Array], list[jax.Array]]"
 """Those that vary along the axis, and those that are replicated."""
-Traced: TypeAlias = "tuple[Outputs, list[jax.Array], jax.Array]"
+Traced: TypeAlias = "tuple[Outputs, list[Array], jax.Array]"
 """Outputs, new state, error record."""
 Abstract = Array | jax.ShapeDtypeStruct
 """An array, or its shape and dtype where a program is only traced."""
@@ -425,7 +425,8 @@ class Program:
         if self.written:
             # Between the call and the update the store's buffers are gone: an exception here would lose the state.
             with Uninterrupted():
-                groups, state, record = compiled(donated, kept, inputs)
+                made: Traced = compiled(donated, kept, inputs)
+                groups, state, record = made
                 values = dict(zip(self.written, state, strict=True))
                 if self.held and self.faulty and np.asarray(record).any():
                     values = {c: v for c, v in values.items() if c not in self.held}
@@ -434,7 +435,8 @@ class Program:
                     store.last = (self, state, kept)
                 self.ran = True
         else:
-            groups, _, record = compiled(donated, kept, inputs)
+            made = compiled(donated, kept, inputs)
+            groups, _, record = made
             store.last = (self, donated, kept)
             self.ran = True
         if self.calls_back:

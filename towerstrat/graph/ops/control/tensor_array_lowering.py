@@ -295,9 +295,10 @@ def _size(lowering: Lowering, op: Operation) -> list[Array]:
 define_op("TensorArrayV3", _new_rule, lower=_create, differentiable=False, object_valued=True)
 
 
-def _check_place(op: Operation, values: Sequence[Value]) -> CheckResult | None:
+def _check_place(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     """Runtime check that the index of a read or write is one of the array's elements."""
-    array, index = values[0], values[1]
+    array: Value = values[0]
+    index: Array = values[1]
     if op.attrs["_element"].dynamic and op.type != "TensorArrayReadV3":
         return None
     size = _length(array)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from towerstrat.hosts.messages import decode, encode
+from towerstrat.hosts.messages import Schema, decode, encode
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.store import STORE
 
@@ -32,12 +32,12 @@ class Channel:
         self._key = f"talk/{number}"
         self._told = self._reported = 0
 
-    def tell(self, message: Any) -> None:
+    def tell(self, message: object) -> None:
         """Broadcasts a message of process 0: a value that ``messages`` has a schema for."""
         self._told += 1
         STORE.put(f"{self._key}/told/{self._told}", encode(message))
 
-    def hear(self, schema: Any) -> Any:
+    def hear(self, schema: Schema) -> Any:
         """Waits for the next broadcast of process 0 and returns it.
 
         Args:
@@ -49,12 +49,12 @@ class Channel:
         self._told += 1
         return decode(STORE.get(f"{self._key}/told/{self._told}", 0), schema)
 
-    def report(self, message: Any) -> None:
+    def report(self, message: object) -> None:
         """Sends a message to process 0; not called there."""
         self._reported += 1
         STORE.put(f"{self._key}/reported/{self._reported}", encode(message))
 
-    def reports(self, schema: Any) -> list[Any]:
+    def reports(self, schema: Schema) -> list[Any]:
         """Gathers the next report of each of the processes 1, 2, ..., in order, and deletes them; called in process 0.
 
         Arguments and errors as of ``hear``.

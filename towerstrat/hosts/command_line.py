@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from typing import Any
 
 from towerstrat.hosts.process_spec import Place, ProgramSpec, Timeouts
 from towerstrat.hosts.sockets import parted, path_of
@@ -20,7 +19,7 @@ _BOUNDS = {
 }
 
 
-def add_bounds(parser: Any) -> None:
+def add_bounds(parser: argparse.ArgumentParser) -> None:
     """Adds the options of ``Timeouts``, in seconds."""
     for name, (option, what) in _BOUNDS.items():
         default = getattr(Timeouts(), name)
@@ -39,7 +38,7 @@ def bounds_of(arguments: argparse.Namespace) -> Timeouts:
     return Timeouts(**{name: getattr(arguments, name) for name in _BOUNDS})
 
 
-def add_place(parser: Any) -> None:
+def add_place(parser: argparse.ArgumentParser) -> None:
     """Adds the options that say which process of how many this is, where they meet, and the secret."""
     parser.add_argument("--hosts", type=count, metavar="N", help="how many processes run the program, one per host")
     parser.add_argument(
@@ -118,7 +117,7 @@ def parser() -> argparse.ArgumentParser:
     return found
 
 
-def add_launch(parser: Any) -> None:
+def add_launch(parser: argparse.ArgumentParser) -> None:
     """Adds the options of ``launch``."""
     parser.add_argument("-n", dest="number", type=count, metavar="N", required=True, help="how many processes")
     parser.add_argument(

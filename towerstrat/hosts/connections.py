@@ -33,7 +33,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from towerstrat.hosts.authentication import CODE_BYTES, ForeignMessage, MessageKey
-from towerstrat.hosts.messages import MalformedMessage, decode, encode
+from towerstrat.hosts.messages import MalformedMessage, Schema, decode, encode
 
 _SPOKEN = b"towerstrat supervisors 1\n"
 _NONCE = 16
@@ -66,7 +66,7 @@ class Connection:
       here: the IP address of this end, "" of a Unix socket. there: that of the other end, or words for messages.
     """
 
-    def __init__(self, end: socket.socket, key: MessageKey, index: int, accepted: bool, schema: Any):
+    def __init__(self, end: socket.socket, key: MessageKey, index: int, accepted: bool, schema: Schema):
         end.setblocking(False)
         self.here, self.there = "", "a process of this machine"
         if end.family in (socket.AF_INET, socket.AF_INET6):
@@ -92,7 +92,7 @@ class Connection:
     def fileno(self) -> int:
         return self._end.fileno()
 
-    def send(self, message: Any) -> None:
+    def send(self, message: object) -> None:
         """Queues a message, and sends as much of the queue as the socket takes; ``flush`` sends the rest.
 
         Raises:

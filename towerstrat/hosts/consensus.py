@@ -28,11 +28,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from towerstrat.errors import FailedPreconditionError
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
-from towerstrat.hosts.messages import decode, encode
+from towerstrat.hosts.messages import Schema, decode, encode
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.hosts.store import STORE
 
@@ -123,7 +123,7 @@ class Consensus:
         if waits:
             STORE.put(self._key, encode(error))
 
-    def all_of(self, value: U, schema: Any) -> list[U]:
+    def all_of(self, value: U, schema: Schema) -> list[U]:
         """All-gather: the values of all processes, in order of process.
 
         Args:

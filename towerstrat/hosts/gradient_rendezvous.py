@@ -28,7 +28,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -49,6 +49,9 @@ _Over = TypeVar("_Over", OutOfRangeError, AbortedError)
 _AXIS = "process"
 _PATIENCE = 2.0
 """Seconds that a process that has failed waits, at its exit, for the others to come to its last round."""
+
+HostArray: TypeAlias = "np.ndarray[Any, Any]"
+Gradient: TypeAlias = "HostArray | jax.Array"
 
 
 class RoundMessage(IntEnum):
@@ -74,8 +77,8 @@ class SkippedRound(NamedTuple):
 class Rows(NamedTuple):
     """Sparse gradient: values ``[rows, ...]`` and the indices ``[rows]`` of the variable's rows."""
 
-    values: Any
-    indices: Any
+    values: Gradient
+    indices: Gradient
 
 
 class _Form(NamedTuple):
@@ -104,9 +107,9 @@ class Layout(NamedTuple):
     dense: tuple[tuple[tuple[int, ...], str], ...]
     rows: tuple[tuple[tuple[int, ...], str, str], ...]
 
-    def zeros(self) -> tuple[list[Any], list[Rows]]:
+    def zeros(self) -> tuple[list[Gradient], list[Rows]]:
         """Gradients of a process that has none, as numpy arrays: dense zeros, and sparse ones of no rows."""
-        dense = [np.zeros(shape, jnp.dtype(kind)) for shape, kind in self.dense]
+        dense: list[Gradient] = [np.zeros(shape, jnp.dtype(kind)) for shape, kind in self.dense]
         rows = [
             Rows(np.zeros((0, *shape), jnp.dtype(kind)), np.zeros((0,), jnp.dtype(of_indices)))
             for shape, kind, of_indices in self.rows
@@ -130,7 +133,9 @@ class GradientRounds:
         self._later: SkippedRound | None = None
         self._registered = False
 
-    def mean(self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows]) -> tuple[list[Any], list[Rows]]:
+    def mean(
+        self, layout: Layout, dense: Sequence[Gradient], rows: Sequence[Rows]
+    ) -> tuple[list[Gradient], list[Rows]]:
         """Averages gradients over the processes: one round.
 
         Args:
@@ -165,7 +170,7 @@ class GradientRounds:
         """Makes the next ``mean`` bring this status and zeros: the process has failed after its round."""
         self._later = absence
 
-    def share(self, values: Mapping[str, Any] | None) -> dict[str, Any]:
+    def share(self, values: Mapping[str, jax.typing.ArrayLike] | None) -> dict[str, jax.Array]:
         """Broadcasts the first process's values to all: name -> array on this process's first device.
 
         Args:
@@ -179,7 +184,7 @@ class GradientRounds:
         self._shared += 1
         key = _share_key(self._shared)
         described: tuple[_Form, ...]
-        arrays: list[Any] = []
+        arrays: list[jax.Array] | list[HostArray] = []
         if values is not None:
             arrays = [jnp.asarray(value) for value in values.values()]
             described = tuple(_Form(name, a.dtype.name, a.shape) for name, a in zip(values, arrays, strict=True))
@@ -194,7 +199,7 @@ class GradientRounds:
         if not arrays:
             return {}
         parts = self._together([_at_least_one(a.astype(np.int32) if a.dtype == bool else a) for a in arrays])
-        wholes = [whole.addressable_shards[0].data for whole in self._firsts(parts)]
+        wholes: list[jax.Array] = [whole.addressable_shards[0].data for whole in self._firsts(parts)]
         return {
             name: whole.reshape(shape).astype(jnp.dtype(kind))
             for (name, kind, shape), whole in zip(described, wholes, strict=True)
@@ -210,8 +215,8 @@ class GradientRounds:
             atexit.register(self._leave)  # after JAX's handler, so that it runs before
 
     def _round(
-        self, layout: Layout, dense: Sequence[Any], rows: Sequence[Rows], said: SkippedRound
-    ) -> tuple[list[Any], list[Rows]]:
+        self, layout: Layout, dense: Sequence[Gradient], rows: Sequence[Rows], said: SkippedRound
+    ) -> tuple[list[Gradient], list[Rows]]:
         """One round. Arguments, result and errors as of ``mean``; ``said`` is this process's status."""
         self._begin()
         if layout not in self._agreed:
@@ -226,19 +231,20 @@ class GradientRounds:
             STORE.put(self._why_key, encode(said.why))
         counts = [len(each.indices) for each in rows]
         mine = [np.asarray([[said.word, *counts]], np.int32), *(_at_least_one(gradient) for gradient in dense)]
-        words, *means = self._means(*self._together(mine))
+        results: tuple[jax.Array, ...] = self._means(*self._together(mine))
+        words, *means = results
         try:
             told = np.asarray(words.addressable_shards[0].data)
         except jax.errors.JaxRuntimeError as error:
             self._end(AbortedError, f"A round of the {PROCESSES.count} processes failed: {error}")
             raise
         self._look_at(told[:, 0])
-        found = [
+        found: list[Gradient] = [
             mean.addressable_shards[0].data.reshape(shape) for mean, (shape, _) in zip(means, layout.dense, strict=True)
         ]
         return found, self._gathered(rows, told[:, 1:])
 
-    def _gathered(self, rows: Sequence[Rows], counts: np.ndarray) -> list[Rows]:
+    def _gathered(self, rows: Sequence[Rows], counts: HostArray) -> list[Rows]:
         """Gathers sparse gradients: rows of all processes, values divided by the number of processes.
 
         Args:
@@ -247,11 +253,11 @@ class GradientRounds:
         """
         if not rows:
             return []
-        parts: list[Any] = []
+        parts: list[Gradient] = []
         room = [_room(int(count)) for count in counts.max(axis=0)]
         for each, size in zip(rows, room, strict=True):
             parts += [_padded(each.values, size), _padded(each.indices, size)]
-        wholes = [whole.addressable_shards[0].data for whole in self._gathers(*self._together(parts))]
+        wholes: list[jax.Array] = [whole.addressable_shards[0].data for whole in self._gathers(*self._together(parts))]
         found = []
         for k, size in enumerate(room):
             places = np.concatenate([np.arange(count) + i * size for i, count in enumerate(counts[:, k])])
@@ -259,7 +265,7 @@ class GradientRounds:
             found.append(Rows(values / jnp.asarray(PROCESSES.count, values.dtype), indices))
         return found
 
-    def _look_at(self, words: np.ndarray) -> None:
+    def _look_at(self, words: HostArray) -> None:
         """Raises the error of a round in which a process does not go on; ``words``: statuses, ``[processes]``."""
         worst = RoundMessage(int(words.max()))
         if worst is RoundMessage.GOES_ON:
@@ -320,7 +326,7 @@ class GradientRounds:
         mesh = Mesh(np.array([first[i] for i in sorted(first)]), (_AXIS,))
         return NamedSharding(mesh, PartitionSpec(_AXIS))
 
-    def _together(self, parts: Sequence[Any]) -> list[jax.Array]:
+    def _together(self, parts: Sequence[Gradient]) -> list[jax.Array]:
         """Global arrays, sharded by ``_split``, of which each process holds its part; nothing is sent."""
         device = jax.local_devices()[0]
         return [
@@ -334,14 +340,15 @@ class GradientRounds:
         """Compiles a function of each process's parts whose result is replicated."""
         mesh, split = self._split.mesh, self._split.spec
         mapped = jax.shard_map(function, mesh=mesh, in_specs=split, out_specs=PartitionSpec(), check_vma=False)
-        return compilers.jit(mapped, mesh.devices.flat[0].platform)
+        program: Callable[..., Any] = compilers.jit(mapped, mesh.devices.flat[0].platform)
+        return program
 
     @cached_property
     def _means(self) -> Callable[..., Any]:
         """The program of a round: (statuses and row counts, *dense gradients) -> (all processes' rows, *means)."""
         summed = _sums_in_one if jax.devices()[0].platform == "cpu" else _sums
 
-        def means(words: jax.Array, *gradients: jax.Array) -> Any:
+        def means(words: jax.Array, *gradients: jax.Array) -> tuple[jax.Array, ...]:
             return _gather(words), *(total / jnp.asarray(PROCESSES.count, total.dtype) for total in summed(gradients))
 
         return self._program(means)
@@ -355,7 +362,7 @@ class GradientRounds:
     def _firsts(self) -> Callable[..., Any]:
         """The program that broadcasts the first process's parts, as a sum to which all others add zeros."""
 
-        def firsts(values: Sequence[jax.Array]) -> Any:
+        def firsts(values: Sequence[jax.Array]) -> list[jax.Array]:
             mine = lax.axis_index(_AXIS) == 0
             return [lax.psum(jnp.where(mine, v, jnp.zeros_like(v)), _AXIS) for v in values]
 
@@ -375,7 +382,7 @@ def _sums_in_one(values: Sequence[jax.Array]) -> list[jax.Array]:
     found: dict[int, jax.Array] = {}
     for kind in dict.fromkeys(value.dtype for value in values):
         own = [i for i, value in enumerate(values) if value.dtype == kind]
-        total = lax.psum(jnp.concatenate([values[i].ravel() for i in own]), _AXIS)
+        total: jax.Array = lax.psum(jnp.concatenate([values[i].ravel() for i in own]), _AXIS)
         ends = np.cumsum([values[i].size for i in own])[:-1]
         for i, part in zip(own, jnp.split(total, ends), strict=True):
             found[i] = part.reshape(values[i].shape)
@@ -383,14 +390,15 @@ def _sums_in_one(values: Sequence[jax.Array]) -> list[jax.Array]:
 
 
 def _gather(part: jax.Array) -> jax.Array:
-    return lax.all_gather(part, _AXIS, tiled=True)
+    parts: jax.Array = lax.all_gather(part, _AXIS, tiled=True)
+    return parts
 
 
-def _each(layout: Layout) -> list[tuple[str, Any]]:
+def _each(layout: Layout) -> list[tuple[str, tuple[object, ...]]]:
     return list(zip(layout.names, (*layout.dense, *layout.rows), strict=True))
 
 
-def _at_least_one(value: Any) -> Any:
+def _at_least_one(value: Gradient) -> Gradient:
     """A scalar as ``[1]``, any other array as it is: parts are concatenated along dimension 0."""
     return value if value.ndim else value.reshape((1,))
 
@@ -404,7 +412,7 @@ def _room(count: int) -> int:
     return 1 << (count - 1).bit_length() if count else 1
 
 
-def _padded(part: Any, size: int) -> Any:
+def _padded(part: Gradient, size: int) -> Gradient:
     left = size - part.shape[0]
     return jnp.pad(part, [(0, left), *((0, 0) for _ in part.shape[1:])]) if left else part
 

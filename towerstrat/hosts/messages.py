@@ -28,7 +28,7 @@ import functools
 import json
 import types
 from collections.abc import Mapping
-from typing import Any, NamedTuple, NoReturn, TypeGuard, Union, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypeGuard, Union, get_args, get_origin, get_type_hints
 
 from towerstrat import errors
 from towerstrat.errors import OpError, UnknownError
@@ -39,6 +39,10 @@ _KIND = "kind"
 _NUMBERS = range(-(1 << 63), 1 << 64)
 _SHOWN = 80
 """Characters of a malformed message that the error shows."""
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""What the module ``json`` reads and writes."""
+Schema: TypeAlias = "type[Any] | types.UnionType | types.GenericAlias | types.EllipsisType | None"
+"""The type of a message, of its parts and of what it may be instead."""
 
 
 class MalformedMessage(ValueError):
@@ -92,7 +96,7 @@ _ERRORS: Mapping[str, type[BaseException]] = _classes(builtins) | _classes(error
 _NAMES = {kind: name for name, kind in _ERRORS.items()}
 
 
-def encode(message: Any) -> bytes:
+def encode(message: object) -> bytes:
     """Encodes a message.
 
     Raises:
@@ -101,7 +105,7 @@ def encode(message: Any) -> bytes:
     return json.dumps(_plain(message)).encode()
 
 
-def decode(data: bytes, schema: Any) -> Any:
+def decode(data: bytes, schema: Schema) -> Any:
     """Decodes a message.
 
     Args:
@@ -118,7 +122,7 @@ def decode(data: bytes, schema: Any) -> Any:
     return _read(value, schema)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Json:
     """A message as what ``json`` can write."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
@@ -135,7 +139,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"Expected what a message can hold, got a value of type {type(value).__name__}.")
 
 
-def _read(value: Any, schema: Any) -> Any:
+def _read(value: Json, schema: Schema) -> Any:
     """Checks what ``json`` has read against a schema, and constructs the message of it."""
     origin, arguments = get_origin(schema), get_args(schema)
     if origin in (Union, types.UnionType):
@@ -160,7 +164,7 @@ def _read(value: Any, schema: Any) -> Any:
     return _refuse(value, schema)
 
 
-def _read_first(value: Any, schema: Any, alternatives: tuple[Any, ...]) -> Any:
+def _read_first(value: Json, schema: Schema, alternatives: tuple[Schema, ...]) -> Any:
     for each in alternatives:
         try:
             return _read(value, None if each is types.NoneType else each)
@@ -169,14 +173,14 @@ def _read_first(value: Any, schema: Any, alternatives: tuple[Any, ...]) -> Any:
     return _refuse(value, schema)
 
 
-def _read_record(value: Any, schema: Any) -> Any:
+def _read_record(value: Json, schema: Any) -> Any:
     fields = _fields(schema)
     if type(value) is not dict or value.get(_KIND) != schema.__name__ or value.keys() != {_KIND, *fields}:
         _refuse(value, schema)
     return schema(**{name: _read(value[name], kind) for name, kind in fields.items()})
 
 
-def _read_sequence(value: Any, schema: Any, kinds: tuple[Any, ...]) -> Any:
+def _read_sequence(value: Json, schema: Schema, kinds: tuple[Schema, ...]) -> Any:
     if type(value) is not list:
         _refuse(value, schema)
     if kinds[-1] is ...:
@@ -187,15 +191,15 @@ def _read_sequence(value: Any, schema: Any, kinds: tuple[Any, ...]) -> Any:
 
 
 @functools.cache
-def _fields(schema: Any) -> Mapping[str, Any]:
+def _fields(schema: Any) -> Mapping[str, Schema]:
     return get_type_hints(schema)
 
 
-def _is_record(schema: Any) -> TypeGuard[type[Any]]:
+def _is_record(schema: Schema) -> TypeGuard[type[Any]]:
     return isinstance(schema, type) and issubclass(schema, tuple) and hasattr(schema, "_fields")
 
 
-def _refuse(value: Any, schema: Any) -> NoReturn:
+def _refuse(value: Json, schema: Schema) -> NoReturn:
     text = json.dumps(value)[:_SHOWN]
     raise MalformedMessage(f"Expected {getattr(schema, '__name__', schema)}, got {text}.")
 
@@ -219,7 +223,7 @@ def _described(error: BaseException) -> _RunError | _PythonError:
     return _RunError("UnknownError", unknown.message, None, unknown.error_code)
 
 
-def _is_simple(value: Any) -> bool:
+def _is_simple(value: object) -> bool:
     if isinstance(value, int):
         return value in _NUMBERS
     return value is None or isinstance(value, float | str)

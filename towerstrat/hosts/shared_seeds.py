@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import random
 import secrets
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ class Shared:
     """
 
     def __init__(self) -> None:
-        self.begun: tuple[Any, ...] | None = None
+        self.begun: tuple[object, ...] | None = None
 
     def begin(self) -> None:
         """Seeds the streams of all processes with a number that process 0 draws and broadcasts."""
@@ -46,7 +45,7 @@ class Shared:
         self.begun = None
 
 
-def _state() -> tuple[Any, ...]:
+def _state() -> tuple[object, ...]:
     kind, keys, *others = np.random.get_state()
     return random.getstate(), kind, np.asarray(keys).tobytes(), *others
 

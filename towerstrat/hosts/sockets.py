@@ -133,7 +133,8 @@ def private_folder() -> Iterator[str]:
 def free_port() -> int:
     """A port of this machine at which nobody listens now."""
     with socket.create_server(("", 0)) as found:
-        return found.getsockname()[1]
+        port: int = found.getsockname()[1]
+        return port
 
 
 def in_use(error: OSError) -> bool:

@@ -168,6 +168,7 @@ def test_each_assertion_fails_when_it_should(session):
 @pytest.mark.parametrize(
     ("call", "error"),
     [
+        (lambda: tf.Assert(tf.placeholder(tf.bool, []), [None]), ValueError),
         (lambda: tf.assert_equal(1, 2), InvalidArgumentError),
         (lambda: tf.assert_rank(tf.zeros([2]), [1]), ValueError),
         (lambda: tf.assert_rank_at_least(tf.zeros([2]), 2), ValueError),

@@ -14,11 +14,12 @@ is fed becomes a constant of the compiled program.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.constant_folding import constant_value
@@ -28,6 +29,7 @@ from towerstrat.graph.ir.integer_arguments import integer
 from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.building.op_builder import reserve_name
 
@@ -39,7 +41,7 @@ def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
     return axis % rank
 
 
-def known_axis(axis: Any, listed: bool = False) -> int | Tensor:
+def known_axis(axis: TensorLike, listed: bool = False) -> int | Tensor:
     """An axis as an integer, or as the integer tensor whose value only a run knows.
 
     Args:
@@ -64,13 +66,15 @@ def along(
     type: str, inputs: Sequence[Tensor], axis: int | Tensor, attrs: Attrs | None = None, name: str | None = None
 ) -> list[Tensor]:
     """Add an operation along an axis, of a type that ``define_along`` made; return its outputs."""
-    given: Mapping[str, Any] = {"axis": axis, **(attrs or {})}
+    given: Attrs = {"axis": axis, **(attrs or {})}
     if isinstance(axis, Tensor):
         inputs, given = (*inputs, axis), {**given, "axis": None}
     return get_default_graph().add(type, inputs, given, name).outputs
 
 
-def unary_along(type: str, x: Any, axis: int | Tensor, attrs: Attrs | None = None, name: str | None = None) -> Tensor:
+def unary_along(
+    type: str, x: TensorLike, axis: int | Tensor, attrs: Attrs | None = None, name: str | None = None
+) -> Tensor:
     """``along`` for one value, which is converted to a tensor; returns the first output."""
     if not isinstance(x, Tensor):
         name = reserve_name(get_default_graph(), name or type)
@@ -136,7 +140,7 @@ def _shared(dims: Sequence[Dims]) -> Dims:
     )
 
 
-def _value(axis: Any, x: Any, new: bool) -> int:
+def _value(axis: Array, x: Array, new: bool) -> int:
     if np.size(axis) != 1:
         raise ValueError(f"Expected a single integer as axis, got shape {np.shape(axis)}.")
     return normal_axis(int(np.reshape(axis, ())), np.ndim(x) + new)

@@ -19,13 +19,17 @@ import jax
 import numpy as np
 from ml_dtypes import finfo
 
+from towerstrat.graph.ir.types import DType, HostArray
+
 Kernel = Callable[..., Any]
+_LIMITS = {"f": finfo, "V": finfo, "i": np.iinfo, "u": np.iinfo}
+"""By kind of numpy dtype the class that tells its smallest and largest value."""
 
 
 def on_host(function: Kernel) -> Kernel:
     """The function on numpy arrays, without numpy's warnings: infinities and NaNs are values here."""
 
-    def quiet(*args: Any, **attrs: Any) -> Any:
+    def quiet(*args: HostArray, **attrs: Any) -> Any:
         with np.errstate(all="ignore"):
             return function(*args, **attrs)
 
@@ -36,7 +40,7 @@ def form(function: Kernel, **given: Any) -> Kernel:
     """``on_host(function)`` that computes 16-bit floats as float32 and rounds at the end, as the compiler does."""
     quiet = on_host(partial(function, **given) if given else function)
 
-    def computed(*args: Any, **attrs: Any) -> Any:
+    def computed(*args: HostArray, **attrs: Any) -> Any:
         narrow = next((a.dtype for a in args if a.dtype.itemsize == 2 and a.dtype.kind in "fV"), None)
         if narrow is None:
             return quiet(*args, **attrs)
@@ -52,7 +56,7 @@ def real_form(kernel: Kernel, function: Kernel) -> Kernel:
     """``form(function)`` of real numbers; complex ones go through ``kernel``: numpy differs at infinities and cuts."""
     of_reals = form(function)
 
-    def computed(*args: Any, **attrs: Any) -> Any:
+    def computed(*args: HostArray, **attrs: Any) -> Any:
         if not any(a.dtype.kind == "c" for a in args):
             return of_reals(*args, **attrs)
         with jax.ensure_compile_time_eval():
@@ -61,7 +65,7 @@ def real_form(kernel: Kernel, function: Kernel) -> Kernel:
     return computed
 
 
-def _narrowed(value: Any, dtype: Any) -> Any:
+def _narrowed(value: HostArray, dtype: np.dtype[Any]) -> HostArray:
     return value.astype(dtype) if value.dtype == np.float32 else value
 
 
@@ -71,7 +75,7 @@ def one_by_one(function: Callable[[float], float]) -> Kernel:
     return lambda x: np.asarray(mapped(x.astype(np.float64)), np.float64).astype(x.dtype)
 
 
-def _zero(dtype: Any) -> Any:
+def _zero(dtype: np.dtype[Any]) -> HostArray:
     """The zero of an element type as a scalar array; of strings the empty one."""
     return np.full((), b"" if dtype.hasobject else 0, dtype)
 
@@ -79,32 +83,32 @@ def _zero(dtype: Any) -> Any:
 # ---- places ----------------------------------------------------------------------------------------------------
 
 
-def gather(x: Any, indices: Any, *, axis: int, batch_dims: int = 0) -> Any:
+def gather(x: HostArray, indices: HostArray, *, axis: int, batch_dims: int = 0) -> HostArray:
     if batch_dims:
         inner = partial(gather, axis=axis % x.ndim - 1, batch_dims=batch_dims - 1)
         return _over_batch(inner, x, indices, axis % x.ndim)
     return np.take(x, indices, axis=axis, mode="clip")
 
 
-def _over_batch(function: Kernel, x: Any, indices: Any, axis: int) -> Any:
+def _over_batch(function: Kernel, x: HostArray, indices: HostArray, axis: int) -> HostArray:
     if len(x):
         return np.stack([function(a, b) for a, b in zip(x, indices, strict=True)])
     one = function(np.zeros(np.maximum(x.shape[1:], 1), x.dtype), np.zeros(indices.shape[1:], indices.dtype))
     return np.zeros((0, *one.shape), x.dtype)
 
 
-def _moved(indices: Any, size: int) -> Any:
+def _moved(indices: HostArray, size: int) -> HostArray:
     """Indices counted from the front; those outside are moved to the edge."""
     return np.clip(np.where(indices < 0, indices + size, indices), 0, size - 1)
 
 
-def batch_gather(x: Any, indices: Any) -> Any:
+def batch_gather(x: HostArray, indices: HostArray) -> HostArray:
     axis = indices.ndim - 1
     flat = _moved(indices, x.shape[axis]).reshape(*indices.shape, *(1,) * (x.ndim - indices.ndim))
     return np.take_along_axis(x, flat, axis=axis)
 
 
-def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
+def gather_nd(x: HostArray, indices: HostArray, *, batch_dims: int = 0) -> HostArray:
     if batch_dims:
         return _over_batch(partial(gather_nd, batch_dims=batch_dims - 1), x, indices, 0)
     depth = indices.shape[-1]
@@ -116,7 +120,7 @@ def gather_nd(x: Any, indices: Any, *, batch_dims: int = 0) -> Any:
 def scattered(method: str) -> Kernel:
     """A copy of an array with updates at coordinates; those beyond its ends are dropped."""
 
-    def kernel(x: Any, indices: Any, updates: Any) -> Any:
+    def kernel(x: HostArray, indices: HostArray, updates: HostArray) -> HostArray:
         depth = indices.shape[-1]
         sizes = np.asarray(x.shape[:depth], np.int64)
         flat = indices.reshape(-1, depth).astype(np.int64)
@@ -134,11 +138,12 @@ def scattered(method: str) -> Kernel:
     return kernel
 
 
-def scatter_nd(indices: Any, updates: Any, sizes: Any) -> Any:
-    return scattered("add")(np.full([int(s) for s in sizes], _zero(updates.dtype)), indices, updates)
+def scatter_nd(indices: HostArray, updates: HostArray, sizes: HostArray) -> HostArray:
+    scatter: Callable[..., HostArray] = scattered("add")
+    return scatter(np.full([int(s) for s in sizes], _zero(updates.dtype)), indices, updates)
 
 
-def bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
+def bincount(values: HostArray, size: HostArray, weights: HostArray, *, by_row: bool) -> HostArray:
     if by_row and values.ndim == 2:
         parts = weights if weights.size else [weights] * len(values)
         counts = [bincount(v, size, w, by_row=False) for v, w in zip(values, parts, strict=True)]
@@ -151,12 +156,12 @@ def bincount(values: Any, size: Any, weights: Any, *, by_row: bool) -> Any:
     return result
 
 
-def partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any, ...]:
+def partition(data: HostArray, partitions: HostArray, *, num_partitions: int) -> tuple[HostArray, ...]:
     flat = data.reshape(partitions.size, *data.shape[partitions.ndim :])
     return tuple([flat[partitions.reshape(-1) == i] for i in range(num_partitions)])
 
 
-def stitch(*parts: Any, N: int) -> Any:
+def stitch(*parts: HostArray, N: int) -> HostArray:
     indices, data = parts[:N], parts[N:]
     tail = data[0].shape[indices[0].ndim :]
     places = np.concatenate([i.reshape(-1) for i in indices])
@@ -166,26 +171,27 @@ def stitch(*parts: Any, N: int) -> Any:
     return result
 
 
-def truncated_quotient(x: Any, y: Any) -> Any:
+def truncated_quotient(x: HostArray, y: HostArray) -> HostArray:
     """x / y without its fraction; all bits are set where an integer is divided by zero, as in compiled programs."""
     if x.dtype.kind not in "iu":
         return np.trunc(x / y)
     floors = np.floor_divide(x, y)
     result = floors + ((floors < 0) & (floors * y != x))
-    return np.where(y == 0, ~np.zeros((), x.dtype), result).astype(x.dtype)
+    none_set: HostArray = np.zeros((), x.dtype)
+    return np.where(y == 0, ~none_set, result).astype(x.dtype)
 
 
 # ---- segments --------------------------------------------------------------------------------------------------
 
 
-def segments(kind: str, rows: Any, ids: Any, count: int) -> Any:
+def segments(kind: str, rows: HostArray, ids: HostArray, count: int) -> HostArray:
     """Reduce rows with equal ids ("Sum", "Prod", "Max", "Min", "Mean", "SqrtN"); ids out of range are dropped.
 
     Returns:
       ``[count, *rows.shape[1:]]``; ids without rows get the reduction's neutral element.
     """
-    limits = finfo(rows.dtype) if rows.dtype.kind in "fV" else np.iinfo(rows.dtype) if rows.dtype.kind in "iu" else None
-    start: Any = {"Prod": 1, "Max": limits and limits.min, "Min": limits and limits.max}.get(kind, 0)
+    limits = _LIMITS[rows.dtype.kind](rows.dtype) if rows.dtype.kind in _LIMITS else None
+    start: float | None = {"Prod": 1, "Max": limits and limits.min, "Min": limits and limits.max}.get(kind, 0)
     method = {"Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}.get(kind, np.add)
     result = np.full((count, *rows.shape[1:]), start, rows.dtype)
     inside = (ids >= 0) & (ids < count)
@@ -205,7 +211,7 @@ def segment_form(kind: str, kernel: Kernel) -> Kernel:
 
 
 def unsorted_segments(kind: str) -> Kernel:
-    def kernel(data: Any, ids: Any, number: Any) -> Any:
+    def kernel(data: HostArray, ids: HostArray, number: HostArray) -> HostArray:
         rows = data.reshape(ids.size, *data.shape[ids.ndim :])
         return segments(kind, rows, ids.reshape(-1), int(number))
 
@@ -213,7 +219,7 @@ def unsorted_segments(kind: str) -> Kernel:
 
 
 def sorted_segments(kind: str) -> Kernel:
-    def kernel(data: Any, ids: Any) -> Any:
+    def kernel(data: HostArray, ids: HostArray) -> HostArray:
         if (np.diff(ids) < 0).any():
             raise ValueError("segment ids are not increasing")
         count = int(ids.max(initial=-1)) + 1
@@ -228,33 +234,34 @@ def sorted_segments(kind: str) -> Kernel:
 # ---- order and shape -------------------------------------------------------------------------------------------
 
 
-def argsort(x: Any, *, axis: int, descending: bool) -> Any:
+def argsort(x: HostArray, *, axis: int, descending: bool) -> HostArray:
     """Equal entries keep their order; NaNs are last in either direction."""
     if descending and x.dtype.kind in "fV":
         x, descending = -x, False
     if not descending:
         return np.argsort(x, axis=axis, kind="stable").astype(np.int32)
     order = np.argsort(np.flip(x, axis), axis=axis, kind="stable")
-    return (x.shape[axis] - 1 - np.flip(order, axis)).astype(np.int32)
+    last: int = x.shape[axis] - 1
+    return (last - np.flip(order, axis)).astype(np.int32)
 
 
-def top_k(x: Any, k: Any, *, sorted: bool) -> tuple[Any, Any]:
+def top_k(x: HostArray, k: HostArray, *, sorted: bool) -> tuple[HostArray, HostArray]:
     key = np.where(np.isnan(x), np.asarray(-np.inf, x.dtype), x) if x.dtype.kind in "fV" else x
     indices = argsort(key, axis=-1, descending=True)[..., : int(k)]
     return np.take_along_axis(x, indices, axis=-1), indices
 
 
-def roll(x: Any, shift: Any, axis: Any) -> Any:
+def roll(x: HostArray, shift: HostArray, axis: HostArray) -> HostArray:
     return np.roll(x, [int(s) for s in np.ravel(shift)], [int(a) for a in np.ravel(axis)])
 
 
-def linspace(start: Any, stop: Any, number: Any) -> Any:
+def linspace(start: HostArray, stop: HostArray, number: HostArray) -> HostArray:
     if int(number) < 1:
         raise ValueError(f"Requires num > 0, got {int(number)}.")
     return np.linspace(start.astype(np.float64), stop.astype(np.float64), int(number)).astype(start.dtype)
 
 
-def padded(x: Any, paddings: Any, value: Any = None) -> Any:
+def padded(x: HostArray, paddings: HostArray, value: HostArray | None = None) -> HostArray:
     pairs = np.reshape(paddings, (-1, 2)).tolist()
     sizes = [d + a + b for d, (a, b) in zip(x.shape, pairs, strict=True)]
     result = np.full(sizes, _zero(x.dtype) if value is None else value, x.dtype)
@@ -262,7 +269,7 @@ def padded(x: Any, paddings: Any, value: Any = None) -> Any:
     return result
 
 
-def bitcast(x: Any, *, type: Any) -> Any:
+def bitcast(x: HostArray, *, type: DType) -> HostArray:
     to = np.dtype(type.np)
     if x.dtype.itemsize > to.itemsize:
         return np.ascontiguousarray(x[..., None]).view(to)
@@ -271,20 +278,21 @@ def bitcast(x: Any, *, type: Any) -> Any:
 
 
 def matmul(
-    a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a: bool = False, batch: bool = False,
+    a: HostArray, b: HostArray, *, transpose_a: bool, transpose_b: bool, conjugate_a: bool = False, batch: bool = False,
     conjugate_b: bool = False,
-) -> Any:  # fmt: skip
+) -> HostArray:  # fmt: skip
     if a.ndim < 2 or b.ndim < 2:
         raise ValueError(f"Expected matrices, got shapes {a.shape} and {b.shape}.")
     a = np.swapaxes(a, -1, -2) if transpose_a else a
     b = np.swapaxes(b, -1, -2) if transpose_b else b
-    return np.matmul(np.conj(a) if conjugate_a else a, np.conj(b) if conjugate_b else b)
+    product: HostArray = np.matmul(np.conj(a) if conjugate_a else a, np.conj(b) if conjugate_b else b)
+    return product
 
 
-def cumulative(function: Any, empty: int) -> Kernel:
+def cumulative(function: Kernel, empty: int) -> Kernel:
     """Running totals; ``empty`` is the total of nothing."""
 
-    def kernel(x: Any, *, axis: int, exclusive: bool, reverse: bool) -> Any:
+    def kernel(x: HostArray, *, axis: int, exclusive: bool, reverse: bool) -> HostArray:
         x = np.flip(x, axis) if reverse else x
         if exclusive:
             first = np.full_like(np.take(x, range(min(1, x.shape[axis])), axis), empty)
@@ -298,15 +306,15 @@ def cumulative(function: Any, empty: int) -> Kernel:
 # ---- softmax ---------------------------------------------------------------------------------------------------
 
 
-def _shifted(x: Any, axis: int) -> Any:
+def _shifted(x: HostArray, axis: int) -> HostArray:
     return x - np.max(x, axis=axis, keepdims=True) if x.size else x
 
 
-def softmax(x: Any, *, axis: int) -> Any:
+def softmax(x: HostArray, *, axis: int) -> HostArray:
     powers = np.exp(_shifted(x, axis))
     return powers / np.sum(powers, axis=axis, keepdims=True, dtype=x.dtype)
 
 
-def log_softmax(x: Any, *, axis: int) -> Any:
+def log_softmax(x: HostArray, *, axis: int) -> HostArray:
     shifted = _shifted(x, axis)
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True, dtype=x.dtype))

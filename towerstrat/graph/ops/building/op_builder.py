@@ -11,25 +11,22 @@ before its operands are converted (``reserve_name``), or they would take it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.op_registry import Attrs
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType
 
 
-def add(
-    type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None
-) -> list[Tensor]:
+def add(type: str, inputs: Sequence[Tensor], attrs: Attrs | None = None, name: str | None = None) -> list[Tensor]:
     """Add an operation on tensors; return its outputs."""
     return get_default_graph().add(type, inputs, attrs, name).outputs
 
 
-def add_op(
-    type: str, inputs: Sequence[Tensor], attrs: Mapping[str, Any] | None = None, name: str | None = None
-) -> Tensor:
+def add_op(type: str, inputs: Sequence[Tensor], attrs: Attrs | None = None, name: str | None = None) -> Tensor:
     """Add an operation on tensors; return its first output."""
     return get_default_graph().add(type, inputs, attrs, name).outputs[0]
 
@@ -39,7 +36,7 @@ def reserve_name(graph: Graph, name: str) -> str:
     return name if name[-1] == "/" else graph.unique_name(name) + "/"
 
 
-def add_unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
+def add_unary(type: str, x: TensorLike, name: str | None = None, attrs: Attrs | None = None) -> Tensor:
     """Add an operation on one value, which is converted to a tensor."""
     graph = get_default_graph()
     name = name or type
@@ -50,7 +47,7 @@ def add_unary(type: str, x: Any, name: str | None = None, attrs: Mapping[str, An
 
 
 def convert_pair(
-    x: Any, y: Any, dtype: DType | None = None, what: str = "operands", scope: str | None = None
+    x: TensorLike, y: TensorLike, dtype: DType | None = None, what: str = "operands", scope: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Convert two values to tensors of one element type: a Python number takes that of the other value.
 
@@ -84,12 +81,12 @@ def _called(tensor: Tensor) -> str:
     return f"shape {tensor.shape}" if tensor._graph.executing_eagerly else tensor.name
 
 
-def _leads(value: Any) -> bool:
+def _leads(value: object) -> bool:
     """Whether the value has an element type and is no numpy value: a variable, IndexedSlices, ..."""
     return hasattr(value, "dtype") and not hasattr(value, "__array_interface__")
 
 
-def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
+def _follow(value: TensorLike, leader: Tensor, name: str | None) -> Tensor:
     """The value as a tensor; one without an element type of its own gets the leader's."""
     if isinstance(value, Tensor):
         return value
@@ -101,7 +98,7 @@ def _follow(value: Any, leader: Tensor, name: str | None) -> Tensor:
         raise TypeError(str(error)) from error
 
 
-def add_binary(type: str, x: Any, y: Any, name: str | None = None, attrs: Mapping[str, Any] | None = None) -> Tensor:
+def add_binary(type: str, x: TensorLike, y: TensorLike, name: str | None = None, attrs: Attrs | None = None) -> Tensor:
     """Add an operation on two values, converted to tensors of one element type.
 
     Raises TypeError as ``convert_pair``.

@@ -38,9 +38,9 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, at_first, vary
-from towerstrat.graph.ir.op_registry import Signature, define_op, same
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, same
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.types import Array, DType, int32, string
+from towerstrat.graph.ir.types import Array, DType, HostArray, int32, string
 from towerstrat.graph.ir.uneven_shards import exactly
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import DifferentShapes
@@ -176,7 +176,8 @@ def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> 
     evaluated already are summed in the same buffer, and later find their totals here.
     """
     if lowering.kinds is not None or lowering.differentiated or not axis.sends_apart:
-        return lax.psum(value, axis.name)
+        alone: jax.Array = lax.psum(value, axis.name)
+        return alone
     totals: dict[Tensor, jax.Array] = lowering.shared("totals", dict)
     if tensor not in totals:
         values = {tensor: value}
@@ -201,16 +202,16 @@ def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) 
     totals: dict[Tensor, jax.Array] = {}
     for dtype, tensors in packs.items():
         parts = [values[t].ravel() for t in tensors]
-        checked = failing is not None and dtype == failing.dtype
-        if checked:
-            parts.append(failing.ravel())
-        total = lax.psum(parts[0] if len(parts) == 1 else jnp.concatenate(parts), axis.name)
+        term = failing if failing is not None and dtype == failing.dtype else None
+        if term is not None:
+            parts.append(term.ravel())
+        total: jax.Array = lax.psum(parts[0] if len(parts) == 1 else jnp.concatenate(parts), axis.name)
         start = 0
         for tensor in tensors:
             size = values[tensor].size
             totals[tensor] = total[start : start + size].reshape(values[tensor].shape)
             start += size
-        if checked:
+        if term is not None:
             lowering.failing_are(total[start])
     return totals
 
@@ -221,7 +222,7 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
     axis = lowering.axis
     if axis is None:
         return [lowering.value(tensor)]
-    how = op.attrs["how"]
+    how: str = op.attrs["how"]
     # The mean and the first of equal values are that value; a sum over N positions is N times it.
     if not tensor.varies and how != "sum":
         return [lowering.invariant(tensor)]
@@ -260,7 +261,8 @@ def _reduce_backward(
     """The cotangent of each position's value: that of the result, for "mean" a share of it, for "first" only at 0."""
     (cotangent,) = cotangents
     (tensor,) = op.inputs
-    axis, how = lowering.axis, op.attrs["how"]
+    axis = lowering.axis
+    how: str = op.attrs["how"]
     if axis is None:
         return {tensor: cotangent}
     cotangent = vary(cotangent, axis)
@@ -276,7 +278,8 @@ def _reduce_backward(
 
 def _gathered(value: Array, axis: Axis) -> jax.Array:
     """All-gathers a value to ``[positions, ...]``, typed as invariant."""
-    return lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
+    gathered: jax.Array = lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
+    return gathered
 
 
 def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
@@ -285,7 +288,7 @@ def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
     if lowering.axis is None:
         return [value]
     shapes = _shapes(lowering, value)
-    dim = op.attrs["dim"] % len(shapes[0])
+    dim: int = op.attrs["dim"] % len(shapes[0])
     if len({(*s[:dim], *s[dim + 1 :]) for s in shapes}) > 1:
         raise InvalidArgumentError(
             None, op,
@@ -312,7 +315,7 @@ def _concat_backward(
     axis = lowering.axis
     if axis is None:
         return {tensor: cotangent}
-    dim = op.attrs["dim"] % cotangent.ndim
+    dim: int = op.attrs["dim"] % cotangent.ndim
     sizes = [shape[dim] for shape in _shapes(lowering, lowering.of_all_kinds(tensor))]
     starts = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
     start = jnp.asarray(starts)[lax.axis_index(axis.name)]
@@ -320,11 +323,12 @@ def _concat_backward(
     return {tensor: lax.dynamic_slice_in_dim(vary(cotangent, axis), start, size, dim)}
 
 
-def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _concat_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     (value,) = inputs
     if value.dims is None:
         return [Signature(value.dtype, None)]
-    rank, dim = len(value.dims), attrs["dim"]
+    rank = len(value.dims)
+    dim: int = attrs["dim"]
     if not -rank <= dim < rank:
         raise ValueError(f"Expected a value with a dimension {dim} to join along, got shape {list(value.dims)}.")
     dims = list(value.dims)
@@ -335,14 +339,15 @@ def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
 
 def _lower_select(lowering: Lowering, op: Operation) -> list[Array]:
     (tensor,) = op.inputs
-    position = op.attrs["position"]
+    position: int = op.attrs["position"]
     if lowering.axis is None or not tensor.varies:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
     # Selections of all positions share one gather.
-    gathered, shapes = lowering.shared(
+    shared: tuple[jax.Array, list[tuple[int, ...]]] = lowering.shared(
         ("gathered", tensor), lambda: (_gathered(lowering.joined(value), op.attrs["axis"]), _shapes(lowering, value))
     )
+    gathered, shapes = shared
     return [gathered[position][exactly(shapes[position])]]
 
 
@@ -373,7 +378,7 @@ def _lower_distribute(lowering: Lowering, op: Operation) -> list[Array]:
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
-def _own_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _own_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     first = inputs[0]
     if any(t.dtype is not first.dtype for t in inputs):
         listed = ", ".join(t.dtype.name for t in inputs)
@@ -396,18 +401,20 @@ def _lower_own(lowering: Lowering, op: Operation) -> list[Array]:
 
 def _lower_constants(lowering: Lowering, op: Operation) -> list[Array]:
     """Indexes the stacked constants by the axis index."""
-    values = op.attrs["values"]
+    values: Sequence[HostArray] = op.attrs["values"]
     if lowering.axis is None:
         return [values[0]]
     stacked = vary(jnp.asarray(np.stack(values)), lowering.axis)
     return [lax.dynamic_index_in_dim(stacked, lax.axis_index(lowering.axis.name), 0, keepdims=False)]
 
 
-def _divide_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _divide_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     (value,) = inputs
     if value.dims is None:
         return [Signature(value.dtype, None)]
-    rank, dim, count = len(value.dims), attrs["dim"], attrs["axis"].size
+    rank = len(value.dims)
+    dim: int = attrs["dim"]
+    count: int = attrs["axis"].size
     if not -rank <= dim < rank:
         raise ValueError(f"{dim} is no dimension of a value of shape {value.shape}.")
     dims = list(value.dims)
@@ -419,7 +426,9 @@ def _divide_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Sig
 
 
 def _lower_divide(lowering: Lowering, op: Operation) -> list[Array]:
-    value, dim, count = jnp.asarray(lowering.value(op.inputs[0])), op.attrs["dim"], op.attrs["axis"].size
+    value = jnp.asarray(lowering.value(op.inputs[0]))
+    dim: int = op.attrs["dim"]
+    count: int = op.attrs["axis"].size
     size, left = divmod(value.shape[dim], count)
     if left:
         raise InvalidArgumentError(

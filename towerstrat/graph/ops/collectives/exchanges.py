@@ -29,7 +29,7 @@ from jax import lax
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, same
+from towerstrat.graph.ir.op_registry import Attrs, Rule, Signature, define_op, same
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside
@@ -73,18 +73,21 @@ def _group_sum(value: jax.Array, axis: Axis, groups: Groups) -> jax.Array:
     flat = jnp.pad(value.ravel(), (0, -value.size % len(listed[0])))
     part = lax.psum_scatter(flat, axis.name, axis_index_groups=listed, tiled=True)
     whole = lax.all_gather(part, axis.name, axis_index_groups=listed, tiled=True)
-    return whole[: value.size].reshape(value.shape)
+    total: jax.Array = whole[: value.size]
+    return total.reshape(value.shape)
 
 
 def _all_to_all(value: jax.Array, axis: Axis, concat_dimension: int, split_dimension: int, groups: Groups) -> jax.Array:
     listed = [list(group) for group in groups]
-    return lax.all_to_all(
+    exchanged: jax.Array = lax.all_to_all(
         value, axis.name, split_dimension, concat_dimension, axis_index_groups=listed, tiled=True
     )  # fmt: skip
+    return exchanged
 
 
 def _permute(value: jax.Array, axis: Axis, pairs: Groups) -> jax.Array:
-    return lax.ppermute(value, axis.name, pairs)
+    permuted: jax.Array = lax.ppermute(value, axis.name, pairs)
+    return permuted
 
 
 def _all_to_all_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
@@ -105,7 +108,7 @@ def _all_to_all_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(value.dtype, tuple(dims))]
 
 
-def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
+def _sent_back(type: str, attrs: Attrs) -> dict[str, Any]:
     """The attributes of the transposed exchange, which sends cotangents back to where the values came from."""
     if type == "AllToAll":
         swapped = {"concat_dimension": attrs["split_dimension"], "split_dimension": attrs["concat_dimension"]}
@@ -115,7 +118,7 @@ def _sent_back(type: str, attrs: Mapping[str, Any]) -> dict[str, Any]:
     return dict(attrs)
 
 
-def _define(type: str, rule: Any, exchange: Callable[..., jax.Array]) -> None:
+def _define(type: str, rule: Rule, exchange: Callable[..., jax.Array]) -> None:
     """Registers an operation type whose value and gradient are the same exchange, with other attributes."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:

@@ -21,20 +21,22 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
 
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, Parts, constrained
 from towerstrat.graph.ir.op_registry import define_op, same
 from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.building.op_builder import add_op
 
 _PASSING = ("Identity", "ReadVariableOp")
 
 
-def split_over(tensor: Any, axis: Axis, partition_dimensions: Sequence[int], name: str | None = None) -> Tensor:
+def split_over(tensor: TensorLike, axis: Axis, partition_dimensions: Sequence[int], name: str | None = None) -> Tensor:
     """Annotates a tensor as split over the logical devices of its replica; its gradient is split alike.
 
     A variable whose value it is will be stored split, and so will slots that are made for it later.
@@ -52,10 +54,10 @@ def split_over(tensor: Any, axis: Axis, partition_dimensions: Sequence[int], nam
     tensor = convert_to_tensor(tensor)
     parts = tuple(operator.index(p) for p in partition_dimensions)
     _check_parts(tensor, parts, axis.logical)
-    source: Any = tensor
-    while isinstance(source, Tensor) and source.op.type in _PASSING:
+    source = tensor
+    while source.op.type in _PASSING:
         source = source.op.inputs[0]
-    cell = source.op.attrs.get("cell")
+    cell: StateVariable | None = source.op.attrs.get("cell")
     if cell is not None and cell.parts is None:
         cell.parts = parts
     return _sharded(tensor, parts, None, name)
@@ -84,7 +86,7 @@ def _check_parts(tensor: Tensor, parts: tuple[int, ...], logical: int) -> None:
         )
 
 
-def replicate(tensor: Any, axis: Axis, name: str | None = None) -> Tensor:
+def replicate(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor:
     """Annotates a tensor as replicated: each logical device of its replica holds it whole.
 
     Raises:
@@ -96,7 +98,7 @@ def replicate(tensor: Any, axis: Axis, name: str | None = None) -> Tensor:
     return _sharded(tensor, (1,) * len(tensor.dims or ()), None, name)
 
 
-def assign_to(tensor: Any, axis: Axis, logical_device_id: int, name: str | None = None) -> Tensor:
+def assign_to(tensor: TensorLike, axis: Axis, logical_device_id: int, name: str | None = None) -> Tensor:
     """Records that a tensor belongs on one logical device of its replica; nothing is placed there.
 
     The number is checked, and kept as the operation's attribute ``_logical_device``. The compiler cannot put work on
@@ -118,7 +120,7 @@ def _sharded(tensor: Tensor, parts: Parts, device: int | None, name: str | None)
     return add_op("XlaSharding", [tensor], {"parts": parts, "_logical_device": device}, name or "XlaSharding")
 
 
-def _lower(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     value, parts = lowering.value(op.inputs[0]), op.attrs["parts"]
     return [value if parts is None else constrained(value, parts, _may_not_run(op.block))]
 

@@ -21,6 +21,7 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, merge
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.variables.variables import Variable
 
 TYPE = "MeanOverWorkers"
@@ -70,7 +71,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return means + rows
 
 
-def _alone(session: Any, op: Operation, values: Sequence[Any]) -> Sequence[Any]:
+def _alone(session: object, op: Operation, values: Sequence[Array]) -> Sequence[Array]:
     """The host function in a session that is connected to no cluster: the identity."""
     return values
 

@@ -9,26 +9,31 @@ return None instead of an operation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import Any, SupportsInt, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import define_op, scalar
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.types import DType, as_dtype, bool_, float32, int32
+from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, bool_, float32, int32
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.branches import group, no_op
 from towerstrat.graph.ops.host.runtime_checks import assert_all
 from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
 
+Data: TypeAlias = "Sequence[object] | None"
+"""What the message of a failed check says; None: the values that were checked."""
+Sizes: TypeAlias = "ShapeLike | Iterable[Any]"
+"""The sizes of a tensor: numbers and symbols."""
 _TYPES = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", "==": "Equal", "!=": "NotEqual"}
 
 
@@ -39,11 +44,11 @@ def _named(x: Tensor, what: str) -> str:
     return f"{what} ({x.name}) = "
 
 
-def _comparing(sign: str, name: str) -> Callable[..., Any]:
+def _comparing(sign: str, name: str) -> Callable[..., Operation | None]:
     def function(
-        x: Any, y: Any, data: Any = None, summarize: int | None = None, message: str | None = None,
+        x: TensorLike, y: TensorLike, data: Data = None, summarize: int | None = None, message: str | None = None,
         name: str | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Operation | None:  # fmt: skip
         return _compare(sign, x, y, data, summarize, message, name or default)
 
     default = name
@@ -58,8 +63,8 @@ def _comparing(sign: str, name: str) -> Callable[..., Any]:
 
 
 def _compare(
-    sign: str, x: Any, y: Any, data: Any, summarize: int | None, message: str | None, name: str
-) -> Any:  # fmt: skip
+    sign: str, x: TensorLike, y: TensorLike, data: Data, summarize: int | None, message: str | None, name: str
+) -> Operation | None:  # fmt: skip
     graph = get_default_graph()
     with graph.name_scope(name):
         x = convert_to_tensor(x, name="x")
@@ -74,7 +79,7 @@ def _compare(
         return assert_all(condition, data, summarize)
 
 
-def _decide(x: Tensor, y: Tensor, data: Sequence[Any]) -> None:
+def _decide(x: Tensor, y: Tensor, data: Sequence[object]) -> None:
     one_value, other = constant_value(x), constant_value(y)
     if one_value is None or other is None or np.all(one_value == other):
         return
@@ -92,10 +97,14 @@ assert_greater = _comparing(">", "assert_greater")
 assert_greater_equal = _comparing(">=", "assert_greater_equal")
 
 
-def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[..., Any]:
+def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[..., Operation | None]:
     def function(
-        x: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-    ) -> Any:
+        x: TensorLike,
+        data: Data = None,
+        summarize: int | None = None,
+        message: str | None = None,
+        name: str | None = None,
+    ) -> Operation | None:
         graph = get_default_graph()
         with graph.name_scope(name or default):
             x = convert_to_tensor(x, name="x")
@@ -121,15 +130,15 @@ assert_non_positive = _with_zero("<=", False, "x <= 0", "assert_non_positive")
 
 
 def assert_near(
-    x: Any,
-    y: Any,
-    rtol: Any = None,
-    atol: Any = None,
-    data: Any = None,
+    x: TensorLike,
+    y: TensorLike,
+    rtol: TensorLike | None = None,
+    atol: TensorLike | None = None,
+    data: Data = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Operation | None:
     """An operation that raises InvalidArgumentError unless ``|x - y| < atol + rtol * |y|`` for every entry.
 
     ``rtol`` and ``atol`` are 10 times the element type's epsilon by default.
@@ -152,9 +161,9 @@ def assert_near(
 
 
 def _rank(
-    x: Any, ranks: Sequence[Any], fits: Callable[[int, Sequence[int]], bool], sign: str, words: str, data: Any,
-    summarize: int | None, message: str | None, name: str,
-) -> Any:  # fmt: skip
+    x: TensorLike, ranks: Sequence[TensorLike], fits: Callable[[int, Sequence[int]], bool], sign: str, words: str,
+    data: Data, summarize: int | None, message: str | None, name: str,
+) -> Operation | None:  # fmt: skip
     graph = get_default_graph()
     with graph.name_scope(name):
         x = convert_to_tensor(x, name="x")
@@ -172,7 +181,8 @@ def _rank(
                     f"{message or ''}.  Tensor {x.name} must have {words} {said}.  Received rank {len(x.dims)}, "
                     f"shape {x.shape}"
                 )
-            return no_op("static_checks_determined_all_ok")
+            passed: Operation | None = no_op("static_checks_determined_all_ok")
+            return passed
         if data is None:
             data = [message or "", f"Tensor {x.name} must have {words}", *wanted, "Received shape: ", arrays.shape(x)]
         actual = arrays.rank(x)
@@ -184,25 +194,25 @@ def _rank(
 
 
 def assert_rank(
-    x: Any,
-    rank: Any,
-    data: Any = None,
+    x: TensorLike,
+    rank: TensorLike,
+    data: Data = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Operation | None:
     """Check that ``x`` has this rank: ValueError now where the rank is known, else an operation that checks."""
     return _rank(x, [rank], lambda a, r: a == r[0], "==", "rank", data, summarize, message, name or "assert_rank")
 
 
 def assert_rank_at_least(
-    x: Any,
-    rank: Any,
-    data: Any = None,
+    x: TensorLike,
+    rank: TensorLike,
+    data: Data = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Operation | None:
     """Check that ``x`` has this rank or a higher one."""
     return _rank(
         x, [rank], lambda a, r: a >= r[0], ">=", "rank at least", data, summarize, message,
@@ -211,13 +221,13 @@ def assert_rank_at_least(
 
 
 def assert_rank_in(
-    x: Any,
-    ranks: Any,
-    data: Any = None,
+    x: TensorLike,
+    ranks: Iterable[TensorLike],
+    data: Data = None,
     summarize: int | None = None,
     message: str | None = None,
     name: str | None = None,
-) -> Any:
+) -> Operation | None:
     """Check that ``x`` has one of these ranks."""
     return _rank(
         x, list(ranks), lambda a, r: a in r, "in", "rank in", data, summarize, message, name or "assert_rank_in"
@@ -228,8 +238,12 @@ def assert_rank_in(
 
 
 def assert_shapes(
-    shapes: Any, data: Any = None, summarize: int | None = None, message: str | None = None, name: str | None = None
-) -> Any:
+    shapes: Mapping[TensorLike, Sizes] | Sequence[tuple[TensorLike, Sizes]],
+    data: Data = None,
+    summarize: int | None = None,
+    message: str | None = None,
+    name: str | None = None,
+) -> Operation | None:
     """Check that tensors have the sizes given for them, and equal ones for equal symbols.
 
     A violation that is known now is a ValueError; sizes that are not known now are checked when it runs.
@@ -243,10 +257,10 @@ def assert_shapes(
       message: the first words of the message.
       name: of the name scope; by default "assert_shapes".
     """
-    pairs = list(shapes.items()) if isinstance(shapes, dict) else list(shapes)
+    pairs = list(shapes.items() if isinstance(shapes, Mapping) else shapes)
     graph = get_default_graph()
     with graph.name_scope(name or "assert_shapes"):
-        found: dict[Any, tuple[Any, Any]] = {}
+        found: dict[Hashable, tuple[int | Tensor, Tensor]] = {}
         checks = []
         for value, wanted in pairs:
             tensor = convert_to_tensor(value)
@@ -264,7 +278,7 @@ def assert_shapes(
         return None if graph.executing_eagerly else group(*made, name="shape_checks") if made else no_op()
 
 
-def _sizes(wanted: Any) -> tuple[list[Any], bool]:
+def _sizes(wanted: Sizes) -> tuple[list[Any], bool]:
     """The sizes of a specification, and whether more dimensions may come before them."""
     sizes = list(wanted) if isinstance(wanted, str | list | tuple) else TensorShape(wanted).as_list()
     open_end = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
@@ -275,7 +289,7 @@ def _sizes(wanted: Any) -> tuple[list[Any], bool]:
     return sizes[1:] if open_end else sizes, open_end
 
 
-def _is_size(size: Any) -> bool:
+def _is_size(size: SupportsInt | str) -> bool:
     try:
         int(size)
     except (TypeError, ValueError):
@@ -283,7 +297,9 @@ def _is_size(size: Any) -> bool:
     return True
 
 
-def _ranked(tensor: Tensor, count: int, open_end: bool, data: Any, summarize: int | None, message: str | None) -> Any:
+def _ranked(
+    tensor: Tensor, count: int, open_end: bool, data: Data, summarize: int | None, message: str | None
+) -> Operation | None:
     if open_end:
         return assert_rank_at_least(tensor, count, data, summarize, message)
     if count == 0 and tensor.dims == (1,):
@@ -292,8 +308,9 @@ def _ranked(tensor: Tensor, count: int, open_end: bool, data: Any, summarize: in
 
 
 def _size_is(
-    tensor: Tensor, own: Any, other: Any, place: int, data: Any, summarize: int | None, message: str | None
-) -> Any:  # fmt: skip
+    tensor: Tensor, own: int | Tensor, other: int | Tensor, place: int, data: Data, summarize: int | None,
+    message: str | None,
+) -> Operation | None:  # fmt: skip
     if isinstance(own, int) and isinstance(other, int):
         if own != other:
             raise ValueError(
@@ -312,7 +329,9 @@ def _size_is(
 # ---- types -----------------------------------------------------------------------------------------------------
 
 
-def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str | None = None) -> Any:
+def assert_type(
+    tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
+) -> Operation | None:
     """Raise TypeError unless the tensor has this dtype. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_type"):
@@ -321,20 +340,22 @@ def assert_type(tensor: Any, tf_type: Any, message: str | None = None, name: str
             raise TypeError(
                 f"{message or ''}  {tensor.name} must be of type {as_dtype(tf_type)!r}, got {tensor.dtype!r}"
             )
-        return no_op("statically_determined_correct_type")
+        passed: Operation | None = no_op("statically_determined_correct_type")
+        return passed
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> Any:
+def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation | None:
     """Raise TypeError unless ``x`` has an integer dtype. Returns an operation that does nothing."""
     graph = get_default_graph()
     with graph.name_scope(name or "assert_integer"):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
             raise TypeError(f'{message or ""}  Expected "x" to be integer type.  Found: {x.name} of dtype {x.dtype!r}')
-        return no_op("statically_determined_was_integer")
+        passed: Operation | None = no_op("statically_determined_was_integer")
+        return passed
 
 
-def assert_scalar(tensor: Any, name: str | None = None, message: str | None = None) -> Tensor:
+def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
     """The tensor. Raises ValueError, which ``message`` begins, unless its shape is known to be that of a scalar."""
     tensor = convert_to_tensor(tensor, name=name or "assert_scalar")
     if tensor.dims != ():
@@ -343,7 +364,7 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
     return tensor
 
 
-def assert_proper_iterable(values: Any) -> None:
+def assert_proper_iterable(values: object) -> None:
     """Raise TypeError unless ``values`` is iterable and no tensor, array or string."""
     if isinstance(values, Tensor | np.ndarray | bytes | str):
         raise TypeError(f'Expected argument "values" to be a "proper" iterable.  Found: {type(values)}')
@@ -351,7 +372,7 @@ def assert_proper_iterable(values: Any) -> None:
         raise TypeError(f'Expected argument "values" to be iterable.  Found: {type(values)}')
 
 
-def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
+def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None) -> DType:
     """The floating type that all tensors (None among them are skipped) and ``dtype`` have; float32 where none says.
 
     Raises:
@@ -375,14 +396,14 @@ def assert_same_float_dtype(tensors: Any = None, dtype: Any = None) -> DType:
     return found
 
 
-def is_numeric_tensor(tensor: Any) -> bool:
+def is_numeric_tensor(tensor: object) -> bool:
     """Whether it is a tensor of numbers."""
     return isinstance(tensor, Tensor) and (
         tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_complex
     )
 
 
-def _steps(x: Any, kind: str, name: str) -> Tensor:
+def _steps(x: TensorLike, kind: str, name: str) -> Tensor:
     graph = get_default_graph()
     with graph.name_scope(name):
         x = convert_to_tensor(x)
@@ -392,12 +413,12 @@ def _steps(x: Any, kind: str, name: str) -> Tensor:
         return add_op(kind, [flat])
 
 
-def is_non_decreasing(x: Any, name: str | None = None) -> Tensor:
+def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether no entry is smaller than the one before it, in row-major order."""
     return _steps(x, "IsNonDecreasing", name or "is_non_decreasing")
 
 
-def is_strictly_increasing(x: Any, name: str | None = None) -> Tensor:
+def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
     """Whether each entry is larger than the one before it, in row-major order."""
     return _steps(x, "IsStrictlyIncreasing", name or "is_strictly_increasing")
 

@@ -16,7 +16,7 @@ chain of conds.
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from functools import partial
 from typing import Any
 
@@ -26,10 +26,11 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
+from towerstrat.graph.ir.op_registry import Attrs, Signature, Unrolling, define_op
 from towerstrat.graph.ir.output_pruning import prune, prune_block
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -96,7 +97,7 @@ def group(*inputs: Any, **kwargs: Any) -> Any:
         return no_op(name or "group_deps")
 
 
-def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
+def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str | None = None) -> Any:
     """``output_tensor`` (a tensor or IndexedSlices), available only after ``dependencies`` have run."""
     graph = get_default_graph()
     if graph.executing_eagerly:
@@ -107,7 +108,9 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
     return rebuilt(output_tensor, iter(tensors))
 
 
-def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> list[Any]:
+def tuple(
+    tensors: Sequence[Any], name: str | None = None, control_inputs: Iterable[Tensor | Operation] | None = None
+) -> list[Any]:
     """``tensors``, each available only when all of them (and ``control_inputs``) have been computed.
 
     Args:
@@ -122,13 +125,11 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
     if graph.executing_eagerly:
         return list(tensors)
     with graph.name_scope(name or "tuple"):
-        gates = [t.op for t in tensors if t is not None]
+        gates: list[Operation] = [t.op for t in tensors if t is not None]
         for control in control_inputs or ():
-            if isinstance(control, Tensor):
-                control = control.op
-            elif not isinstance(control, Operation):
+            if not isinstance(control, Tensor | Operation):
                 raise TypeError(f"Control input must be Operation or Tensor: {control!r}")
-            gates.append(control)
+            gates.append(control.op if isinstance(control, Tensor) else control)
         if not gates:
             raise ValueError(f"Must have at least one Tensor: {tensors}")
         gate = group(*dict.fromkeys(gates))
@@ -139,7 +140,7 @@ def tuple(tensors: Any, name: str | None = None, control_inputs: Any = None) -> 
 
 
 def cond(
-    pred: Any,
+    pred: TensorLike,
     true_fn: Callable[[], Any] | None = None,
     false_fn: Callable[[], Any] | None = None,
     strict: bool = False,
@@ -212,7 +213,9 @@ def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
     return [graph.add("Merge", [t], None, "Merge").outputs[0] for t in op.outputs]
 
 
-def _function(what: str, given: Any, old: str, old_given: Any) -> Callable[[], Any]:
+def _function(
+    what: str, given: Callable[[], Any] | None, old: str, old_given: Callable[[], Any] | None
+) -> Callable[[], Any]:
     if old_given is not None:
         if given is not None:
             raise TypeError(f"cond(): {what} and {old} may not be set simultaneously.")
@@ -240,7 +243,7 @@ def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tu
         nothing = graph.building_function
         if result is None and not nothing:
             raise ValueError(f"{what} must have a return value.")
-        leaves = []
+        leaves: list[Any] = []
         for leaf in nest.flatten(result):
             if isinstance(leaf, Operation):
                 leaf = graph.add("Merge", [pred], None, "control_dependency", control_inputs=[leaf]).outputs[0]
@@ -270,7 +273,7 @@ def _with_wide_indices(block: Block, result: Any, other: Any) -> Any:
     return nest.pack_sequence_as(result, leaves)
 
 
-def _check_alike(one: Any, two: Any) -> None:
+def _check_alike(one: object, two: object) -> None:
     try:
         nest.assert_same_structure(one, two)
     except TypeError as error:
@@ -287,9 +290,10 @@ def _check_alike(one: Any, two: Any) -> None:
             raise TypeError(f"Incompatible return types of true_fn and false_fn: {a!r} and {b!r}.")
 
 
-def _if_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _if_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     signatures = []
-    for a, b in zip(*(block.results for block in attrs["bodies"]), strict=True):
+    bodies: builtins.tuple[Block, Block] = attrs["bodies"]
+    for a, b in zip(bodies[0].results, bodies[1].results, strict=True):
         if a.dtype is not b.dtype:
             raise ValueError(
                 f"Outputs of true_fn and false_fn must have the same type: {a.dtype.name} ({a.name}), "
@@ -443,7 +447,7 @@ define_op(
 
 
 def case(
-    pred_fn_pairs: Any,
+    pred_fn_pairs: Mapping[Tensor, Callable[[], Any]] | Sequence[builtins.tuple[Tensor, Callable[[], Any]]],
     default: Callable[[], Any] | None = None,
     exclusive: bool = False,
     strict: bool = False,
@@ -479,14 +483,14 @@ def case(
         raise ValueError("case() needs at least one pair of a predicate and a function, or a default.")
     graph = get_default_graph()
     with graph.name_scope(name):
-        preds = [pred for pred, _ in pairs]
+        preds: list[Tensor] = [pred for pred, _ in pairs]
         if default is None:
             default = _checked_last(preds, pairs.pop()[1])
         checks = []
         if exclusive and len(preds) > 1:
             few = graph.add("AtMostOneTrue", preds, None, "exclusive").outputs[0]
             checks.append(Assert(few, ["Input error: exclusive=True, but more than one predicate is true:", *preds]))
-        result = default
+        result: Callable[[], Any] = default
         for pred, function in reversed(pairs):
             result = partial(cond, pred, true_fn=function, false_fn=result, strict=strict)
         with graph.control_dependencies(checks):
@@ -495,7 +499,7 @@ def case(
 
 
 def switch_case(
-    branch_index: Any, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
+    branch_index: TensorLike, branch_fns: Any, default: Callable[[], Any] | None = None, name: str = "switch_case"
 ) -> Any:
     """The result of the branch function with the number ``branch_index``.
 
@@ -524,7 +528,7 @@ def switch_case(
     return case(chosen, last, strict=True, name=name) if chosen else last()
 
 
-def _numbered(branch_fns: Any) -> list[Callable[[], Any]]:
+def _numbered(branch_fns: object) -> list[Callable[[], Any]]:
     """The branch functions, sorted by number. Raises TypeError or ValueError for any other argument."""
     if not isinstance(branch_fns, dict | list | builtins.tuple):
         raise TypeError("'branch_fns' must be a list, tuple, or dict")

@@ -32,6 +32,7 @@ from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, resource, string, variant
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.lowering.shard_classes import ByClass
 
 K = TypeVar("K")
 Lower = Callable[[Lowering, Operation], list[Any]]
@@ -42,7 +43,7 @@ class EndOfLoop(Exception):
     """Raised by an operation in a loop's body at the end of the data: the loop ends before this iteration."""
 
 
-def is_composite(leaf: Any) -> bool:
+def is_composite(leaf: object) -> bool:
     """Whether a value passes through branches and loops as several tensors (a ``Composite``)."""
     return isinstance(leaf, Composite)
 
@@ -170,7 +171,8 @@ def by_position(lower: Lower) -> Lower:
             lowering.write(cell, whole(child.state[cell]))
         if lowering.lookups is not None:
             lowering.lookups.take(child.lookups)
-        return whole(outputs)
+        gathered: list[Any] = whole(outputs)
+        return gathered
 
     return lowered
 
@@ -187,11 +189,12 @@ def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) 
     return jnp.asarray(child.invariant(tensor))
 
 
-def state_type(lowering: Lowering, cell: StateVariable, value: Any) -> jax.Array:
+def state_type(lowering: Lowering, cell: StateVariable, value: Array | ByClass) -> jax.Array:
     """A state variable's value, typed as in a carry: varying where it is per replica or differentiated."""
     value = lowering.even(value, cell)
     if cell.per_position or lowering.differentiated:
-        return vary(jnp.asarray(value), lowering.axis)
+        varying: jax.Array = vary(jnp.asarray(value), lowering.axis)
+        return varying
     return jnp.asarray(value)
 
 

@@ -19,36 +19,57 @@ Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, chap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.custom_derivatives import SymbolicZero
+from jax.custom_derivatives import CustomVJPPrimal, SymbolicZero
 
 from towerstrat.graph.ir.types import Array
 from towerstrat.platform.deferred import jax_extend
 
-Variable = Any
-"""A ``Var`` of a jaxpr. JAX exports no type for it that mypy could check attributes on."""
-Equation = Any
-"""A ``JaxprEqn``, likewise."""
+Carry = TypeVar("Carry")
+Row = TypeVar("Row")
+Made = TypeVar("Made")
+Chosen = TypeVar("Chosen")
+Variable: TypeAlias = "jax_extend.core.Var"
+Operand: TypeAlias = "jax_extend.core.Var | jax_extend.core.Literal"
+Equation: TypeAlias = "jax_extend.core.JaxprEqn"
 Aval = Any
-"""The abstract value (shape, dtype, varying axes) of a traced value."""
+"""The abstract value (shape, dtype, varying axes) of a traced value. JAX exports no type that has all of these."""
+Counter: TypeAlias = "jax.Array | np.int32"
+Cotangents: TypeAlias = "tuple[Sequence[jax.Array | SymbolicZero], Sequence[jax.Array | SymbolicZero]]"
+"""Of the last carry and of ``made``."""
+Constants: TypeAlias = "tuple[list[Array], list[Array], list[Array]]"
+"""Those of an iteration, those of the condition, and the first stacks of ``made``."""
+Nothing: TypeAlias = "tuple[list[None], list[None]]"
+"""The cotangents of the other constants than those of an iteration."""
+Outputs: TypeAlias = "tuple[Sequence[Array], Sequence[Array]]"
+"""The last carry, and the stacks of ``made``."""
+Gradients: TypeAlias = "list[jax.Array | None]"
+"""None where no cotangent is asked for."""
+Pulled: TypeAlias = "tuple[tuple[Gradients, list[None], list[None]], Gradients, Gradients]"
+"""The cotangents of constants, first carry and rows."""
+Primals: TypeAlias = "Sequence[CustomVJPPrimal]"
+_State: TypeAlias = "tuple[Counter, Sequence[Array], Sequence[Array], Sequence[Array]]"
+"""Of a loop forwards: the counter, the carry, the stacks of ``made`` and of residuals."""
+_Back: TypeAlias = "tuple[Counter, list[jax.Array], list[jax.Array], list[jax.Array]]"
+"""Of a loop backwards: the counter, the cotangents of constants, of the carry, and the stacks of those of rows."""
 ONE = np.int32(1)
 
 
 def repeat(
-    step: Callable[[Any, Any], tuple[Any, Any]],
-    carry: Any,
-    rows: Any,
+    step: Callable[[Carry, Row], tuple[Carry, Made]],
+    carry: Carry,
+    rows: Row,
     bound: int,
-    test: Callable[[Any], Array] | None = None,
-    rest: Any = (),
-) -> tuple[Any, Any]:
+    test: Callable[[Carry], Array] | None = None,
+    rest: object = (),
+) -> tuple[Carry, Made]:
     """Iterate ``carry, made = step(carry, row)``, ``bound`` times or while ``test(carry)``; once differentiable.
 
     Args:
@@ -73,27 +94,28 @@ def repeat(
     function.defvjp(loop.forward, lambda pull, cotangents: pull(cotangents), symbolic_zeros=True)
     consts = (list(one.consts), [] if asked is None else list(asked.consts), jax.tree.leaves(rest))
     after, made = function(consts, leaves, jax.tree.leaves(rows))
-    return jax.tree.unflatten(jax.tree.structure(shapes), [*after, *made])
+    result: tuple[Carry, Made] = jax.tree.unflatten(jax.tree.structure(shapes), [*after, *made])
+    return result
 
 
 class _Function:
     """A traced function of its constants and its arguments."""
 
-    def __init__(self, closed: Any):
+    def __init__(self, closed: jax_extend.core.ClosedJaxpr):
         jaxpr = closed.jaxpr
         self.constants = len(jaxpr.constvars)
         self.jaxpr = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars])
-        self.avals: list[Aval] = [v.aval for v in jaxpr.outvars]
+        self.avals = [_aval(v) for v in jaxpr.outvars]
 
-    def __call__(self, *inputs: Any) -> list[Any]:
-        return jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(self.jaxpr, []))(*inputs)
+    def __call__(self, *inputs: Array) -> list[jax.Array]:
+        return _evaluated(self.jaxpr, inputs)
 
     def reached(self, active: Sequence[bool]) -> list[bool]:
         """For each output whether it may have a derivative by an ``active`` input, by types and equations alone."""
         found = set(_chosen(self.jaxpr.invars, active))
         for equation in self.jaxpr.eqns:
             if not found.isdisjoint(_variables(equation.invars)):
-                found.update(v for v in equation.outvars if jnp.issubdtype(v.aval.dtype, jnp.inexact))
+                found.update(v for v in equation.outvars if jnp.issubdtype(_aval(v).dtype, jnp.inexact))
         return [not found.isdisjoint(_variables([v])) for v in self.jaxpr.outvars]
 
 
@@ -113,33 +135,35 @@ class _Loop:
         self.size = size
         self.bound = bound
 
-    def run(self, consts: Any, carry: Any, rows: Any) -> tuple[list[Any], list[Any]]:
+    def run(self, consts: Constants, carry: Sequence[Array], rows: Sequence[Array]) -> Outputs:
         """Run the loop: (last carry, stacks of ``made``)."""
         return self.iterated(consts, carry, rows, lambda *inputs: (self.one(*inputs), []), [])[1]
 
     def iterated(
-        self, consts: Any, carry: Any, rows: Any, iterate: Callable[..., tuple[list[Any], list[Any]]], kept: list[Any]
-    ) -> tuple[Any, tuple[list[Any], list[Any]], list[Any]]:
+        self, consts: Constants, carry: Sequence[Array], rows: Sequence[Array],
+        iterate: Callable[..., tuple[list[jax.Array], list[jax.Array]]], kept: Sequence[jax.Array],
+    ) -> tuple[Counter, Outputs, Sequence[Array]]:  # fmt: skip
         """Run the loop: (number of iterations, the result of ``run``, the stacks ``kept``, filled by ``iterate``)."""
 
-        def goes_on(state: Any) -> Any:
+        def goes_on(state: _State) -> jax.Array | np.bool_:
             within = state[0] < np.int32(self.bound)
             return within if self.asked is None else within & self.asked(*consts[1], *state[1])[0]
 
-        def body(state: Any) -> Any:
+        def body(state: _State) -> _State:
             i, carry, made, kept = state
             outputs, residuals = iterate(*consts[0], *carry, *_at(rows, i))
             return i + ONE, outputs[: self.size], _put(made, outputs[self.size :], i), _put(kept, residuals, i)
 
         made = self.stacks(self.one.avals[self.size :]) if self.asked is None else list(consts[2])
-        count, carry, made, kept = lax.while_loop(goes_on, body, (self.zero(), list(carry), made, kept))
-        return np.int32(self.bound) if self.asked is None else count, (carry, made), kept
+        start: _State = (self.zero(), list(carry), made, kept)
+        count, last, stacked, filled = lax.while_loop(goes_on, body, start)
+        return np.int32(self.bound) if self.asked is None else count, (last, stacked), filled
 
-    def zero(self) -> Any:
+    def zero(self) -> Counter:
         """The initial counter; it varies if the condition does: shards may count differently."""
         return np.int32(0) if self.asked is None else _typed(jnp.int32(0), self.asked.avals[0])
 
-    def stacks(self, avals: Iterable[Aval]) -> list[Any]:
+    def stacks(self, avals: Iterable[Aval]) -> list[jax.Array]:
         """Stacks of which each iteration fills an entry.
 
         Where all are filled the TPU compiler makes no zeros; else it would write some for each step.
@@ -151,19 +175,22 @@ class _Loop:
         return [_empty(a if a.manual_axis_type.varying else varies.update(shape=a.shape, dtype=a.dtype), self.bound)
                 for a in avals]  # fmt: skip
 
-    def forward(self, consts: Any, carry: Any, rows: Any) -> tuple[Any, Any]:
+    def forward(
+        self, consts: Sequence[Primals], carry: Primals, rows: Primals
+    ) -> tuple[Outputs, Callable[[Cotangents], Pulled]]:
         """The forward rule of ``jax.custom_vjp``: the result of ``run``, and its pullback."""
         perturbed = [x.perturbed for x in (*consts[0], *carry, *rows)]
-        steps, asked, rest, carry, rows = ([x.value for x in part] for part in (*consts, carry, rows))
-        first = [lax.index_in_dim(row, 0, keepdims=False) for row in rows]
-        derivative = _Derivative(self, perturbed, [*steps, *carry, *first], [len(row) for row in rows])
+        parts: Iterator[list[Array]] = ([x.value for x in part] for part in (*consts, carry, rows))
+        steps, asked, rest, begin, every = parts
+        first = [lax.index_in_dim(row, 0, keepdims=False) for row in every]
+        derivative = _Derivative(self, perturbed, [*steps, *begin, *first], [len(row) for row in every])
         common = derivative.common(steps)
-        stacks = self.stacks(v.aval for v in derivative.kept["stacked"])
+        empty = self.stacks(_aval(v) for v in derivative.kept["stacked"])
         iterate = partial(derivative.iterate, common)
-        count, outputs, stacks = self.iterated((steps, asked, rest), carry, rows, iterate, stacks)
+        count, outputs, stacks = self.iterated((steps, asked, rest), begin, every, iterate, empty)
         shared = [_read(v, common) for v in derivative.kept["shared"]]
         nothing = [None] * len(asked), [None] * len(rest)
-        kept = {"stacked": stacks, **derivative.kept_anyway({"rows": rows, "made": outputs[1]})}
+        kept = {"stacked": stacks, **derivative.kept_anyway({"rows": every, "made": outputs[1]})}
         return outputs, jax.tree_util.Partial(derivative.pull, count, kept, shared, nothing)
 
 
@@ -182,19 +209,19 @@ class _Derivative:
       places: for each residual a key of ``kept``, and its index there.
     """
 
-    def __init__(self, loop: _Loop, perturbed: Sequence[bool], inputs: Sequence[Any], lengths: Sequence[int]):
+    def __init__(self, loop: _Loop, perturbed: Sequence[bool], inputs: Sequence[Array], lengths: Sequence[int]):
         self.loop = loop
         self.lengths = lengths
         self.constants = loop.one.constants
         self.end = self.constants + loop.size
         self.active, self.reached = self._active(perturbed)
-        self.tree: Any = None
+        self.tree: jax.tree_util.PyTreeDef
         closed = jax.make_jaxpr(self._with_residuals)(*inputs)
         self.jaxpr, self.consts = closed.jaxpr, closed.consts
         self.fixed: list[Equation] = []
         self.moving: list[Equation] = []
         moved = self._divide()
-        self.kept: dict[str, list[Any]] = {kind: [] for kind in ("stacked", "shared", "rows", "made")}
+        self.kept: dict[str, list[Operand]] = {kind: [] for kind in ("stacked", "shared", "rows", "made")}
         self.places = [self._place(v, moved) for v in self.jaxpr.outvars[len(self.reached) :]]
 
     def _active(self, perturbed: Sequence[bool]) -> tuple[list[bool], list[bool]]:
@@ -208,10 +235,10 @@ class _Derivative:
                 return active, [*after, *reached[self.loop.size :]]
             active[self.constants : self.end] = after
 
-    def _with_residuals(self, *inputs: Any) -> tuple[list[Any], list[Any]]:
+    def _with_residuals(self, *inputs: Array) -> tuple[list[jax.Array], list[jax.Array]]:
         """Evaluate an iteration: (outputs, residuals of its VJP)."""
 
-        def of_active(*args: Any) -> tuple[list[Any], list[Any]]:
+        def of_active(*args: Array) -> tuple[list[jax.Array], list[jax.Array]]:
             given = iter(args)
             outputs = self.loop.one(*(next(given) if a else x for x, a in zip(inputs, self.active, strict=True)))
             return _chosen(outputs, self.reached), outputs
@@ -240,32 +267,32 @@ class _Derivative:
                 free.update(() if moves else equation.outvars)
         return moved
 
-    def _place(self, residual: Any, moved: set[Variable]) -> tuple[str, int]:
+    def _place(self, residual: Operand, moved: set[Variable]) -> tuple[str, int]:
         kinds = self._stacks().items()
         kind = next((kind for kind, variables in kinds if any(residual is v for v in variables)), "stacked")
         if not _variables([residual]) or residual not in moved:
             kind = "shared"
         return kind, _place_in(self.kept[kind], residual)
 
-    def _stacks(self) -> dict[str, list[Any]]:
+    def _stacks(self) -> dict[str, Sequence[Operand]]:
         """The variables that are stacked in any case: the rows, and ``made``."""
         made = self.jaxpr.outvars[self.loop.size : len(self.reached)]
         return {"rows": self.jaxpr.invars[self.end :], "made": made}
 
-    def kept_anyway(self, arrays: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    def kept_anyway(self, arrays: Mapping[str, Sequence[Array]]) -> dict[str, list[Array]]:
         """Select those stacks of rows and of ``made`` that hold residuals."""
         return {
             kind: [arrays[kind][_place_in(list(variables), v)] for v in self.kept[kind]]
             for kind, variables in self._stacks().items()
         }
 
-    def common(self, consts: Sequence[Any]) -> dict[Variable, Any]:
+    def common(self, consts: Sequence[Array]) -> dict[Variable, Array]:
         """The values of variables that all iterations have in common."""
         values = dict(zip([*self.jaxpr.constvars, *self.jaxpr.invars], [*self.consts, *consts], strict=False))
         made = [v for e in self.fixed for v in e.outvars if not isinstance(v, jax_extend.core.DropVar)]
         return values | dict(zip(made, self._evaluated(self.fixed, values, made), strict=True))
 
-    def iterate(self, common: Mapping[Variable, Any], *inputs: Any) -> tuple[list[Any], list[Any]]:
+    def iterate(self, common: Mapping[Variable, Array], *inputs: Array) -> tuple[list[jax.Array], list[jax.Array]]:
         """Evaluate an iteration: (outputs, residuals to stack)."""
         values = {**common, **dict(zip(self.jaxpr.invars, inputs, strict=True))}
         outputs = self.jaxpr.outvars[: len(self.reached)]
@@ -273,24 +300,25 @@ class _Derivative:
         return found[: len(outputs)], found[len(outputs) :]
 
     def _evaluated(
-        self, equations: Sequence[Equation], values: Mapping[Variable, Any], wanted: Sequence[Any]
-    ) -> list[Any]:
+        self, equations: Sequence[Equation], values: Mapping[Variable, Array], wanted: Sequence[Operand]
+    ) -> list[jax.Array]:
         made = {v for e in equations for v in e.outvars}
         used = [*(v for e in equations for v in _variables(e.invars)), *_variables(wanted)]
         taken = list(dict.fromkeys(v for v in used if v not in made))
         jaxpr = self.jaxpr.replace(constvars=[], invars=taken, outvars=list(wanted), eqns=list(equations))
-        return jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*(values[v] for v in taken))
+        return _evaluated(jaxpr, [values[v] for v in taken])
 
     def pull(
-        self, count: Any, kept: Mapping[str, list[Any]], shared: list[Any], nothing: Any, cotangents: Any
-    ) -> tuple[Any, list[Any], list[Any]]:
+        self, count: Counter, kept: Mapping[str, Sequence[Array]], shared: list[Array], nothing: Nothing,
+        cotangents: Cotangents,
+    ) -> Pulled:  # fmt: skip
         """Pull cotangents of the last carry and ``made`` back to those of constants, first carry and rows."""
-        avals = _chosen([v.aval for v in self.jaxpr.invars], self.active)
+        avals = _chosen([_aval(v) for v in self.jaxpr.invars], self.active)
         first, last = sum(self.active[: self.constants]), sum(self.active[: self.end])
         size, lengths = self.loop.size, _chosen(self.lengths, self.active[self.end :])
         made = _chosen(cotangents[1], self.reached[size:])
 
-        def body(state: Any) -> Any:
+        def body(state: _Back) -> _Back:
             done, sums, carried, found = state
             i = count - ONE - done
             values = {kind: _at(arrays, i) for kind, arrays in kept.items()} | {"shared": shared}
@@ -314,19 +342,29 @@ class _Derivative:
 # ---- values ------------------------------------------------------------------------------------------------------
 
 
-def _variables(operands: Iterable[Any]) -> list[Variable]:
+def _aval(operand: Operand) -> Aval:
+    return operand.aval
+
+
+def _evaluated(jaxpr: jax_extend.core.Jaxpr, inputs: Sequence[Array]) -> list[jax.Array]:
+    """The outputs of a jaxpr without constants."""
+    outputs: list[jax.Array] = jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*inputs)
+    return outputs
+
+
+def _variables(operands: Iterable[Operand]) -> list[Variable]:
     return [v for v in operands if not isinstance(v, jax_extend.core.Literal)]
 
 
-def _read(operand: Any, values: Mapping[Variable, Any]) -> Any:
+def _read(operand: Operand, values: Mapping[Variable, Array]) -> Array:
     return operand.val if isinstance(operand, jax_extend.core.Literal) else values[operand]
 
 
-def _chosen(values: Iterable[Any], which: Iterable[bool]) -> list[Any]:
+def _chosen(values: Iterable[Chosen], which: Iterable[bool]) -> list[Chosen]:
     return [value for value, chosen in zip(values, which, strict=True) if chosen]
 
 
-def _place_in(found: list[Any], operand: Any) -> int:
+def _place_in(found: list[Operand], operand: Operand) -> int:
     """The index of an operand in a list; a new one is appended."""
     place = next((i for i, other in enumerate(found) if other is operand), len(found))
     if place == len(found):
@@ -334,26 +372,26 @@ def _place_in(found: list[Any], operand: Any) -> int:
     return place
 
 
-def _typed(value: Array, aval: Aval) -> Any:
+def _typed(value: jax.Array, aval: Aval) -> jax.Array:
     """A value, cast to vary along the axes along which its type varies."""
     axes = tuple(sorted(aval.manual_axis_type.varying))
     return lax.pcast(value, axes, to="varying") if axes else value
 
 
-def _zeros(aval: Aval, *sizes: int) -> Any:
+def _zeros(aval: Aval, *sizes: int) -> jax.Array:
     return _typed(jnp.zeros((*sizes, *aval.shape), aval.dtype), aval)
 
 
-def _empty(aval: Aval, *sizes: int) -> Any:
+def _empty(aval: Aval, *sizes: int) -> jax.Array:
     return _typed(lax.empty((*sizes, *aval.shape), aval.dtype), aval)
 
 
-def _at(arrays: Iterable[Any], i: Any) -> list[Any]:
+def _at(arrays: Iterable[Array], i: Counter) -> list[jax.Array]:
     """The entry ``i`` of each array."""
     return [lax.dynamic_index_in_dim(x, i, keepdims=False, allow_negative_indices=False) for x in arrays]
 
 
-def _put(arrays: Iterable[Any], values: Iterable[Any], i: Any) -> list[Any]:
+def _put(arrays: Iterable[Array], values: Iterable[Array], i: Counter) -> list[jax.Array]:
     """Arrays with ``values`` as entries ``i``."""
     return [
         lax.dynamic_update_index_in_dim(x, v, i, 0, allow_negative_indices=False)
@@ -361,11 +399,11 @@ def _put(arrays: Iterable[Any], values: Iterable[Any], i: Any) -> list[Any]:
     ]
 
 
-def _instantiated(cotangent: Any) -> Any:
+def _instantiated(cotangent: jax.Array | SymbolicZero) -> jax.Array:
     return _zeros(cotangent.aval) if isinstance(cotangent, SymbolicZero) else cotangent
 
 
-def _row_of(cotangent: Any, i: Any) -> Any:
+def _row_of(cotangent: jax.Array | SymbolicZero, i: Counter) -> jax.Array:
     """The entry ``i`` of a stack of cotangents."""
     if isinstance(cotangent, SymbolicZero):
         aval: Aval = cotangent.aval

@@ -86,7 +86,7 @@ def indices_in(op: Operation) -> set[Tensor]:
 def reads_of(op: Operation, found: LoopTrajectory, fixed: Collection[Tensor]) -> list[Walk]:
     """Reads, one element per iteration, of arrays that the loop does not change: outside ones and ``fixed``."""
     body = op.bodies[1]
-    variables = op.attrs["variables"][1]
+    variables: Sequence[Tensor] = op.attrs["variables"][1]
     result = []
     for inner in body.needed:
         if inner.type != "TensorArrayReadV3":
@@ -101,7 +101,8 @@ def reads_of(op: Operation, found: LoopTrajectory, fixed: Collection[Tensor]) ->
 def writes_of(op: Operation, found: LoopTrajectory, changing: Sequence[int]) -> dict[int, Walk]:
     """Place -> write of each array that the body writes once per iteration, in order, and uses in no other way."""
     cond, body = op.bodies
-    cond_vars, variables = op.attrs["variables"]
+    loop: tuple[Sequence[Tensor], Sequence[Tensor]] = op.attrs["variables"]
+    cond_vars, variables = loop
     used_by_condition = {t for o in cond.needed for t in o.inputs}
     uses: dict[Tensor, int] = {}
     for tensor in (*(t for o in body.needed for t in o.inputs), *body.results):

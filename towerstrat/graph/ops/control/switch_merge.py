@@ -13,21 +13,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from towerstrat.errors import UnsupportedError
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.operation_copying import Copying, path_from
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.ir.types import int32
+from towerstrat.graph.ir.types import Array, DTypeLike, int32
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.branches import case
 
 
-def _lower_switch(lowering: Lowering, op: Operation) -> Sequence[Any]:
+def _lower_switch(lowering: Lowering, op: Operation) -> Sequence[Array]:
     raise UnsupportedError(
         f"{op.name} (type Switch, created at {op.line}) is used other than through control_flow_ops.merge: one of its "
         "two results has no value. Join what is computed from them by control_flow_ops.merge, or use tf.cond."
@@ -42,7 +42,9 @@ def _refuse_eager(what: str) -> None:
         raise RuntimeError(f"{what} is not supported when eager execution is enabled. Use Python's `if`.")
 
 
-def add_switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple[Tensor, Tensor]:
+def add_switch(
+    data: TensorLike, pred: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+) -> tuple[Tensor, Tensor]:
     """``data`` for two branches, of which one runs: (value for a false ``pred``, value for a true one).
 
     Tensors computed from them have a value where ``merge`` joins them.
@@ -60,7 +62,7 @@ def add_switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None)
         return if_false, if_true
 
 
-def add_merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Tensor, Tensor]:
+def add_merge(inputs: Sequence[TensorLike], name: str | None = None) -> tuple[Tensor, Tensor]:
     """(the first input whose branch of ``switch`` runs, its number); the other inputs are not computed.
 
     Raises:

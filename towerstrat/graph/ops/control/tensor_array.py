@@ -11,18 +11,19 @@ Eagerly ``TensorArray(...)`` makes an ``EagerTensorArray``, a Python list that a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 
 from towerstrat.errors import EagerArgumentError, InvalidArgumentError, OutOfRangeError, UnsupportedError
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
 from towerstrat.graph.ir.composite_values import Composite
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.ir.types import DType, as_dtype, int32, string
+from towerstrat.graph.ir.types import DType, DTypeLike, as_dtype, int32, string
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.tensor_array_lowering import Element, equal_length
 
@@ -55,15 +56,15 @@ class TensorArray(Composite):
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         size: Any = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
+        handle: Tensor | None = None,
+        flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ):
@@ -98,18 +99,18 @@ class TensorArray(Composite):
 
     def _next(self, flow: Tensor) -> TensorArray:
         if flow._graph.executing_eagerly:
-            made: Any = object.__new__(EagerTensorArray)
-            made._dtype, made._element = self._dtype, self._element
-            made._rows, made._cleared, made._once = arrays.unstack(flow), set(), False
-        else:
-            made = object.__new__(TensorArray)
-            made._dtype, made._element, made._flow = self._dtype, self._element, flow
+            eager = object.__new__(EagerTensorArray)
+            eager._dtype, eager._element = self._dtype, self._element
+            eager._rows, eager._cleared, eager._once = [*arrays.unstack(flow)], set(), False
+            return eager
+        made = object.__new__(TensorArray)
+        made._dtype, made._element, made._flow = self._dtype, self._element, flow
         return made
 
     def _op(self, type: str, inputs: Sequence[Tensor], name: str | None, **attrs: Any) -> Tensor:
         return get_default_graph().add(type, [self._flow, *inputs], self._attrs(**attrs), name or type).outputs[0]
 
-    def _values(self, value: Any, what: str) -> Tensor:
+    def _values(self, value: TensorLike, what: str) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
         if tensor.dtype is not self._dtype:
             raise TypeError(f"Expected a {self._dtype.name} value in TensorArray.{what}, got {tensor!r}. Use tf.cast.")
@@ -148,14 +149,14 @@ class TensorArray(Composite):
         """The same elements, after the control dependencies in scope."""
         return self._next(self._op("TensorArrayIdentity", [], "identity"))
 
-    def grad(self, source: Any, flow: Any = None, name: str | None = None) -> Any:
+    def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> Never:
         raise UnsupportedError("TensorArray.grad is not supported: tf.gradients goes through the elements by itself.")
 
-    def read(self, index: Any, name: str | None = None) -> Tensor:
+    def read(self, index: TensorLike, name: str | None = None) -> Tensor:
         """Element ``index``."""
         return self._op("TensorArrayReadV3", [convert_to_tensor(index, int32)], name, dtype=self._dtype)
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """A version with element ``index`` replaced."""
         tensor = self._values(value, "write")
         self._element.learn(tensor.dims, "TensorArray.write")
@@ -165,7 +166,7 @@ class TensorArray(Composite):
         """All elements, ``[size, ...]``."""
         return self._op("TensorArrayStack", [], name or "TensorArrayStack/TensorArrayGatherV3", dtype=self._dtype)
 
-    def gather(self, indices: Any, name: str | None = None) -> Tensor:
+    def gather(self, indices: TensorLike, name: str | None = None) -> Tensor:
         """Elements ``indices``, stacked."""
         return self._op("TensorArrayGatherV3", [convert_to_tensor(indices, int32)], name, dtype=self._dtype)
 
@@ -177,19 +178,19 @@ class TensorArray(Composite):
             )
         return self._op("TensorArrayConcatV3", [], name, dtype=self._dtype)
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         """A version with ``value[i]`` as element i."""
         tensor = self._values(value, "unstack")
         self._element.learn(None if tensor.dims is None else tensor.dims[1:], "TensorArray.unstack")
         return self._next(self._op("TensorArrayUnstack", [tensor], name or "TensorArrayUnstack/TensorArrayScatterV3"))
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: TensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
         """A version with ``value[i]`` as element ``indices[i]``."""
         tensor = self._values(value, "scatter")
         self._element.learn(None if tensor.dims is None else tensor.dims[1:], "TensorArray.scatter")
         return self._next(self._op("TensorArrayScatterV3", [convert_to_tensor(indices, int32), tensor], name))
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: TensorLike, name: str | None = None) -> TensorArray:
         """A version with consecutive parts of ``value`` as elements; the ``lengths`` must be equal.
 
         Raises:
@@ -221,15 +222,15 @@ class EagerTensorArray(TensorArray):
 
     def __init__(
         self,
-        dtype: Any,
+        dtype: DTypeLike,
         size: Any = None,
         dynamic_size: bool | None = None,
         clear_after_read: bool | None = None,
         tensor_array_name: str | None = None,
-        handle: Any = None,
-        flow: Any = None,
+        handle: Tensor | None = None,
+        flow: Tensor | None = None,
         infer_shape: bool = True,
-        element_shape: Any = None,
+        element_shape: ShapeLike = None,
         colocate_with_first_write_call: bool = True,
         name: str | None = None,
     ):
@@ -238,7 +239,7 @@ class EagerTensorArray(TensorArray):
         self._dtype = as_dtype(dtype)
         dims = as_shape(element_shape).raw if element_shape is not None else None
         self._element = Element(dims, infer_shape or dims is not None, bool(dynamic_size))
-        self._rows: list[Any] = [None] * int(size)
+        self._rows: list[Tensor | None] = [None] * int(size)
         self._cleared: set[int] = set()
         self._once = clear_after_read is None or bool(clear_after_read)
 
@@ -254,7 +255,7 @@ class EagerTensorArray(TensorArray):
     def identity(self) -> TensorArray:
         return self
 
-    def _tensor(self, value: Any) -> Any:
+    def _tensor(self, value: TensorLike) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
         if tensor.dtype is not self._dtype:
             raise InvalidArgumentError(
@@ -275,7 +276,7 @@ class EagerTensorArray(TensorArray):
         fixed = "array is not resizeable and size is" if what == "write to" else "array size is"
         raise OutOfRangeError(None, None, f"Tried to {what} index {place} but {fixed}: {len(self._rows)}")
 
-    def _row(self, place: int) -> Any:
+    def _row(self, place: int) -> Tensor:
         row = self._rows[place]
         if row is not None:
             return row
@@ -309,7 +310,7 @@ class EagerTensorArray(TensorArray):
             self._cleared.add(place)
         return row
 
-    def write(self, index: Any, value: Any, name: str | None = None) -> TensorArray:
+    def write(self, index: Any, value: TensorLike, name: str | None = None) -> TensorArray:
         """The array, with element ``index`` replaced.
 
         Raises:
@@ -329,7 +330,8 @@ class EagerTensorArray(TensorArray):
         return self._stacked([self._place(i, "read from", "Reading from") for i in np.ravel(indices)])
 
     def concat(self, name: str | None = None) -> Tensor:
-        return arrays.concat([self._row(p) for p in range(len(self._rows))], 0)
+        joined: Tensor = arrays.concat([self._row(p) for p in range(len(self._rows))], 0)
+        return joined
 
     def _replaced(self, rows: Sequence[Tensor]) -> TensorArray:
         if len(rows) > len(self._rows) and not self.dynamic_size:
@@ -340,15 +342,15 @@ class EagerTensorArray(TensorArray):
             self._element.learn(row.dims, "TensorArray")
         return self
 
-    def unstack(self, value: Any, name: str | None = None) -> TensorArray:
+    def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
         return self._replaced(arrays.unstack(self._tensor(value)))
 
-    def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
+    def scatter(self, indices: Any, value: TensorLike, name: str | None = None) -> TensorArray:
         for index, row in zip(np.ravel(indices), arrays.unstack(self._tensor(value)), strict=True):
             self.write(index, row)
         return self
 
-    def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
+    def split(self, value: TensorLike, lengths: Any, name: str | None = None) -> TensorArray:
         """The array with consecutive parts of ``value`` as elements."""
         return self._replaced(arrays.split(self._tensor(value), [int(n) for n in np.ravel(lengths)]))
 

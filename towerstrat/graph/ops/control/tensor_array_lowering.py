@@ -14,7 +14,7 @@ around it is unrolled or run operation by operation. An index out of range is a 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import jax
@@ -27,7 +27,7 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import Array, int32
 from towerstrat.graph.lowering import input_checks
@@ -131,35 +131,35 @@ def _flow_dims(element: Element, size: int | None) -> Dims:
     return None if element.dims is None else (None if element.dynamic else size, *element.dims)
 
 
-def _new_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _new_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     if inputs[0].dims not in (None, ()):
         raise ValueError(f"Expected a scalar as the size of a TensorArray, got shape {inputs[0].shape}.")
     size = constant_value(inputs[0])
     return [Signature(attrs["dtype"], _flow_dims(attrs["_element"], None if size is None else int(size)))]
 
 
-def _flow_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _flow_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     """A new version of the array, as long as the one before."""
     before = inputs[0].dims
     return [Signature(inputs[0].dtype, _flow_dims(attrs["_element"], before[0] if before else None))]
 
 
-def _read_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _read_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["dtype"], attrs["_element"].dims)]
 
 
-def _stack_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _stack_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     element, before = attrs["_element"], inputs[0].dims
     return [Signature(attrs["dtype"], _flow_dims(element, before[0] if before else None))]
 
 
-def _gather_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _gather_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     dims = attrs["_element"].dims
     count = inputs[1].dims[0] if inputs[1].dims else None
     return [Signature(attrs["dtype"], None if dims is None else (count, *dims))]
 
 
-def _concat_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _concat_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     dims, before = attrs["_element"].dims, inputs[0].dims
     if dims is None:
         return [Signature(attrs["dtype"], None)]
@@ -297,7 +297,8 @@ define_op("TensorArrayV3", _new_rule, lower=_create, differentiable=False, objec
 
 def _check_place(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     """Runtime check that the index of a read or write is one of the array's elements."""
-    array, index = values[0], values[1]
+    array: Value = values[0]
+    index: Array = values[1]
     if op.attrs["_element"].dynamic and op.type != "TensorArrayReadV3":
         return None
     size = _length(array)

@@ -17,13 +17,13 @@ cannot be counted by a run without gradients.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, loops_in
 from towerstrat.graph.ir.state import StateVariable
-from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.graph.lowering.lowering import Lowering
 
 _LIMIT = 100_000
@@ -60,7 +60,7 @@ class LoopTrajectory(NamedTuple):
     """
 
     length: int
-    values: Mapping[int, list[np.ndarray[Any, Any]]]
+    values: Mapping[int, list[HostArray]]
 
 
 class Parts(NamedTuple):
@@ -154,7 +154,7 @@ def unknown(lowering: Lowering, op: Operation, control: LoopControl) -> Tensor |
     return None
 
 
-def _is_known(value: Any) -> bool:
+def _is_known(value: object) -> bool:
     return isinstance(value, np.ndarray | np.generic) and value.size <= _LARGEST
 
 
@@ -207,7 +207,7 @@ def _followed(
     cond_vars, body_vars = op.attrs["variables"]
     current = {i: np.asarray(lowering.value(op.inputs[i])) for i in control.variables}
     outside = {t: lowering.value(t) for t in (*control.outside, *control.shaped)}
-    history: dict[int, list[np.ndarray[Any, Any]]] = {i: [] for i in current}
+    history: dict[int, list[HostArray]] = {i: [] for i in current}
     count = 0
     while limit is None or count < limit:
         before = {**outside, **_at(cond_vars, current)}

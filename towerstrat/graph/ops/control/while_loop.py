@@ -15,14 +15,15 @@ loop still needs (``_narrow_while``). Eagerly a loop is Python's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Sequence, Set
 from typing import Any
 
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
+from towerstrat.graph.ir.op_registry import Attrs, Signature, Unrolling, define_op
 from towerstrat.graph.ir.output_pruning import captured_by, prune, prune_block
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -55,7 +56,7 @@ def while_loop(
     back_prop: bool = True,
     swap_memory: bool = False,
     name: str | None = None,
-    maximum_iterations: Any = None,
+    maximum_iterations: TensorLike | None = None,
     return_same_structure: bool = False,
 ) -> Any:
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)`` is true; return the final ``loop_vars``.
@@ -135,7 +136,7 @@ def _as_value(leaf: Any) -> Any:
     return leaf if isinstance(leaf, TensorArray | IndexedSlices) else convert_to_tensor(leaf)
 
 
-def _maximum(value: Any) -> Tensor | None:
+def _maximum(value: TensorLike | None) -> Tensor | None:
     """``maximum_iterations`` as a scalar integer tensor. Raises ValueError or TypeError where it is none."""
     if value is None:
         return None
@@ -147,7 +148,7 @@ def _maximum(value: Any) -> Tensor | None:
     return tensor
 
 
-def _invariants(leaves: Sequence[Any], inits: Sequence[Sequence[Tensor]], given: Any) -> list[Dims]:
+def _invariants(leaves: Sequence[object], inits: Sequence[Sequence[Tensor]], given: Any) -> list[Dims]:
     """The partially known shape that each loop variable has in every iteration.
 
     Args:
@@ -327,8 +328,8 @@ def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
     return found
 
 
-def _while_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
-    variables = attrs["variables"][1]
+def _while_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
+    variables: Sequence[Tensor] = attrs["variables"][1]
     return [*(Signature(v.dtype, v.dims) for v in variables), Signature(int32, ())]
 
 

@@ -56,8 +56,10 @@ _UNROLLED = 1024
 
 Rows = tuple[Sequence[Array], list[Array]]
 """Inputs or outputs of an iteration beside the carry: elements of arrays; zeros or indices of row lookups."""
-Carry = tuple[Any, tuple[Any, ...], tuple[Any, ...]]
+Carry = tuple[Array | np.int32 | int, tuple[Any, ...], tuple[Array, ...]]
 """(number of iterations so far, loop variables that change, state variables that are written): arrays."""
+State = Any
+"""The carry; with ``cond_acts`` (whether the loop goes on, the carry)."""
 
 
 class Changes(Exception):
@@ -313,7 +315,7 @@ class Loop:
         """
         count, changing = found.length, self.changing
         self._find_walks(found, exact)
-        state: Any = self.test(self.start()) if self.cond_acts else self.start()
+        state: State = self.test(self.start()) if self.cond_acts else self.start()
         made: Sequence[Any] = ()
         if count:
             rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
@@ -333,13 +335,13 @@ class Loop:
         self.changing, self.reads, self.writes, self.unsure = changing, [], {}, []
         return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
 
-    def _advanced(self, state: Any, given: Rows) -> tuple[Any, Rows]:
+    def _advanced(self, state: State, given: Rows) -> tuple[State, Rows]:
         if not self.cond_acts:
             return self.scan_step(state, given)
         carry, made = self.scan_step(state[1], given)
         return self.test(carry), made
 
-    def _goes_on(self, state: Any) -> jax.Array:
+    def _goes_on(self, state: State) -> jax.Array:
         return state[0] if self.cond_acts else self.test(state)[0]
 
     def _rest(self, count: int) -> Rows:
@@ -351,22 +353,24 @@ class Loop:
         rest = self.lookups.skipped(self.keys, [zeros[0] for zeros in self._zeros(count)])
         return tuple(arrays), [jnp.broadcast_to(r, (count, *r.shape)) for r in rest]
 
-    def _masked(self, state: Any, given: Rows, bound: int) -> tuple[Any, Rows]:
+    def _masked(self, state: State, given: Rows, bound: int) -> tuple[State, Rows]:
         """Lower to ``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the state on.
 
         It has derivatives of any order. For these, iterations without effects are rematerialized, so that values common
         to all iterations are not kept for each.
         """
 
-        def keep(state: Any, given: Rows) -> tuple[Any, Rows]:
+        def keep(state: State, given: Rows) -> tuple[State, Rows]:
             return state, ((), [] if self.lookups is None else self.lookups.skipped(self.keys, given[1]))
 
-        def masked(state: Any, given: Rows) -> tuple[Any, Rows]:
-            return lax.cond(self._goes_on(state), self._advanced, keep, state, given)
+        def masked(state: State, given: Rows) -> tuple[State, Rows]:
+            result: tuple[State, Rows] = lax.cond(self._goes_on(state), self._advanced, keep, state, given)
+            return result
 
         if not any(has_effect(inner) for block in (self.cond, self.body) for inner in block.needed):
             masked = jax.checkpoint(masked, prevent_cse=False)
-        return lax.scan(masked, state, given, length=bound)
+        result: tuple[State, Rows] = lax.scan(masked, state, given, length=bound)
+        return result
 
     def _zeros(self, count: int) -> list[Array]:
         """The zeros of the row lookups in ``count`` iterations."""

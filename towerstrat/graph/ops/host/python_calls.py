@@ -16,7 +16,7 @@ import pprint
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TextIO
 
 import jax
 import jax.numpy as jnp
@@ -32,12 +32,13 @@ from towerstrat.errors import (
     UnsupportedError,
 )
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import ArrayLike, TensorLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import several_devices
 from towerstrat.graph.ir.op_registry import Signature, define_op, nothing
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, numpy_value
-from towerstrat.graph.ir.types import as_dtype, resource, string
+from towerstrat.graph.ir.types import Array, DType, HostArray, as_dtype, resource, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.host.runtime_checks import entry, shown
 from towerstrat.platform import logs
@@ -54,7 +55,7 @@ _LIKE: tuple[tuple[type[Exception], type[OpError]], ...] = (
 
 
 def py_func(
-    func: Callable[..., Any], inp: Sequence[Any], Tout: Any, stateful: bool = True, name: str | None = None
+    func: Callable[..., Any], inp: Sequence[TensorLike], Tout: Any, stateful: bool = True, name: str | None = None
 ) -> Any:
     """Call a Python function on the host with numpy arrays.
 
@@ -113,11 +114,11 @@ def raised(error: Exception, op: Operation | None) -> OpError:
     """The error of ``tf.errors`` for an exception of the user's function, of the class that the original gives it."""
     if isinstance(error, OpError):
         return error
-    kind: Any = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
+    kind: Callable[..., OpError] = next((k for cause, k in _LIKE if isinstance(error, cause)), UnknownError)
     return kind(None, op, f"{type(error).__name__}: {error}")
 
 
-def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
+def counted(found: object, kinds: Sequence[DType], op: Operation) -> list[Any]:
     """The list of values that a function returned.
 
     Raises:
@@ -133,23 +134,23 @@ def counted(found: Any, kinds: Sequence[Any], op: Operation) -> list[Any]:
     return results
 
 
-def called(op: Operation, values: Sequence[Any]) -> list[Any]:
+def called(op: Operation, values: Sequence[Array]) -> list[HostArray]:
     """Call the function of a ``py_func``; return its results, checked against the declared element types."""
     try:
         found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
     except Exception as error:
         raise raised(error, op) from error
-    kinds = op.attrs["Tout"]
+    kinds: tuple[DType, ...] = op.attrs["Tout"]
     results = counted(found, kinds, op)
     return [_checked(op, i, value, kind) for i, (value, kind) in enumerate(zip(results, kinds, strict=True))]
 
 
-def _host(value: Any) -> Any:
+def _host(value: Array) -> HostArray | bytes:
     array = np.asarray(value)
     return array if array.ndim or array.dtype != object else array[()]
 
 
-def _checked(op: Operation, index: int, value: Any, kind: Any) -> Any:
+def _checked(op: Operation, index: int, value: ArrayLike, kind: DType) -> HostArray:
     if kind is string:
         return numpy_value(
             value if isinstance(value, str | bytes | list | tuple) else np.asarray(value, object), string
@@ -197,7 +198,7 @@ def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
         return
     moving = [i for i, v in enumerate(values) if isinstance(v, jax.Array)]
 
-    def call(position: Any, *arrays: Any) -> None:
+    def call(position: Array, *arrays: Array) -> None:
         full = list(values)
         for i, array in zip(moving, arrays, strict=True):
             full[i] = np.asarray(array)
@@ -208,8 +209,8 @@ def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
     jax.debug.callback(call, position, *(jnp.asarray(values[i]) for i in moving), ordered=not several_devices())
 
 
-def _lower_print(lowering: Lowering, op: Operation) -> list[Any]:
-    def write(message: str, *values: Any) -> None:
+def _lower_print(lowering: Lowering, op: Operation) -> list[Array]:
+    def write(message: str, *values: Array) -> None:
         first_n = op.attrs["first_n"]
         count = op.attrs["_count"]
         count[0] += 1
@@ -234,8 +235,8 @@ define_op(
 
 
 def Print(
-    input_: Any,
-    data: Sequence[Any],
+    input_: TensorLike,
+    data: Sequence[TensorLike],
     message: str | None = None,
     first_n: int | None = None,
     summarize: int | None = None,
@@ -262,7 +263,7 @@ def Print(
     return get_default_graph().add("Print", inputs, attrs, name or "Print").outputs[0]
 
 
-def _lower_print_v2(lowering: Lowering, op: Operation) -> list[Any]:
+def _lower_print_v2(lowering: Lowering, op: Operation) -> list[Array]:
     emit(lowering, op, lambda write, *values: write(*values))
     return []
 
@@ -292,14 +293,13 @@ def _entry(value: Any, quoted: bool) -> str:
     return text if wide(text) == wide(value) else f"{float(value):.{full}g}"
 
 
-def formatted(value: Any, summarize: int, quoted: bool) -> str:
+def formatted(value: ArrayLike, summarize: int, quoted: bool) -> str:
     array = np.asarray(value)
     if array.ndim == 0:
         return _entry(array[()], quoted)
-    formatter: Any = {"all": partial(_entry, quoted=True)}
     edges = summarize if summarize >= 0 else max(array.size, 1)
     with np.printoptions(threshold=0 if summarize >= 0 else sys.maxsize, edgeitems=edges, linewidth=sys.maxsize):
-        return np.array2string(array, formatter=formatter, separator=" ")
+        return np.array2string(array, formatter={"all": partial(_entry, quoted=True)}, separator=" ")
 
 
 def print_v2(*inputs: Any, **kwargs: Any) -> Operation | None:
@@ -329,20 +329,20 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation | None:
     write = _writer(stream)
     tensors = [x for x in nest.flatten(list(inputs)) if _is_printed_when_run(x)]
 
-    def show(*values: Any) -> None:
+    def show(*values: Array) -> None:
         left = iter(values)
         texts = [_text(x, left, 3 if summarize is None else summarize, quoted=len(inputs) > 1) for x in inputs]
         write(separator.join(texts), "\n" if end is None else end)
 
     graph = get_default_graph()
-    given: list[Any] = [convert_to_tensor(t) for t in tensors]
+    given = [convert_to_tensor(t) for t in tensors]
     if graph.executing_eagerly:
         show(*(t.numpy() for t in given))
         return None
     return graph.add("PrintV2", given, {"_write": show, "_skip": 0}, name or "PrintV2")
 
 
-def _is_printed_when_run(value: Any) -> bool:
+def _is_printed_when_run(value: object) -> bool:
     return isinstance(value, Tensor) or hasattr(value, "_as_graph_element")
 
 
@@ -355,7 +355,7 @@ class _Bare(str):
         return str(self)
 
 
-def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> str:
+def _text(value: Any, values: Iterator[Array], summarize: int, quoted: bool) -> str:
     """An input of ``tf.print``, with the next of ``values`` for each tensor in it.
 
     Args:
@@ -375,7 +375,7 @@ def _text(value: Any, values: Iterator[Any], summarize: int, quoted: bool) -> st
     return pprint.pformat(nest.pack_sequence_as(value, leaves))
 
 
-def _written(text: str, end: str, stream: Any) -> None:
+def _written(text: str, end: str, stream: TextIO) -> None:
     """Write text and end in one call, since replicas print from threads of their own."""
     stream.write(text + end)
     stream.flush()

@@ -17,21 +17,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.op_registry import Signature, define_op, nothing
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op, nothing
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.types import Array, bfloat16, bool_, float16, float32, float64
+from towerstrat.graph.ir.types import Array, HostArray, bfloat16, bool_, float16, float32, float64
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.building.op_builder import add_op
@@ -43,7 +43,7 @@ _MOST_SHOWN = 64
 _ALL = tuple(range(64))
 
 
-def shown(value: Any, summarize: int | None = None) -> str:
+def shown(value: object, summarize: int | None = None) -> str:
     """The first entries of a numpy value, in nested brackets."""
     array = np.asarray(value)
     limit = _SHOWN if summarize is None else summarize
@@ -55,7 +55,7 @@ def shown(value: Any, summarize: int | None = None) -> str:
     return _nested(array, left)
 
 
-def _nested(array: np.ndarray[Any, Any], left: list[int]) -> str:
+def _nested(array: HostArray, left: list[int]) -> str:
     """An array in brackets. ``left[0]`` counts down the entries that may still be shown."""
     parts = []
     for item in array:
@@ -71,7 +71,7 @@ def _nested(array: np.ndarray[Any, Any], left: list[int]) -> str:
     return f"[{joined}]"
 
 
-def entry(value: Any) -> str:
+def entry(value: object) -> str:
     """One element as text: strings bare, whole floats without a point."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
@@ -93,13 +93,15 @@ class _Text:
       tensors: the further inputs.
     """
 
-    def __init__(self, data: Sequence[Any], summarize: int | None):
+    def __init__(self, data: Sequence[object], summarize: int | None):
         self.summarize = summarize
         self.tensors: list[Tensor] = []
         self.parts: list[str | int] = []
         for item in data:
+            if item is None:
+                raise ValueError("None values not supported: expected a string, a number, an array or a tensor.")
             known = constant_value(item) if isinstance(item, Tensor) else item
-            if known is None:
+            if isinstance(item, Tensor) and known is None:
                 self.tensors.append(item)
                 self.parts.append(len(self.tensors))
             elif isinstance(known, str | bytes):
@@ -107,7 +109,7 @@ class _Text:
             else:
                 self.parts.append(shown(known, summarize))
 
-    def entries(self, value: Any) -> Any:
+    def entries(self, value: Array) -> Array:
         """The first entries of an input's value, at most ``_MOST_SHOWN``; none of complex numbers and strings."""
         if np.dtype(value.dtype).kind in "cOSU":
             return value.reshape(-1)[:0]
@@ -119,7 +121,7 @@ class _Text:
         limit = _SHOWN if self.summarize is None else self.summarize
         return (_MOST_SHOWN if limit < 0 else min(limit, _MOST_SHOWN)) * len(self.tensors)
 
-    def said(self, shapes: Sequence[tuple[int, ...]], values: Sequence[np.ndarray[Any, Any]]) -> str:
+    def said(self, shapes: Sequence[tuple[int, ...]], values: Sequence[HostArray]) -> str:
         """The message. Args: the inputs' shapes, and their entries from the record."""
         parts = []
         for part in self.parts:
@@ -137,7 +139,7 @@ class _Text:
         return f"assertion failed: {' '.join(p for p in parts if p)}".rstrip(": ")
 
 
-def _test_assert(op: Operation, values: Sequence[Any]) -> CheckResult:
+def _test_assert(op: Operation, values: Sequence[Array]) -> CheckResult:
     condition, *data = values
     text: _Text = op.attrs["text"]
     texts: Sequence[_Text] = op.attrs.get("_own", ())
@@ -164,7 +166,9 @@ define_op(
 )
 
 
-def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, name: str | None = None) -> Any:
+def Assert(
+    condition: TensorLike, data: Sequence[object], summarize: int | None = None, name: str | None = None
+) -> Operation | None:
     """An operation that raises InvalidArgumentError when it runs and ``condition`` is false.
 
     The error is raised when the run is done, and the variables are as they were before it. Run it with
@@ -186,7 +190,7 @@ def Assert(condition: Any, data: Sequence[Any], summarize: int | None = None, na
         return assert_all(condition, data, summarize)
 
 
-def assert_all(condition: Tensor, data: Sequence[Any], summarize: int | None = None) -> Any:
+def assert_all(condition: Tensor, data: Sequence[object], summarize: int | None = None) -> Operation | None:
     """As ``Assert``, of a condition of any shape: every entry must be true."""
     text = _Text(data, summarize)
     if get_default_graph().executing_eagerly:
@@ -207,13 +211,13 @@ def _not_finite(value: Array) -> Array | bool:
     return not np.all(np.isfinite(np.asarray(value, np.float64)))
 
 
-def _numerics_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _numerics_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     if inputs[0].dtype not in (float16, bfloat16, float32, float64):
         raise TypeError(f"Expected a floating tensor, got {inputs[0].dtype.name}.")
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-def _test_numerics(op: Operation, values: Sequence[Any]) -> CheckResult:
+def _test_numerics(op: Operation, values: Sequence[Array]) -> CheckResult:
     message, *messages = _said(op, "{} : Tensor had NaN or Inf values")
     return CheckResult(_not_finite(values[0]), (), message, messages)
 
@@ -245,7 +249,7 @@ define_op(
 )
 
 
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor:
+def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
     """``tensor``; the run raises InvalidArgumentError with ``message`` where it, or its gradient, has NaN or Inf.
 
     The error is raised when the run is done, and the variables are as they were before it.
@@ -255,7 +259,11 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
 
 
 def verify_tensor_all_finite(
-    t: Any = None, msg: str | None = None, name: str | None = None, x: Any = None, message: str | None = None
+    t: TensorLike | None = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: TensorLike | None = None,
+    message: str | None = None,
 ) -> Tensor:
     """``check_numerics`` under its older name. ``t`` and ``msg`` are old names of ``x`` and ``message``."""
     t, msg = one_of(x, t, "x", "t"), one_of(message, msg, "message", "msg")

@@ -15,7 +15,7 @@ operation that is called for each tower between two programs (``take_out_of_prog
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -28,10 +28,13 @@ from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, of_strings
 from towerstrat.graph.ir.mesh import everywhere, vary
 from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
-from towerstrat.graph.ir.types import Array, int32
+from towerstrat.graph.ir.types import Array, HostArray, int32
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.ops.host.python_calls import called, raised
+
+Value: TypeAlias = "Array | UnevenShards"
+"""A value of all towers, stacked; in parts where its shape differs by tower."""
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
@@ -53,11 +56,11 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     values = [jnp.asarray(lowering.even(lowering.value(t), t)) for t in op.inputs]
     given = [value.dtype for value in values]
 
-    def call(*words: Any) -> list[Any]:
+    def call(*words: Array) -> list[HostArray]:
         arrays = [_joined(np.asarray(w), dtype) for w, dtype in zip(words, given, strict=True)]
         return [_split(value) for value in checked(arrays)]
 
-    def checked(arrays: Sequence[Any]) -> list[Any]:
+    def checked(arrays: Sequence[HostArray]) -> list[HostArray]:
         # A position that raised would leave the others waiting for it: the host raises after the program.
         try:
             found = called(op, arrays)
@@ -67,8 +70,8 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
         except Exception as error:
             failures: list[OpError] = op.attrs["_failures"]
             failures.append(raised(error, op))
-            return [*(np.zeros(kind.shape, kind.dtype) for kind in kinds[:-1]), np.int32(len(failures))]
-        return [*found, np.int32(0)]
+            return [*(np.zeros(kind.shape, kind.dtype) for kind in kinds[:-1]), np.array(len(failures), np.int32)]
+        return [*found, np.array(0, np.int32)]
 
     words = [_split(np.empty(kind.shape, kind.dtype)) for kind in kinds]
     forms = [ShapeDtypeStruct(w.shape, w.dtype) for w in words]
@@ -79,16 +82,17 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
 # 64-bit numbers go to Python and back as pairs of 32-bit words: in the threads that call, JAX has no 64-bit types.
 
 
-def _is_wide(dtype: Any) -> bool:
-    return np.dtype(dtype).itemsize // (2 if np.dtype(dtype).kind == "c" else 1) == 8
+def _is_wide(dtype: np.dtype[Any]) -> bool:
+    found = np.dtype(dtype)
+    return found.itemsize // (2 if found.kind == "c" else 1) == 8
 
 
-def _split(value: Any) -> Any:
+def _split(value: HostArray) -> HostArray:
     array = np.asarray(value)
     return array[..., None].view(np.uint32) if _is_wide(array.dtype) else array
 
 
-def _joined(words: Any, dtype: Any) -> Any:
+def _joined(words: HostArray, dtype: np.dtype[Any]) -> HostArray:
     return np.ascontiguousarray(words).view(dtype)[..., 0] if _is_wide(dtype) else words
 
 
@@ -100,7 +104,7 @@ def _split_on_device(value: Array) -> Array:
     return words.reshape(*value.shape, -1)
 
 
-def _joined_on_device(words: Array, dtype: Any) -> Array:
+def _joined_on_device(words: Array, dtype: np.dtype[Any]) -> Array:
     if not _is_wide(dtype):
         return words
     if np.dtype(dtype).kind != "c":
@@ -116,7 +120,7 @@ def _unknown(op: Operation) -> UnsupportedError:
     )
 
 
-def _raised(op: Operation, values: Sequence[Any]) -> CheckResult:
+def _raised(op: Operation, values: Sequence[Array]) -> CheckResult:
     failures: list[OpError] = op.attrs["_failures"]
     return CheckResult(values[-1] != 0, (values[-1],), lambda number: failures[int(number) - 1].message)
 
@@ -134,24 +138,27 @@ define_op(
 )
 
 
-def _called_by_position(session: Any, op: Operation, values: Sequence[Any]) -> list[Any]:
+def _called_by_position(session: object, op: Operation, values: Sequence[Value]) -> list[Value]:
     axis = op.axis
     assert axis is not None
     if axis.spans:
         raise _unknown(op)
-    found: dict[int, list[Any]] = {}
+    found: dict[int, list[HostArray]] = {}
     for position in range(axis.size) if op.only is None else sorted(op.only):
-        own = [_part(v, position) if t.varies else v for t, v in zip(op.inputs, values, strict=True)]
-        found[position] = [*called(op, own), np.int32(0)]
+        own = [
+            _part(v, position) if t.varies or isinstance(v, UnevenShards) else v
+            for t, v in zip(op.inputs, values, strict=True)
+        ]
+        found[position] = [*called(op, own), np.array(0, np.int32)]
     unused = next(iter(found.values()))
     return [_together(parts) for parts in zip(*(found.get(p, unused) for p in range(axis.size)), strict=True)]
 
 
-def _part(value: Any, position: int) -> Any:
+def _part(value: Value, position: int) -> Array:
     return value.part(position) if isinstance(value, UnevenShards) else np.asarray(everywhere(value))[position]
 
 
-def _together(parts: Sequence[Any]) -> Any:
+def _together(parts: Sequence[HostArray]) -> Value:
     alike = all(np.shape(part) == np.shape(parts[0]) for part in parts)
     return np.stack(parts) if alike else UnevenShards.of(parts)
 

@@ -24,8 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
+import jax
 import numpy as np
 
 from towerstrat.errors import OutOfRangeError
@@ -89,7 +89,7 @@ class GradientMeanStage(CollectiveStage):
             share_values(run.session, self.op.graph, self._names)
             MEETING.miss(self._layout(run, None), absence)
 
-    def _layout(self, run: Run, arrays: Sequence[Any] | None) -> Layout:
+    def _layout(self, run: Run, arrays: Sequence[jax.Array] | None) -> Layout:
         """The layout of the round; shapes that the graph does not know are those of gradients or variables.
 
         Args:
@@ -174,5 +174,5 @@ def wait_for_values(runner: Runner, graph: Graph, ops: Sequence[Operation]) -> N
 def _cells(graph: Graph) -> dict[str, StateVariable]:
     """State variables that the processes share, by name."""
     own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
-    cells = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
+    cells: list[StateVariable] = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
     return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.per_position}

@@ -11,8 +11,7 @@ and get the same answer or the same error. The state of each process is ``THERE`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import towerstrat.errors as errors
 from towerstrat.errors import OpError, UnknownError
@@ -40,9 +39,10 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
         raise _here(error)
     for process, (their_state, kind, text) in enumerate(found):
         if their_state == FAILED:
-            known: Any = getattr(errors, kind, None)
-            of_ours = isinstance(known, type) and issubclass(known, OpError)
-            wanted: Any = known if of_ours else UnknownError
+            known: object = getattr(errors, kind, None)
+            wanted: Callable[..., OpError] = UnknownError
+            if isinstance(known, type) and issubclass(known, OpError):
+                wanted = known
             raise wanted(None, None, f"The input pipeline of process {process}, of {PROCESSES.count}, raised {text}")
     return [their_state for their_state, _, _ in found]
 
@@ -51,7 +51,7 @@ def _here(error: BaseException) -> BaseException:
     """An exception of this process's pipeline, with the process's number in its message."""
     where = f"  in the input pipeline of process {PROCESSES.index}, of {PROCESSES.count}"
     if isinstance(error, OpError):
-        kind: Any = type(error)
+        kind: Callable[..., OpError] = type(error)
         return kind(None, error.op, f"{error.message}\n{where}")
     error.add_note(where)
     return error

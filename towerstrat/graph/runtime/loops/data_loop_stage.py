@@ -28,10 +28,10 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Callable, Container, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence, Set
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -41,6 +41,7 @@ from jax import lax
 from towerstrat.errors import InvalidArgumentError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, has_effect
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards
@@ -48,7 +49,7 @@ from towerstrat.graph.lowering.error_records import failed_anywhere
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount
 from towerstrat.graph.ops.control.regions import EndOfLoop
-from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten
+from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten, Value
 from towerstrat.graph.ops.control.while_lowering import Carry, Changes, Loop
 from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler, next_chunk
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
@@ -56,7 +57,7 @@ from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP
 from towerstrat.graph.runtime.plans.host_control_flow_stage import HostLoop
 from towerstrat.graph.runtime.plans.plan import Stages, is_constant, needs_host
 from towerstrat.graph.runtime.plans.runner import Run
-from towerstrat.graph.runtime.programs.device_program import Program, tensor_spec
+from towerstrat.graph.runtime.programs.device_program import Abstract, Program, tensor_spec
 from towerstrat.graph.runtime.programs.program_cache import ProgramInputs, ProgramVariants, to_host
 
 _OPEN_STEPS = 1024
@@ -115,7 +116,7 @@ class _Feed:
         return [self.axis.spread(np.asarray(b), 2) if varying else b for b, varying in pairs]
 
 
-def _stored(tensor: Tensor, axis: Axis | None) -> Any:
+def _stored(tensor: Tensor, axis: Axis | None) -> Dims:
     """The shape of a component as the source gives it: with the own shards as first dimension if it varies."""
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
@@ -463,7 +464,7 @@ class _Failed(NamedTuple):
     turn: int | None
 
 
-def _signature(op: Operation) -> Any:
+def _signature(op: Operation) -> Hashable:
     return (op.attrs["takes"] == "optional", tuple([(t.dtype, t.dims) for t in op.outputs]))
 
 
@@ -480,6 +481,10 @@ def _power(number: int) -> int:
     return 1 << max(0, number - 1).bit_length()
 
 
+_Counted: TypeAlias = "tuple[jax.Array, jax.Array, tuple[jax.Array, Carry]]"
+"""(iterations run, first failed one, (whether the loop goes on, carry))."""
+
+
 class _BufferedLoop(Loop):
     """A loop lowering whose body gets its elements from buffers, instead of from the operations that take them.
 
@@ -490,13 +495,13 @@ class _BufferedLoop(Loop):
       failed: traced bool, whether a check failed in the iteration evaluated last; None: none can.
     """
 
-    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Array], taking: set[Operation]):
+    def __init__(self, lowering: Lowering, op: Operation, initial: Sequence[Value], taking: set[Operation]):
         super().__init__(lowering, op, initial)
         self.taking = taking
-        self.elements: dict[Tensor, Any] = {}
+        self.elements: dict[Tensor, Array] = {}
         self.record_size = 0
-        self.gate: Any = None
-        self.failed: Any = None
+        self.gate: jax.Array | None = None
+        self.failed: jax.Array | None = None
 
     def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
         """Evaluate one iteration; where a check fails in it, the variables keep the values from before it."""
@@ -521,8 +526,8 @@ class _DataLoopProgram(Program):
     """
 
     def __init__(
-        self, stage: DataLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Any], values: Sequence[Any],
-        buffers: int, present: Container[StateVariable], tested: bool, full: bool,
+        self, stage: DataLoop, arguments: Sequence[Tensor], known: Mapping[Tensor, Array],
+        values: Sequence[Value | Abstract], buffers: int, present: Container[StateVariable], tested: bool, full: bool,
     ):  # fmt: skip
         self.stage = stage
         self.arguments = arguments
@@ -542,7 +547,7 @@ class _DataLoopProgram(Program):
         stage = self.stage
         rest = iter(values)
         given = dict(zip(self.arguments, islice(rest, len(self.arguments)), strict=True))
-        initial: list[Any] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
+        initial: list[Value] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
         buffers = list(islice(rest, self.buffers))
         steps = None if self.full else next(rest)
         before = jnp.asarray(next(rest) if stage.checked else NO_FAILED_STEP)
@@ -560,11 +565,13 @@ class _DataLoopProgram(Program):
             lowering.write(cell, value)
         return [*changed, number, bad]
 
-    def _scanned(self, loop: _BufferedLoop, buffers: Sequence[Array], before: Array) -> tuple[Any, Any, Carry]:
+    def _scanned(
+        self, loop: _BufferedLoop, buffers: Sequence[Array], before: jax.Array
+    ) -> tuple[jax.Array | np.int32, jax.Array, Carry]:
         """Lower as ``lax.scan``: (iterations run, first failed one, carry). Those after a failed one change nothing."""
         records = loop.cells.index(ERROR_RECORD) if ERROR_RECORD in loop.cells else None
 
-        def iterate(state: Any, given: Any) -> Any:
+        def iterate(state: tuple[jax.Array, Carry], given: tuple[Array, ...]) -> tuple[tuple[jax.Array, Carry], None]:
             bad, carry = state
             number, *rows = given
             loop.elements = self._elements(rows)
@@ -583,14 +590,14 @@ class _DataLoopProgram(Program):
         return np.int32(steps), bad, carry
 
     def _counted(
-        self, loop: _BufferedLoop, buffers: Sequence[Array], steps: Array, before: Array
-    ) -> tuple[Any, Any, Carry]:
+        self, loop: _BufferedLoop, buffers: Sequence[Array], steps: Array, before: jax.Array
+    ) -> tuple[jax.Array | np.int32, jax.Array, Carry]:
         """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scanned``."""
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
         checked = self.tested and loop.cond_acts
 
-        def goes_on(carry: Any) -> Any:
+        def goes_on(carry: Carry) -> tuple[jax.Array, Carry]:
             if not checked:
                 return jnp.ones((), jnp.bool_), carry
             going, carry = loop.test(carry)
@@ -598,12 +605,14 @@ class _DataLoopProgram(Program):
                 failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)][0] != 0, self.axis)
             ), carry
 
-        def test(state: Any) -> Any:
+        def test(state: _Counted) -> jax.Array:
             number, bad, (going, carry) = state
             going = (number < steps) & (bad < 0) & going
             return going & loop.test(carry)[0] if self.tested and not checked else going
 
-        def iterate(state: Any) -> Any:
+        def iterate(
+            state: _Counted,
+        ) -> _Counted:
             number, bad, (_, carry) = state
             loop.elements = self._elements(
                 [lax.dynamic_index_in_dim(buffer, number, 0, keepdims=False) for buffer in buffers]
@@ -617,9 +626,9 @@ class _DataLoopProgram(Program):
         number, bad, (_, carry) = lax.while_loop(test, iterate, start)
         return number, bad, carry
 
-    def _elements(self, rows: Sequence[Array]) -> dict[Tensor, Any]:
+    def _elements(self, rows: Sequence[Array]) -> dict[Tensor, Array]:
         """The value of each taking operation's outputs in one iteration, from the buffers' rows."""
-        found: dict[Tensor, Any] = {}
+        found: dict[Tensor, Array] = {}
         rest = iter(rows)
         for feed in self.stage.feeds:
             for component, row in enumerate(islice(rest, len(feed.takes[0].outputs))):

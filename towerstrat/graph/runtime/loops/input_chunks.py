@@ -37,6 +37,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from towerstrat.graph.ir.types import HostArray
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.platform.accounts import ACCOUNTS, INPUT
 
@@ -60,7 +61,7 @@ class Source(Protocol):
     lender: Any
     live: bool
 
-    def fill(self, buffers: Sequence[np.ndarray[Any, Any]], start: int, count: int) -> int:
+    def fill(self, buffers: Sequence[HostArray], start: int, count: int) -> int:
         """Write up to ``count`` next elements into the buffers' rows from ``start`` on; return how many.
 
         Where these are fewer, ``next`` raises the reason, or returns the element that does not fit.
@@ -92,7 +93,7 @@ class Chunk:
 
     def __init__(self, room: int):
         self.room = room
-        self.buffers: list[np.ndarray[Any, Any]] = []
+        self.buffers: list[HostArray] = []
         self.steps = 0
         self.closed = False
         self.at_end = False
@@ -294,23 +295,24 @@ class ChunkAssembler:
                 buffer[(chunk.steps, i) if self.grouped else chunk.steps] = value
         chunk.steps += 1
 
-    def _buffer(self, room: int, shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+    def _buffer(self, room: int, shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
         return _aligned((room, self.each, *shape) if self.grouped else (room, *shape), dtype)
 
 
-def _disagreement(first: Any, other: Any) -> ValueError:
+def _disagreement(first: object, other: object) -> ValueError:
     return ValueError(
         f"Towers need batches of one shape in each step, got {first} and {other}. Use batch(..., drop_remainder=True)."
     )
 
 
-def _aligned(shape: Sequence[int], dtype: Any) -> np.ndarray[Any, Any]:
+def _aligned(shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
     """An uninitialized array, aligned so that a CPU program can use it without a copy."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     # No zeros: memory that was used before would be written twice. What no step's input fills, no step reads.
     memory = np.empty(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
-    return memory[start : start + size].view(dtype).reshape(shape)
+    aligned: HostArray = memory[start : start + size].view(dtype)
+    return aligned.reshape(shape)
 
 
 def _why_short(source: Source, shapes: Sequence[Any]) -> tuple[Exception | None, bool, bool]:

@@ -21,16 +21,15 @@ step has the same bits whether it ran alone or ahead.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.state import StateStore, StateVariable
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.types import Array, resource, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering_errors import NeedsTripCount
 from towerstrat.graph.runtime.loops.chunk_sizing import ChunkScheduler
@@ -70,7 +69,8 @@ class PlanStep(StepBody):
         if stage.axis is not None and varying != {True}:
             raise NotAStep("towers share one element")
         wanted = {*taken, *stage.outputs}
-        self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in dict.fromkeys(plan.fetches) if t in wanted}
+        fetched = [f for f in dict.fromkeys(plan.fetches) if isinstance(f, Tensor)]
+        self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in fetched if t in wanted}
         """Fetch -> the tensor, or variable after the step, that is its value."""
         for fetch in plan.fetches:
             if isinstance(fetch, Tensor) and fetch.dtype is resource:
@@ -109,13 +109,13 @@ class PlanStep(StepBody):
 
     def copy_seconds(self, store: StateStore) -> float:
         """Estimated seconds to copy the state that a step writes; infinite where the device has no room for a copy."""
-        size = sum(store.get(cell).nbytes for cell in self.written if cell in store)
-        memory = self.pace.device.memory_stats() or {}
+        size: int = sum(store.get(cell).nbytes for cell in self.written if cell in store)
+        memory: Mapping[str, float] = self.pace.device.memory_stats() or {}
         if 2 * size > memory.get("bytes_limit", math.inf) - memory.get("bytes_in_use", 0):
             return math.inf
         return size / _COPIED.get(self.pace.device.platform, _COPIED_ELSEWHERE)
 
-    def at(self, run: Run, stacks: list[Any], step: int) -> Run:
+    def at(self, run: Run, stacks: list[Array], step: int) -> Run:
         """The ``Run`` that step number ``step`` of a program stands for.
 
         Args:
@@ -163,7 +163,7 @@ class SingleStep:
                 self.refused = str(why)
         self.step.stage.run(run)
 
-    def _run(self, run: Run, taken: Sequence[Any]) -> None:
+    def _run(self, run: Run, taken: Sequence[Array]) -> None:
         step, chunk = self.step, Chunk(2)
         chunk.steps = 1
         chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, taken)]

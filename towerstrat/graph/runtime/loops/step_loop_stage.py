@@ -23,15 +23,15 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from collections.abc import Sequence, Set
+from typing import NamedTuple
 
 import jax
 import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, OpError, OutOfRangeError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order
-from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.output_pruning import prune, prune_block
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array, HostArray
@@ -323,7 +323,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         return program.lowered(state(program.donated), state(program.kept), inputs)
 
 
-def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     stacks = [Signature(t.dtype, None if t.dims is None else (None, *t.dims)) for t in attrs["every"]]
     return [Signature(t.dtype, t.dims) for t in attrs["results"]] + stacks
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -51,6 +51,9 @@ from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms, Progr
 
 NO_FAILED_STEP = np.asarray(-1, np.int32)
 """Number of the first failed step, if no check has failed."""
+
+Carry: TypeAlias = "tuple[Sequence[jax.Array], Sequence[Array], jax.Array | None, tuple[jax.Array, jax.Array] | None]"
+"""Of the loop over steps, see ``StepLoopProgram._step``."""
 
 
 class PreviousChunk(NamedTuple):
@@ -232,7 +235,7 @@ class StepLoopProgram(Program):
         lowering.values.update(self.known)
         lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
-        results: list[Any] = [
+        results: list[Array] = [
             self._varying(t, jnp.asarray(o)) for o, t in zip(steps.zeros(), steps.results, strict=True)
         ]
         results, stacks = self._sized(lowering, chunk, results)
@@ -242,13 +245,13 @@ class StepLoopProgram(Program):
         if steps.checked:
             bad = jnp.asarray(next(rest))
             checks = (bad >= 0, jnp.maximum(bad, 0))
-        carry = (state, results, record, checks)
+        carry: Carry = (state, results, record, checks)
         ran, short = self._agreed(rest) if steps.shared else (None, None)
         if self.full:
             carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x), carry, chunk, self.room)
         else:
 
-            def body(i: Any, c: Any) -> Any:
+            def body(i: jax.Array, c: tuple[Carry, Sequence[Array]]) -> tuple[Carry, Sequence[Array]]:
                 elements = [lax.dynamic_index_in_dim(x, i, 0, keepdims=False) for x in chunk]
                 carry, every = self._step(lowering, c[0], elements)
                 filled = [lax.dynamic_update_index_in_dim(s, v, i, 0) for s, v in zip(c[1], every, strict=True)]
@@ -256,23 +259,24 @@ class StepLoopProgram(Program):
 
             count = next(rest) if ran is None else ran
             carry, stacks = lax.fori_loop(np.int32(0), count, body, (carry, stacks))
-        state, results, record, checks = carry
-        for cell, value in zip(self.written, state, strict=True):
+        last, found, record, checks = carry
+        for cell, value in zip(self.written, last, strict=True):
             lowering.write(cell, value)
         if record is not None and self._finds:
             lowering.write(ERROR_RECORD, record)
-        found = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]
-        return [*stacks, *results, *found, *(() if ran is None else (ran, short))]
+        failed = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]
+        return [*stacks, *found, *failed, *(() if ran is None else (ran, short))]
 
-    def _agreed(self, rest: Iterator[Any]) -> tuple[Any, Any]:
+    def _agreed(self, rest: Iterator[Array]) -> tuple[jax.Array, jax.Array]:
         """Return (steps to run, whether fewer than wanted): the least of all processes, 0 after a short program."""
         wanted, short, have = (jnp.asarray(next(rest)) for _ in range(3))
         least = jnp.min(have) if self.axis is None else lax.pmin(jnp.min(have), self.axis.name)
         ran = jnp.where(short, np.int32(0), least)
         return ran, short | (ran < wanted)
 
-    def _varying(self, tensor: Tensor | StateVariable, value: Any) -> Any:
-        return vary(value, self.axis) if _differs(tensor) else value
+    def _varying(self, tensor: Tensor | StateVariable, value: jax.Array) -> jax.Array:
+        typed: jax.Array = vary(value, self.axis) if _differs(tensor) else value
+        return typed
 
     def _sized(
         self, lowering: Lowering, chunk: Sequence[Array], results: list[Array]
@@ -299,7 +303,11 @@ class StepLoopProgram(Program):
         ]
 
     def _child(
-        self, lowering: Lowering, state: Mapping[StateVariable, Array], elements: Sequence[Array], failed: Any = None
+        self,
+        lowering: Lowering,
+        state: Mapping[StateVariable, Array],
+        elements: Sequence[Array],
+        failed: jax.Array | None = None,
     ) -> Lowering:
         """Evaluate the operations of one step. ``failed``: traced bool, whether a check failed in a step before it."""
         steps = self.steps
@@ -317,7 +325,7 @@ class StepLoopProgram(Program):
         value = child.joined(child.value(wanted)) if wanted.varies else child.invariant(wanted)
         return self._varying(wanted, jnp.asarray(value))
 
-    def _step(self, lowering: Lowering, carry: Any, elements: Sequence[Array]) -> Any:
+    def _step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
         """Evaluate one step, by shard class where shards differ in work: carry -> (carry, values of ``every``).
 
         The carry: state, results and, where steps are checked, the error record and (a check has failed, the number of
@@ -326,12 +334,13 @@ class StepLoopProgram(Program):
         if lowering.kinds is None:
             return self._one_step(lowering, carry, elements)
 
-        def step(given: Any, uneven: Sequence[ByClass]) -> Any:
+        def step(given: tuple[Carry, list[Array]], uneven: Sequence[ByClass]) -> tuple[Carry, list[Array]]:
             return self._one_step(lowering, *given)
 
-        return switch_by_class(lowering.kinds, step, (carry, list(elements)), [])
+        result: tuple[Carry, list[Array]] = switch_by_class(lowering.kinds, step, (carry, list(elements)), [])
+        return result
 
-    def _one_step(self, lowering: Lowering, carry: Any, elements: Sequence[Array]) -> Any:
+    def _one_step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
         state, _, record, checks = carry
         before, passed = (None, None) if checks is None else checks
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
@@ -345,7 +354,7 @@ class StepLoopProgram(Program):
                 )  # fmt: skip
         results = [self._after(child, t) for t in self.steps.results]
         every = [self._after(child, x) for x in self.steps.every]
-        if before is None or passed is None:
+        if before is None or passed is None or record is None:
             return (new_state, results, record, checks), every
         found = child.state[ERROR_RECORD]
         self._finds = self._finds or isinstance(found, jax.Array | ByClass)

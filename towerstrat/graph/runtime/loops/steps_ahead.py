@@ -33,6 +33,7 @@ import numpy as np
 from towerstrat.errors import OpError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.state import StateStore, StateVariable
+from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.lowering_errors import NeedsTripCount
 from towerstrat.graph.runtime.loops.chunk_sizing import next_chunk
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, Source
@@ -70,7 +71,7 @@ class _Part:
       stacks: the values of each step: on the device, then on the host. bad: the first failed step, if any can fail.
     """
 
-    def __init__(self, chunk: Chunk, stacks: list[Any], bad: Any):
+    def __init__(self, chunk: Chunk, stacks: list[Array], bad: Array | None):
         self.chunk = chunk
         self.stacks = stacks
         self.bad = bad
@@ -147,7 +148,7 @@ class _Steps:
         bad = made[-1] if lifted.checked and program.faulty else None
         self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
 
-    def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Any]]:
+    def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
         lifted, store = self.lifted, self.run.store
         full = chunk.steps == self.length
         program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NO_FAILED_STEP)

@@ -45,7 +45,7 @@ class Region:
         self.outside = [t for t in block.captures() if t.dtype is not resource]
         self.plan = Plan(block.graph, [*block.results, *block.effects], [*given, *self.outside], stages, block)
 
-    def run(self, outer: Run, given: Mapping[Tensor, Any]) -> list[Any]:
+    def run(self, outer: Run, given: Mapping[Tensor, Array]) -> list[Any]:
         """Run the region inside a run; return the values of its results, None for operations."""
         values = {t: outer.values[t] for t in self.outside if t not in given}
         inner = Run(outer.session, outer.store, {**values, **given}, {})
@@ -92,7 +92,8 @@ class HostLoop:
     def __init__(self, op: Operation, stages: Stages):
         self.op = op
         cond, body = op.bodies
-        self.cond_vars, self.body_vars = op.attrs["variables"]
+        variables: tuple[Sequence[Tensor], Sequence[Tensor]] = op.attrs["variables"]
+        self.cond_vars, self.body_vars = variables
         self.size = len(self.body_vars)
         self.axis = effective_axis([op])
         self.cond = Region(cond, stages, self.cond_vars)

@@ -55,7 +55,7 @@ from towerstrat.graph.ir.graph_elements import (
 from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.output_pruning import prune_order, rewired
 from towerstrat.graph.ir.state import StateStore, StateVariable
-from towerstrat.graph.ir.types import int32, resource, string
+from towerstrat.graph.ir.types import Array, int32, resource, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount, on_host, varying_shape
@@ -232,7 +232,7 @@ class DeviceStage:
             run.checks.append(partial(program.error, record))
         self.finish(run, program, outputs)
 
-    def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
+    def finish(self, run: Run, program: Program, outputs: Sequence[Array]) -> None:
         """Bind the program's outputs to the stage's output tensors; those of ragged shards become ``UnevenShards``."""
         for i, (tensor, value) in enumerate(zip(self.outputs, outputs, strict=False)):
             run.values[tensor] = UnevenShards(value, program.shapes[i]) if i in program.shapes else value
@@ -248,7 +248,7 @@ class DeviceStage:
           trips: loop -> bound of its iterations, for differentiated loops of unknown length.
         """
 
-        def outputs(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
+        def outputs(lowering: Lowering, ops: Sequence[Operation]) -> list[Array]:
             lowering.run(ops)
             if unknown := lowering.left_over.intersection(self.outputs):
                 raise varying_shape(unknown.pop().op)
@@ -258,14 +258,14 @@ class DeviceStage:
 
     def _program(
         self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int],
-        evaluate: Callable[[Lowering, Sequence[Operation]], list[Any]], varying: Sequence[bool],
+        evaluate: Callable[[Lowering, Sequence[Operation]], list[Array]], varying: Sequence[bool],
     ) -> Program:  # fmt: skip
         """A program of this stage's operations whose outputs ``evaluate`` computes; ``varying``: which of them vary."""
         known, tensors = given.known, given.tensors
         divided = self._divided(given)
         ops = [op for op in self.ops if op not in divided.values()]
 
-        def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+        def body(lowering: Lowering, values: Sequence[Array]) -> list[Array]:
             taken = {**known, **dict(zip(tensors, values, strict=True))}
             taken = {divided[t].outputs[0] if t in divided else t: v for t, v in taken.items()}
             lowering.fed = {t: v for t, v in taken.items() if t in self.fed}
@@ -326,7 +326,7 @@ class DeviceStage:
         Gradients that are taken inside of the operation are zeros in it: no loop's condition depends on them.
         """
 
-        def count(lowering: Lowering, ops: Sequence[Operation]) -> list[Any]:
+        def count(lowering: Lowering, ops: Sequence[Operation]) -> list[Array]:
             counters = [StateVariable(f"{loop.name}/iterations", int32, (), self.axis) for loop in loops_in(around)]
             lowering.counted = dict(zip(loops_in(around), counters, strict=True))
             lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters)
@@ -386,13 +386,15 @@ class Plan:
     """
 
     def __init__(
-        self, graph: Graph, fetches: Sequence[Any], fed: Iterable[Tensor], stages: Stages, block: Block | None = None,
-        connections: Mapping[Tensor, Tensor] | None = None,
+        self, graph: Graph, fetches: Sequence[Tensor | Operation], fed: Iterable[Tensor], stages: Stages,
+        block: Block | None = None, connections: Mapping[Tensor, Tensor] | None = None,
     ):  # fmt: skip
         self.fed = set(fed)
         self._stages = stages
         self.inner = block is not None
-        self.picked = {f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if self._is_part(f)}
+        self.picked: dict[Tensor | Operation, tuple[Tensor, int]] = {
+            f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if isinstance(f, Tensor) and self._is_part(f)
+        }
         """Fetched shards of varying values -> (varying tensor, axis index): the host takes them from the whole."""
         self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
         fetches = self.fetches
@@ -409,8 +411,8 @@ class Plan:
         self.shared = any(axis is not None and axis.spans for axis in axes)
         """Whether its programs span processes; such programs report their steps to the heartbeat themselves."""
 
-    def _is_part(self, fetch: Any) -> bool:
-        if not isinstance(fetch, Tensor) or fetch in self.fed or fetch.op.type != "SelectPosition":
+    def _is_part(self, fetch: Tensor) -> bool:
+        if fetch in self.fed or fetch.op.type != "SelectPosition":
             return False
         return fetch.op.inputs[0].varies and not fetch.op._control_inputs
 

@@ -305,19 +305,21 @@ class Runner:
         found: T = self.positions[name]
         return found
 
-    def resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def resource(self, key: Hashable, make: Callable[[], T]) -> T:
         """The resource of ``key``, made when first asked for."""
         if key not in self._resources:
             self._resources[key] = make()
-        return self._resources[key]
+        found: T = self._resources[key]
+        return found
 
-    def named_resource(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def named_resource(self, key: Hashable, make: Callable[[], T]) -> T:
         """The resource of a key that names it; the sessions of one server share it."""
         if self.server is None:
             return self.resource(key, make)
         if key not in self.server.resources:
             self.server.resources[key] = make()
-        return self.server.resources[key]
+        found: T = self.server.resources[key]
+        return found
 
     def carry_out(
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],

@@ -19,7 +19,10 @@ import weakref
 from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Protocol
 
+import numpy as np
+
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
+from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import Program, StateStore, StateVariable
 from towerstrat.graph.ir.types import Array
 
@@ -114,7 +117,7 @@ class ServerState:
         return found
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _alike(one: Dims, other: Dims) -> bool:
     """Whether two static shapes can be of one value."""
     if one is None or other is None:
         return True
@@ -161,7 +164,7 @@ class ServedStore(StateStore):
         store, place = self._place(cell)
         return super().is_lent(place) if store is None else store.is_lent(place)
 
-    def move(self, values: Mapping[StateVariable, Any]) -> None:
+    def move(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         self._server.store.move(
             {self._server.cell(cell, written=True): value for cell, value in values.items() if cell.default is None}
         )

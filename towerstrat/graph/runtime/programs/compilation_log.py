@@ -71,7 +71,7 @@ def _difference(before: Signature, after: Signature) -> list[str]:
     return found
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if isinstance(value, tuple):
         shape, dtype = value
         return f"{dtype}{list(shape)}"

@@ -26,10 +26,10 @@ from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # the enumerations of signal cost 20 us a run
 import threading
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
-from typing import Any
+from typing import Any, TypeAlias
 
 import jax
 import jax.numpy as jnp
@@ -48,6 +48,10 @@ from towerstrat.graph.lowering.shard_classes import ByClass, ShardClasses
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform import compilers
 
+Outputs: TypeAlias = "tuple[list[jax.Array], list[jax.Array]]"
+"""Those that vary along the axis, and those that are replicated."""
+Traced: TypeAlias = "tuple[Outputs, list[Array], jax.Array]"
+"""Outputs, new state, error record."""
 Abstract = Array | jax.ShapeDtypeStruct
 """An array, or its shape and dtype where a program is only traced."""
 
@@ -177,19 +181,22 @@ class Program:
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
-    def _local(self, cell: StateVariable, value: Array) -> Any:
+    def _local(self, cell: StateVariable, value: Array) -> Array:
         return value[0] if cell.per_position and self.axis is not None else value
 
-    def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Any:
+    def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Traced:
         values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
                   for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
         if self.kinds is None:
             return self._evaluated((donated, kept, values), ())
         padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
         even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
-        return switch_by_class(self.kinds, self._evaluated, (donated, kept, even), padded)
+        traced: Traced = switch_by_class(self.kinds, self._evaluated, (donated, kept, even), padded)
+        return traced
 
-    def _evaluated(self, given: tuple[Any, Any, Any], uneven: Sequence[ByClass]) -> Any:
+    def _evaluated(
+        self, given: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], uneven: Sequence[ByClass]
+    ) -> Traced:
         donated, kept, even = given
         state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
         state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
@@ -214,7 +221,7 @@ class Program:
             self._record(lowering),
         )
 
-    def _grouped(self, results: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+    def _grouped(self, results: Sequence[Array]) -> Outputs:
         """Partition the outputs by ``out_specs`` into (varying, replicated); ``_in_order`` is the inverse."""
         pairs = list(zip(results, self.output_specs, strict=True))
         varying = [self._outgoing(v, True) for v, split in pairs if split]
@@ -225,13 +232,14 @@ class Program:
         split, same = (iter(group) for group in groups)
         return [next(split) if is_split else next(same) for is_split in self.output_specs]
 
-    def _outgoing(self, value: Array, split: bool) -> Any:
-        value = jnp.asarray(value)
+    def _outgoing(self, value: Array, split: bool) -> jax.Array:
+        whole = jnp.asarray(value)
         if split and self.axis is not None:
-            return vary(value, self.axis)[None]
-        return value
+            varying: jax.Array = vary(whole, self.axis)
+            return varying[None]
+        return whole
 
-    def _record(self, lowering: Lowering) -> Any:
+    def _record(self, lowering: Lowering) -> jax.Array:
         """The error record, one row per shard; without checks an empty bool array."""
         if not self.checks:
             # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it. (The
@@ -246,11 +254,17 @@ class Program:
         self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
     ) -> jax.stages.Lowered:
         """Trace and lower the program for arguments, or for their shapes and dtypes alone, without running it."""
-        function: Any = self._function
+        function: Callable[..., Any] = self._function
         options: dict[str, Any] = {}
         place = self.place
         if place is not None:
-            specs = lambda cells: [self._spec("split" if c.per_position else "same") for c in cells]  # noqa: E731
+
+            def specs(cells: Iterable[StateVariable]) -> list[PartitionSpec]:
+                return [self._spec("split" if c.per_position else "same") for c in cells]
+
+            def stored(cells: Iterable[StateVariable]) -> list[NamedSharding]:
+                return [self._stored(c) for c in cells]
+
             ins = [self._spec(s) for s in self.input_specs]
             outs = (self._spec("split"), ALL)
             records = self._spec("split" if self.checks else "same")
@@ -259,7 +273,6 @@ class Program:
                 in_specs=(specs(self.donated), specs(self.kept), ins),
                 out_specs=(outs, specs(self.written), records),
             )
-            stored = lambda cells: [self._stored(c) for c in cells]  # noqa: E731
             options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
             # What the host looks at is whole in each process.
             whole = (ALL, ALL) if place.spans else outs
@@ -269,7 +282,8 @@ class Program:
                 place.placed(ALL if place.spans else records),
             )
         jitted = compilers.jit(function, self.platform, donate_argnums=(0,), **options)
-        return jitted.lower(donated, kept, inputs)
+        lowered: jax.stages.Lowered = jitted.lower(donated, kept, inputs)
+        return lowered
 
     def _spec(self, kind: str) -> PartitionSpec:
         """The PartitionSpec of an input or output.
@@ -294,7 +308,7 @@ class Program:
 
     def gather(self, store: StateStore, cells: Sequence[StateVariable], donating: bool) -> list[Array]:
         """The variables' arrays, on this program's devices; a donated one is copied if somebody else holds it."""
-        result = []
+        result: list[Array] = []
         seen: set[int] = set()
         for cell in cells:
             value = store.get(cell)
@@ -308,7 +322,7 @@ class Program:
             result.append(value)
         return result
 
-    def _placed(self, store: StateStore, cell: StateVariable, value: Array, donating: bool) -> Any:
+    def _placed(self, store: StateStore, cell: StateVariable, value: Array, donating: bool) -> Array:
         """A variable's array with this program's sharding, or on its one device."""
         if self.place is not None:
             wanted = self._stored(cell)
@@ -318,15 +332,16 @@ class Program:
                 return value
             if self.place.spans and self.compiled is None:
                 self.arriving[f"the variable {cell.name}"] = value
-            value = put(_detached(value), wanted)
+            placed: jax.Array = put(_detached(value), wanted)
             if not donating:
-                store.move({cell: value})
-            return value
+                store.move({cell: placed})
+            return placed
         if not isinstance(value, jax.Array):
-            return jax.device_put(np.array(value))
+            alone: jax.Array = jax.device_put(np.array(value))
+            return alone
         if len(value.sharding.device_set) > 1:
-            value = on_one_device(value)
-            return jnp.copy(value) if donating else value
+            moved: jax.Array = on_one_device(value)
+            return jnp.copy(moved) if donating else moved
         self.shardings[cell] = value.sharding
         return value
 
@@ -395,7 +410,7 @@ class Program:
             return last[1], last[2]
         return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
 
-    def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], Any]:
+    def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], jax.Array]:
         """Run the program, and store the new state: (outputs, error record), both possibly still being computed.
 
         The record is a device array, empty where no check can fail.
@@ -412,7 +427,8 @@ class Program:
         if self.written:
             # Between the call and the update the store's buffers are gone: an exception here would lose the state.
             with Uninterrupted():
-                groups, state, record = compiled(donated, kept, inputs)
+                made: Traced = compiled(donated, kept, inputs)
+                groups, state, record = made
                 values = dict(zip(self.written, state, strict=True))
                 if self.held and self.faulty and np.asarray(record).any():
                     values = {c: v for c, v in values.items() if c not in self.held}
@@ -421,7 +437,8 @@ class Program:
                     store.last = (self, state, kept)
                 self.ran = True
         else:
-            groups, _, record = compiled(donated, kept, inputs)
+            made = compiled(donated, kept, inputs)
+            groups, _, record = made
             store.last = (self, donated, kept)
             self.ran = True
         if self.calls_back:
@@ -449,7 +466,7 @@ def effects(operations: Sequence[Operation]) -> tuple[list[StateVariable], list[
     return list(reads), list(writes)
 
 
-def _like(value: Any) -> jax.ShapeDtypeStruct:
+def _like(value: Array) -> jax.ShapeDtypeStruct:
     """Shape, dtype and sharding of a state array, without its values."""
     return jax.ShapeDtypeStruct(np.shape(value), value.dtype, sharding=getattr(value, "sharding", None))
 
@@ -458,7 +475,7 @@ _compilers = ThreadPoolExecutor(1, "towerstrat-compiler")
 """The thread that compiles programs ahead of their use."""
 
 
-def _detached(value: Array) -> Any:
+def _detached(value: Array) -> Array:
     """A value that is safe from later in-place writes: a device array itself, a copy of a numpy array."""
     return value if isinstance(value, jax.Array) else np.array(value)
 
@@ -503,7 +520,7 @@ class Uninterrupted:
             finally:
                 self._release()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         self._release()
         for number, frame in self.caught:
             self.handlers[number](number, frame)

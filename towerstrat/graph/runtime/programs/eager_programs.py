@@ -20,7 +20,7 @@ The same object, called with a graph's operation, executes it when a part of a g
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Protocol
 
 import jax
@@ -30,11 +30,11 @@ from towerstrat.errors import InvalidArgumentError, OpError, ResourceExhaustedEr
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, place_of, runs_in_numpy
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import OpDef
+from towerstrat.graph.ir.op_registry import Attrs, OpDef
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
-from towerstrat.graph.ir.types import Array, DType, host_array, resource
+from towerstrat.graph.ir.types import Array, DType, HostArray, host_array, resource
 from towerstrat.graph.lowering.error_records import no_error, record_size
 from towerstrat.graph.lowering.executor import Pullback
 from towerstrat.graph.lowering.gradients import gradients_through
@@ -75,11 +75,11 @@ EARLY_DRAWS = 16
 class Argument(Protocol):
     """Protocol of an input: an eager tensor, or a ``Value``. A variable's handle has a ``cell`` besides."""
 
-    array: Any
+    array: Array
     dtype: DType
     dims: Dims
 
-    def host(self) -> np.ndarray[Any, Any]:
+    def host(self) -> HostArray:
         """The value on the host."""
 
 
@@ -93,7 +93,7 @@ class Value:
         self.dtype = dtype
         self.dims: Dims = array.shape
 
-    def host(self) -> np.ndarray[Any, Any]:
+    def host(self) -> HostArray:
         return np.asarray(self.array)
 
 
@@ -114,7 +114,7 @@ class OperationProgram:
       arrays: indices of the inputs that are arguments of the program; the others are constants of it.
     """
 
-    def __init__(self, definition: OpDef, attrs: Mapping[str, Any], inputs: Sequence[Argument], static: Sequence[int]):
+    def __init__(self, definition: OpDef, attrs: Attrs, inputs: Sequence[Argument], static: Sequence[int]):
         graph = Graph()
         self.graph = graph
         with graph.as_default():
@@ -132,7 +132,7 @@ class OperationProgram:
             self.host_form = definition.numpy
             self.arguments = self.op.arguments
         self.cells = list(dict.fromkeys((*self.op.reads, *self.op.writes)))
-        self.record: np.ndarray[Any, Any] | None = None
+        self.record: HostArray | None = None
         backward = definition.check is not None and definition.check.backward
         if self.op.checks and (self.op.bodies or backward):  # its own inputs are checked before it is executed
             self.record = no_error(record_size([self.op]))
@@ -142,9 +142,9 @@ class OperationProgram:
         self.known = known
         self.function = _function(self, [self.op], self.op.outputs)
         self.jitted = compilers.jit(self.function, self.function.platform)
-        self.pulls: dict[Any, PullbackProgram] = {}
+        self.pulls: dict[tuple[tuple[bool, ...], tuple[bool, ...]], PullbackProgram] = {}
 
-    def on_host(self, arrays: Sequence[np.ndarray[Any, Any]]) -> list[Any]:
+    def on_host(self, arrays: Sequence[HostArray]) -> list[Array]:
         """Compute the outputs by numpy.
 
         Raises:
@@ -199,7 +199,7 @@ class PullbackProgram:
                 self.outputs.append(found)
         self.places: list[Tensor] = [*execution.places, *self.seeds]
         self.cells: list[StateVariable] = execution.cells
-        self.known: dict[Tensor, Any] = execution.known
+        self.known: Mapping[Tensor, Array] = execution.known
         self.dynamic: bool = execution.dynamic
         self.early = 0
         self.arrays = [i for i, p in enumerate(self.places) if p not in self.known and p.dtype is not resource]
@@ -208,7 +208,7 @@ class PullbackProgram:
         self.first_times = 0
         self.function = _function(self, [t.op for t in self.outputs], self.outputs)
         self.jitted = compilers.jit(self.function, self.function.platform)
-        self.pulls: dict[Any, Any] = {}
+        self.pulls: dict[tuple[tuple[bool, ...], tuple[bool, ...]], PullbackProgram] = {}
 
     def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
         """As ``OperationProgram.pull``: the gradient of this gradient."""
@@ -226,7 +226,7 @@ class _Results:
         self.op = pull
         self.places: list[Tensor] = pull.places
         self.cells: list[StateVariable] = pull.cells
-        self.known: dict[Tensor, Any] = pull.known
+        self.known: Mapping[Tensor, Array] = pull.known
         self.dynamic: bool = pull.dynamic
 
 
@@ -249,7 +249,7 @@ class SingleOperations:
         self._executions: defaultdict[str, OwnedPrograms[OperationProgram]] = defaultdict(OwnedPrograms)
         self._static: dict[str, tuple[int, ...]] = {}
 
-    def find(self, definition: OpDef, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> OperationProgram:
+    def find(self, definition: OpDef, inputs: Sequence[Any], attrs: Attrs) -> OperationProgram:
         """The program of an operation for inputs of these dtypes and shapes.
 
         Raises:
@@ -257,7 +257,7 @@ class SingleOperations:
         """
         static = self._known_inputs(definition, len(inputs), attrs)
         executions = self._executions[definition.type]
-        key: Any = (
+        key: Hashable = (
             tuple([(k, v.__class__, v) for k, v in attrs.items()]) if attrs else (),
             DATA_CHECKS.on,
             tuple([(t.dtype, t.dims) for t in inputs]),
@@ -281,7 +281,7 @@ class SingleOperations:
         """Drop all compiled programs; operations are compiled again when they are executed next."""
         self._executions.clear()
 
-    def _known_inputs(self, definition: OpDef, count: int, attrs: Mapping[str, Any]) -> tuple[int, ...]:
+    def _known_inputs(self, definition: OpDef, count: int, attrs: Attrs) -> tuple[int, ...]:
         """Indices of the inputs whose values are constants of the program."""
         known, more = definition.known(count, attrs), self._static.get(definition.type)
         return known if more is None else (*known, *more)
@@ -315,7 +315,7 @@ class SingleOperations:
             found: tuple[Sequence[Array], Sequence[Array | None]] = executable.jitted(given, state)
             return found
 
-    def _known(self, executable: Executable, inputs: Sequence[Argument]) -> list[np.ndarray[Any, Any]] | None:
+    def _known(self, executable: Executable, inputs: Sequence[Argument]) -> list[HostArray] | None:
         """The inputs as numpy, where numpy is to compute the outputs."""
         if executable.host_form is None or executable.cells:
             return None
@@ -352,7 +352,7 @@ class SingleOperations:
                 raise
             raise InvalidArgumentError(None, op, error.message) from error.__cause__
 
-        def pull(wanted: Sequence[bool], cotangents: Sequence[Any]) -> list[Any]:
+        def pull(wanted: Sequence[bool], cotangents: Sequence[Array | None]) -> list[Array | None]:
             seeds = [Value(c, t.dtype) for c, t in zip(cotangents, op.outputs, strict=True) if c is not None]
             return self._pulled(execution, inputs, tuple(wanted), seeds, tuple([c is not None for c in cotangents]))
 

@@ -27,7 +27,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import jax
 import numpy as np
@@ -36,7 +36,7 @@ from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import everywhere
 from towerstrat.graph.ir.state import StateStore, StateVariable, layouts
-from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.error_records import ErrorRecords
 from towerstrat.graph.lowering.executor import Executor
@@ -402,12 +402,20 @@ def needs_value(needed: NeedsStatic) -> UnsupportedError:
     )
 
 
-def to_host(value: Any) -> Any:
+@overload
+def to_host(value: Array) -> HostArray: ...
+
+
+@overload
+def to_host(value: UnevenShards) -> UnevenShards: ...
+
+
+def to_host(value: Array | UnevenShards) -> HostArray | UnevenShards:
     """The value as a numpy array, gathered from all devices; ``UnevenShards`` as it is."""
     return value if isinstance(value, np.ndarray | UnevenShards) else np.asarray(everywhere(value))
 
 
-def stack_if_equal_shapes(value: Any) -> Any:
+def stack_if_equal_shapes(value: Array | UnevenShards) -> Array | UnevenShards:
     """The value, as one stacked array where its shards turn out to have equal shapes."""
     if isinstance(value, UnevenShards) and set(value.shapes) == {value.padded.shape[1:]}:
         return value.padded

@@ -23,13 +23,15 @@ import numpy as np
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.state import StateVariable
-from towerstrat.graph.ir.types import DType
+from towerstrat.graph.ir.types import Array, DType
 from towerstrat.hosts.consensus import AGREEMENT
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 
 
-def require_same_program(what: str, operations: Sequence[Operation], signature: Any, values: Mapping[str, Any]) -> None:
+def require_same_program(
+    what: str, operations: Sequence[Operation], signature: object, values: Mapping[str, Array]
+) -> None:
     """Require that all processes run this program on these values. Collective, before a program's first call.
 
     Args:
@@ -50,7 +52,7 @@ def require_same_program(what: str, operations: Sequence[Operation], signature: 
     AGREEMENT.require(what, parts, details)
 
 
-def fingerprint(operations: Sequence[Operation], signature: Any) -> str:
+def fingerprint(operations: Sequence[Operation], signature: object) -> str:
     """Digest of operations and signature, the same text in all processes that have the same program."""
     return _digest(repr(([_described(op) for op in operations], signature)).encode())
 
@@ -65,7 +67,7 @@ def _in_words(op: Operation) -> str:
     return f"{op.name} (type {op.type}{seeds}, created at {op.line})"
 
 
-def _described(op: Operation) -> Any:
+def _described(op: Operation) -> object:
     attributes = [(name, _of(value)) for name, value in sorted(op.attrs.items())]
     return op.name, op.type, [t.name for t in op.inputs], [(t.dtype.name, t.dims) for t in op.outputs], attributes
 
@@ -89,7 +91,7 @@ def _of(value: Any) -> Any:
     return type(value).__qualname__
 
 
-def _digest_of_array(value: Any) -> str:
+def _digest_of_array(value: Array) -> str:
     host = np.asarray(value)
     data = repr(host.tolist()).encode() if host.dtype.hasobject else np.ascontiguousarray(host).tobytes()
     return f"{host.dtype.name}{list(host.shape)} {_digest(data)}"

@@ -131,7 +131,8 @@ class _CopyingState(Copying):
         whole.counter = op.counter
 
     def _goes_through_towers(self, op: Operation) -> bool:
-        made = (self.operations.get(step) for step in op.attrs["path"])
+        path: Iterable[Operation] = op.attrs["path"]
+        made = (self.operations.get(step) for step in path)
         return any(isinstance(step, ShardOperation) for step in made)
 
     def _differentiate(self, op: Operation) -> None:
@@ -282,13 +283,14 @@ def _can_join(op: Operation) -> bool:
 
 def _leaves(gradient: Operation, tower: Set[Operation]) -> bool:
     """Whether a gradient's path goes on outside of its tower: an operation that is done once would lie on it."""
-    outside = (step for step in gradient.attrs["path"] if step not in tower)
+    path: Iterable[Operation] = gradient.attrs["path"]
+    outside = (step for step in path if step not in tower)
     return any(t.op in tower for step in outside for t in step.inputs)
 
 
 def _waits_for_host(gradient: Operation, order: Sequence[Operation]) -> bool:
     """Whether a gradient's path goes through values that the host computes from the path: no program can have both."""
-    path = gradient.attrs["path"]
+    path: Collection[Operation] = gradient.attrs["path"]
     behind, hosted = set(path), set[Operation]()
     for op in order:
         needs = tuple(dependencies(op))
@@ -305,7 +307,7 @@ def _waits_for_host(gradient: Operation, order: Sequence[Operation]) -> bool:
 
 def _is_of_arrays(gradient: Operation) -> bool:
     """Whether it is a gradient of a gradient through TensorArrays, which are of one tower each."""
-    path = gradient.attrs["path"]
+    path: Collection[Operation] = gradient.attrs["path"]
     return any(step.type == "Gradients" for step in path) and any(_has_arrays(step) for step in path)
 
 

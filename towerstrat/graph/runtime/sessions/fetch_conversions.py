@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 Joined = Callable[[list[Any]], Any]
+FetchFunction = Callable[[Any], tuple[list[Any], Joined]]
+FeedFunction = Callable[[Any, Any], Iterable[tuple[Any, Any]]]
 
 
 class Conversion(NamedTuple):
@@ -25,8 +27,8 @@ class Conversion(NamedTuple):
     """
 
     kind: type[Any]
-    fetch: Callable[[Any], tuple[list[Any], Joined]]
-    feed: Callable[[Any, Any], Iterable[tuple[Any, Any]]] | None
+    fetch: FetchFunction
+    feed: FeedFunction | None
 
 
 _registered: list[Conversion] = []
@@ -34,8 +36,8 @@ _registered: list[Conversion] = []
 
 def register_session_run_conversion_functions(
     tensor_type: type[Any],
-    fetch_function: Callable[[Any], tuple[list[Any], Joined]],
-    feed_function: Callable[[Any, Any], Iterable[tuple[Any, Any]]] | None = None,
+    fetch_function: FetchFunction,
+    feed_function: FeedFunction | None = None,
     feed_function_for_partial_run: Callable[[Any], list[Any]] | None = None,
 ) -> None:
     """Make ``Session.run`` accept values of a type.
@@ -54,12 +56,12 @@ def register_session_run_conversion_functions(
     _registered.insert(0, Conversion(tensor_type, fetch_function, feed_function))
 
 
-def conversion_of(value: Any) -> Conversion | None:
+def conversion_of(value: object) -> Conversion | None:
     """The newest conversion that is registered for a value, or None."""
     return next((entry for entry in _registered if isinstance(value, entry.kind)), None)
 
 
-def fed_parts(conversion: Conversion, value: Any, fed: Any) -> Iterable[tuple[Any, Any]]:
+def fed_parts(conversion: Conversion, value: Any, fed: object) -> Iterable[tuple[Any, Any]]:
     """The (tensor, value) pairs that are fed for a registered value. Raises TypeError where it cannot be fed."""
     if conversion.feed is None:
         raise TypeError(f"{conversion.kind.__name__} was registered without a feed function: {value!r} cannot be fed.")

@@ -13,7 +13,7 @@ A traced stage waits for the device, so that stages do not overlap as they do in
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -92,7 +92,7 @@ class Costs(NamedTuple):
 def costs(program: Program) -> Costs:
     """The costs of a compiled program; zeros where XLA gives none."""
     assert program.compiled is not None
-    analysis: Any = program.compiled.cost_analysis() or {}
+    analysis: Mapping[str, float] = program.compiled.cost_analysis() or {}
     memory = program.compiled.memory_analysis()
     sizes = (0, 0, 0) if memory is None else (
         memory.argument_size_in_bytes, memory.output_size_in_bytes, memory.temp_size_in_bytes

@@ -20,10 +20,10 @@ steps that the caller has not seen.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
-from typing import Any
+from typing import Any, Never, TypeVar
 
 import jax
 import numpy as np
@@ -31,12 +31,12 @@ import numpy as np
 from towerstrat.errors import AbortedError, UnsupportedError
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite_values import Fetchable
-from towerstrat.graph.ir.context_stacks import SESSIONS
+from towerstrat.graph.ir.context_stacks import SESSIONS, SessionLike
 from towerstrat.graph.ir.graph import Graph, global_graph
 from towerstrat.graph.ir.graph_elements import Operation, Reference, Tensor
 from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.state import StateStore
-from towerstrat.graph.ir.types import resource, string
+from towerstrat.graph.ir.types import HostArray, resource, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering_errors import DifferentShapes, uninitialized
 from towerstrat.graph.runtime.collective.gradient_mean_stage import share_values, wait_for_values
@@ -48,7 +48,7 @@ from towerstrat.graph.runtime.programs.program_cache import to_host
 from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (registers all that a session can run)
 from towerstrat.graph.runtime.sessions.device_towers import SideBySide, side_by_side
 from towerstrat.graph.runtime.sessions.feeds import fed_array, feed_pairs
-from towerstrat.graph.runtime.sessions.fetch_conversions import conversion_of
+from towerstrat.graph.runtime.sessions.fetch_conversions import Joined, conversion_of
 from towerstrat.graph.runtime.sessions.run_profile import Span, describe_spans, traced
 from towerstrat.graph.runtime.sessions.session_config import check_callable, check_config, check_options
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
@@ -62,6 +62,8 @@ from towerstrat.platform.accounts import ACCOUNTS, RUNNING
 from towerstrat.platform.addresses import is_remote, take_for_here, taken_for_here
 from towerstrat.platform.deadlines import DEADLINE
 from towerstrat.platform.local import SessionDevice
+
+T = TypeVar("T")
 
 
 def is_between_graph_target(target: str | bytes | None) -> bool:
@@ -77,11 +79,11 @@ class _Fetches:
     """A nested structure of fetches, flattened to graph elements without repeats, and its inverse ``build``."""
 
     def __init__(self, graph: Graph, fetches: Any):
-        self.elements: list[Any] = []
-        self._places: dict[Any, int] = {}
+        self.elements: list[Tensor | Operation] = []
+        self._places: dict[Tensor | Operation, int] = {}
         self._build = self._expand(graph, fetches)
 
-    def _expand(self, graph: Graph, fetch: Any) -> Callable[[list[Any]], Any]:
+    def _expand(self, graph: Graph, fetch: Any) -> Joined:
         if isinstance(fetch, Fetchable) and not isinstance(fetch, Variable):
             return self._joined(graph, *fetch._fetch_parts())
         if fetch is None:
@@ -95,7 +97,7 @@ class _Fetches:
         if conversion is not None:
             return self._joined(graph, *conversion.fetch(fetch))
         try:
-            element = graph.as_graph_element(fetch)
+            element: Tensor | Operation = graph.as_graph_element(fetch)
         except (KeyError, ValueError, TypeError) as error:
             kind = TypeError if isinstance(error, TypeError) else ValueError
             raise kind(f"Fetch argument {fetch!r} cannot be fetched. {error}") from None
@@ -118,9 +120,7 @@ class _Fetches:
             self.elements.append(element)
         return lambda values: values[place]
 
-    def _joined(
-        self, graph: Graph, parts: Sequence[Any], join: Callable[[list[Any]], Any]
-    ) -> Callable[[list[Any]], Any]:
+    def _joined(self, graph: Graph, parts: Sequence[Any], join: Joined) -> Joined:
         builders = [self._expand(graph, p) for p in parts]
         return lambda values: join([b(values) for b in builders])
 
@@ -128,7 +128,7 @@ class _Fetches:
         return self._build(values)
 
 
-def _entries(kind: type[Any], builders: Mapping[Any, Callable[[list[Any]], Any]], values: list[Any]) -> Any:
+def _entries(kind: type[Any], builders: Mapping[Any, Joined], values: list[Any]) -> Any:
     """A fetched dictionary of type ``kind``, in its own order: keys need not sort."""
     result = kind()
     for key, build in builders.items():
@@ -165,7 +165,7 @@ class BaseSession(Runner):
             raise TypeError(f"graph must be a tf.Graph, got {type(graph).__name__}.")
         self._config = config
         self._timeout = 0 if config is None else config.operation_timeout_in_ms
-        self._plans: dict[Any, tuple[int, _Fetches, Plan, SideBySide | None]] = {}
+        self._plans: dict[Hashable, tuple[int, _Fetches, Plan, SideBySide | None]] = {}
         self._entered: ExitStack | None = None
         self._aborted = False
         self.ahead: SpeculativeSteps | None = None
@@ -224,7 +224,7 @@ class BaseSession(Runner):
 
     def values_in_run(
         self, tensors: Sequence[Tensor], fetches: Any, feed_dict: Mapping[Any, Any] | None
-    ) -> list[np.ndarray[Any, Any]]:
+    ) -> list[HostArray]:
         """Run ``fetches`` for their effects, and return the values of further tensors in this run.
 
         Returns:
@@ -235,7 +235,7 @@ class BaseSession(Runner):
             given = [t for t in fed if t.dtype is not resource]
             plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], given)
 
-            def read(run: Run) -> list[np.ndarray[Any, Any]]:
+            def read(run: Run) -> list[HostArray]:
                 run.settle()
                 values = [plan.value(t, run) for t in tensors]
                 return [to_host(v.padded if isinstance(v, UnevenShards) else v) for v in values]
@@ -256,7 +256,7 @@ class BaseSession(Runner):
         """The devices that a run may use."""
         return [SessionDevice(device) for device in jax.devices()]
 
-    def as_default(self) -> Any:
+    def as_default(self) -> AbstractContextManager[SessionLike]:
         """A context manager inside which ``Tensor.eval`` and ``Operation.run`` use this session."""
         return SESSIONS.entered(self)
 
@@ -310,10 +310,10 @@ class BaseSession(Runner):
 
     def _described(
         self,
-        run: Callable[..., Any],
+        run: Callable[..., T],
         options: messages.RunOptions | None = None,
         metadata: messages.RunMetadata | None = None,
-    ) -> Any:
+    ) -> T:
         """Call ``run(spans=...)`` under the lock and a deadline, and fill the metadata that the options ask for."""
         if options is None and metadata is None:
             with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING), DEADLINE.within(self._timeout):
@@ -358,7 +358,7 @@ class BaseSession(Runner):
             self.server.entered(self)
 
     def _carry_out(
-        self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, Any], spans: list[Span] | None = None
+        self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, HostArray], spans: list[Span] | None = None
     ) -> Any:
         def read(run: Run) -> Any:
             run.settle()
@@ -382,7 +382,7 @@ class BaseSession(Runner):
         return result
 
     def _plan(
-        self, fetches: Any, fed: Mapping[Tensor, Any], together: bool = True
+        self, fetches: Any, fed: Mapping[Tensor, HostArray], together: bool = True
     ) -> tuple[_Fetches, Plan, SideBySide | None]:
         """Look up or make (structure, plan, towers) of a run. ``together``: hand-written towers may run so."""
         given = frozenset(t for t in fed if t.dtype is not resource)
@@ -405,13 +405,13 @@ class BaseSession(Runner):
         self._plans[key] = (self._graph.rewired, structure, plan, towers)
         return structure, plan, towers
 
-    def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any]:
+    def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, HostArray]:
         if not isinstance(feed_dict, Mapping):
             raise TypeError(f"feed_dict must be a dictionary of tensors and values, got {feed_dict!r}.")
-        result: dict[Tensor, Any] = {}
+        result: dict[Tensor, HostArray] = {}
         for key, value in feed_pairs(feed_dict):
             try:
-                tensor = self._graph.as_graph_element(key, allow_operation=False)
+                tensor: Tensor = self._graph.as_graph_element(key, allow_operation=False)
             except (TypeError, ValueError, KeyError) as error:
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
             if not self._graph.is_feedable(tensor):
@@ -447,7 +447,7 @@ class BaseSession(Runner):
                 )
         return [op.outputs[0] for op in handle._consumers if op.type in READS]
 
-    def _fetched(self, element: Any, plan: Plan, run: Run) -> Any:
+    def _fetched(self, element: Tensor | Operation, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):
             return None
         if element.dtype is resource and element in run.static:
@@ -465,7 +465,9 @@ class BaseSession(Runner):
             return array if array.ndim else array.item()
         return array[()]
 
-    def make_callable(self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False) -> Any:
+    def make_callable(
+        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+    ) -> Callable[..., Any]:
         """A function of the values of ``feed_list`` that runs ``fetches``.
 
         Args:
@@ -502,7 +504,7 @@ class BaseSession(Runner):
         check_callable(options)
         described = options.run_options if options.HasField("run_options") else None
         check_options(described, None)
-        feeds = [graph.as_graph_element(name, allow_operation=False) for name in options.feed]
+        feeds: list[Tensor] = [graph.as_graph_element(name, allow_operation=False) for name in options.feed]
         connections = {
             _given(graph.get_tensor_by_name(each.to_tensor)): graph.own(graph.get_tensor_by_name(each.from_tensor))
             for each in options.tensor_connection
@@ -525,10 +527,10 @@ class BaseSession(Runner):
 
         return call
 
-    def partial_run(self, handle: Any, fetches: Any, feed_dict: Any = None) -> Any:
+    def partial_run(self, handle: object, fetches: object, feed_dict: object = None) -> Never:
         raise UnsupportedError("Session.partial_run is not supported; use one Session.run with all feeds.")
 
-    def partial_run_setup(self, fetches: Any, feeds: Any = None) -> Any:
+    def partial_run_setup(self, fetches: object, feeds: object = None) -> Never:
         raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
 
 
@@ -563,14 +565,14 @@ class Session(BaseSession):
         self._entered.enter_context(self.as_default())
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         entered, self._entered = self._entered, None
         assert entered is not None
         entered.close()
         self.close()
 
     @staticmethod
-    def reset(target: str, containers: Any = None, config: Any = None) -> None:
+    def reset(target: str, containers: Sequence[str] | None = None, config: messages.ConfigProto | None = None) -> None:
         """Drop the variables and the named resources of a server of this process, and end its sessions.
 
         Raises:

@@ -12,8 +12,6 @@ towerstrat.errors.UnsupportedError: ConfigProto.graph_options.enable_recv_schedu
 
 from __future__ import annotations
 
-from typing import Any
-
 from towerstrat.errors import UnsupportedError
 from towerstrat.platform import messages
 
@@ -28,14 +26,14 @@ REFUSED = {
 """Field -> why it is refused."""
 
 
-def check_config(config: Any) -> None:
+def check_config(config: object) -> None:
     """Raise TypeError for what is no ``ConfigProto``, UnsupportedError for a refused field that is set."""
     if not isinstance(config, messages.ConfigProto):
         raise TypeError(f"config must be a tf.ConfigProto, got {type(config).__name__}.")
     _check(config)
 
 
-def check_options(options: Any, metadata: Any) -> None:
+def check_options(options: object, metadata: object) -> None:
     """Check the options of one run, and the object that takes its metadata; None is neither.
 
     Raises:
@@ -49,20 +47,20 @@ def check_options(options: Any, metadata: Any) -> None:
         _check(options)
 
 
-def check_callable(options: Any) -> None:
+def check_callable(options: object) -> None:
     """Raise TypeError for what is no ``CallableOptions``, UnsupportedError for a refused field that is set."""
     if not isinstance(options, messages.CallableOptions):
         raise TypeError(f"Expected a CallableOptions, got {type(options).__name__}.")
     _check(options)
 
 
-def _check(message: Any) -> None:
+def _check(message: messages.ConfigProto | messages.RunOptions | messages.CallableOptions) -> None:
     for path, why in REFUSED.items():
         if _is_set(message, path):
             raise UnsupportedError(f"{type(message).__name__}.{path} is not supported: {why}")
 
 
-def _is_set(message: Any, path: str) -> bool:
+def _is_set(message: messages.ConfigProto | messages.RunOptions | messages.CallableOptions, path: str) -> bool:
     first, _, rest = path.partition(".")
     value = next((value for field, value in message.ListFields() if field.name == first), None)
     return value is not None and (not rest or _is_set(value, rest))

@@ -198,13 +198,15 @@ class EagerVariable(Variable):
         return bool(self.value())
 
     def __int__(self) -> int:
-        return int(self.value())  # type: ignore[call-overload]
+        number: int = int(self.value())  # type: ignore[call-overload]
+        return number
 
     def __float__(self) -> float:
         return float(self.value())  # type: ignore[arg-type]
 
     def __index__(self) -> int:
-        return self.value().__index__()  # type: ignore[attr-defined]
+        number: int = self.value().__index__()  # type: ignore[attr-defined]
+        return number
 
     def __len__(self) -> int:
         return len(self.value())

@@ -147,7 +147,8 @@ def scan(
             return arithmetic.subtract(i, 1) if reverse else arithmetic.add(i, 1), found, written
 
         def goes_on(i: Tensor, values: Any, made: Any) -> Tensor:
-            return arithmetic.greater_equal(i, 0) if reverse else arithmetic.less(i, count)
+            more: Tensor = arithmetic.greater_equal(i, 0) if reverse else arithmetic.less(i, count)
+            return more
 
         _, _, final = while_loop(goes_on, compute, (i, values, made), back_prop=back_prop)
         return nest.pack_sequence_as(like, _with_length([a.stack() for a in final], flat))

@@ -407,7 +407,8 @@ class _ForwardStage(DeviceStage):
 
             def backward(residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
                 closed = jax_extend.core.ClosedJaxpr(jaxpr, list(residuals))
-                return jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
+                grads: Sequence[Array] = jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
+                return grads
 
             program.backward = compilers.jit(backward, program.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]

@@ -131,12 +131,14 @@ def failed_anywhere(found: Array, axis: Axis | None) -> jax.Array:
     """Scalar bool, replicated: whether a check has failed on some shard (one ``psum``). ``found``: on this one."""
     if axis is None:
         return jnp.asarray(found)
-    return lax.psum(failing(found, axis), axis.name) > 0
+    shards: jax.Array = lax.psum(failing(found, axis), axis.name)
+    return shards > 0
 
 
 def failing(found: Array, axis: Axis | None) -> jax.Array:
     """Whether a check has failed on this shard, as float32, so that it can be summed in one buffer with gradients."""
-    return vary(jnp.asarray(found), axis).astype(jnp.float32)
+    varying: jax.Array = vary(jnp.asarray(found), axis)
+    return varying.astype(jnp.float32)
 
 
 def found_on_host(check: InputCheck, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:

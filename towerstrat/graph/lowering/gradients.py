@@ -241,7 +241,7 @@ def _as_tensor(value: Any) -> Tensor:
 
 def _source(x: Any) -> Tensor:
     """The tensor to differentiate with respect to: of a variable its handle, of IndexedSlices the values."""
-    handle = getattr(x, "handle", None)
+    handle: Tensor | None = getattr(x, "handle", None)
     if handle is not None:
         return handle
     return x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
@@ -587,15 +587,19 @@ def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pa
 
 
 def _value_of(lowering: Lowering, x: Tensor) -> Array:
-    return lowering.state[x.op.attrs["cell"]] if x.dtype is resource else lowering.value(x)
+    if x.dtype is not resource:
+        return lowering.value(x)
+    value: Array = lowering.state[x.op.attrs["cell"]]
+    return value
 
 
 def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> Pass[Array]:
     """Cast a gradient to varying or to replicated, as the graph declares its output."""
     if lowering.axis is None:
         return value
+    varying: jax.Array = vary(value, lowering.axis)
     if output.varies or lowering.differentiated:  # cotangents of replicated values are equal on all shards: no sum
-        return vary(value, lowering.axis)
+        return varying
     # The graph knows that shards agree, JAX does not (the path was cast to varying): the first one's share summed
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0

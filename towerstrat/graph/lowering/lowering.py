@@ -283,7 +283,8 @@ class Lowering(ErrorState):
         """The current value of a state variable. Raises FailedPreconditionError, naming ``op``, where it has none."""
         if cell not in self.state:
             raise uninitialized(cell, op)
-        return self.state[cell]
+        value: Array = self.state[cell]
+        return value
 
     def read_variable(self, cell: StateVariable, op: Operation) -> Array:
         """``read`` as a differentiable read: the cotangent goes to the variable itself, not to what was written."""

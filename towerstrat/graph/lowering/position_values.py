@@ -79,7 +79,7 @@ def _at(
     if tensor in seen:
         return seen[tensor]
     op = tensor.op
-    found: Any = None
+    found: HostArray | None = None
     value = read(tensor)
     if isinstance(value, np.ndarray | np.generic):
         found = np.asarray(value)

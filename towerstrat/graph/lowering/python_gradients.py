@@ -109,8 +109,9 @@ def trace_rule(op: Operation, function: GradientFunction, block: Block | None = 
     Raises:
       ValueError: it returns another number of gradients than the operation has inputs.
     """
-    if "_traced_gradient" in op.attrs:
-        return op.attrs["_traced_gradient"]
+    traced: TracedRule | None = op.attrs.get("_traced_gradient")
+    if traced is not None:
+        return traced
     graph = op.graph
     saved = graph.block, graph.axis
     if block is not None:

@@ -505,7 +505,7 @@ def _encloses(outer: Graph, graph: Graph) -> bool:
 
 def _tensor_or_handle(value: Any) -> Tensor:
     """The tensor to differentiate by: a variable's handle, the values of IndexedSlices, or the tensor itself."""
-    handle = getattr(value, "handle", None)
+    handle: Tensor | None = getattr(value, "handle", None)
     if handle is not None:
         return handle
     return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)

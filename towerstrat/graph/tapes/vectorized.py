@@ -196,9 +196,9 @@ def _no_rows(result: Tensor, sources: Sequence[Tensor]) -> Tensor:
     """The ``[0, ...]`` result of a map over no rows, connected to ``sources``: their gradients are zeros."""
     dims = (0, *(d or 0 for d in result.dims or ()))
     parts = [arrays.reshape(t, [-1])[:0] for t in sources if t.dtype.is_differentiable]
-    return arrays.concat(
-        [constant(np.zeros(dims, result.dtype.np)), *(cast(arrays.reshape(p, dims), result.dtype) for p in parts)], 0
-    )
+    zeros = constant(np.zeros(dims, result.dtype.np))
+    joined: Tensor = arrays.concat([zeros, *(cast(arrays.reshape(p, dims), result.dtype) for p in parts)], 0)
+    return joined
 
 
 define_op(

@@ -173,7 +173,7 @@ def _has_weights(value: Any) -> bool:
 class _Copied:
     """Mixin: a wrapper of a list or dictionary is copied and pickled as the object that it wraps."""
 
-    _storage: Any
+    _storage: list[Any] | dict[Any, Any]
 
     def copy(self) -> Any:
         return copy.copy(self)
@@ -196,6 +196,8 @@ class List(_Copied, TrackableDataStructure, abc.Sequence[Any]):
     Raises:
       ValueError: an element is not trackable.
     """
+
+    _storage: list[Any]
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
@@ -339,21 +341,27 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         return not self == other
 
     def __lt__(self, other: Any) -> bool:
-        return self._storage < getattr(other, "_storage", other)
+        return self._storage < _list_of(other)
 
     def __le__(self, other: Any) -> bool:
-        return self._storage <= getattr(other, "_storage", other)
+        return self._storage <= _list_of(other)
 
     def __gt__(self, other: Any) -> bool:
-        return self._storage > getattr(other, "_storage", other)
+        return self._storage > _list_of(other)
 
     def __ge__(self, other: Any) -> bool:
-        return self._storage >= getattr(other, "_storage", other)
+        return self._storage >= _list_of(other)
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"ListWrapper({self._storage!r})"
+
+
+def _list_of(other: Any) -> list[Any]:
+    """The list that a wrapper stands for; another operand as it is."""
+    wrapped: list[Any] = getattr(other, "_storage", other)
+    return wrapped
 
 
 def _same(one: Iterable[Any], two: Iterable[Any] | None) -> bool:
@@ -416,6 +424,8 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
     Values need not be trackable, and keys no strings. Where a trackable value has a key that is no string, or the
     dictionary was changed behind its back, saving raises ValueError.
     """
+
+    _storage: dict[Any, Any]
 
     def __init__(self, wrapped_dict: Any = ()):
         super().__init__()
@@ -502,6 +512,8 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
 
 class TupleWrapper(TrackableDataStructure, abc.Sequence[Any]):
     """Stands for a tuple, named or not, with trackable elements. They are dependencies by index, and by field."""
+
+    _storage: tuple[Any, ...]
 
     def __init__(self, wrapped_tuple: Any):
         super().__init__()

@@ -103,7 +103,7 @@ def all_variables() -> list[Any]:
     return global_variables()
 
 
-def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
+def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operation | None:
     """An operation that initializes the variables. Running it again gives them new initial values. None eagerly."""
     if get_default_graph().executing_eagerly:
         return None
@@ -112,27 +112,27 @@ def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
     return get_default_graph().add("NoOp", (), None, name, control_inputs=ops)
 
 
-def global_variables_initializer() -> Any:
+def global_variables_initializer() -> Operation | None:
     """An operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
-def local_variables_initializer() -> Any:
+def local_variables_initializer() -> Operation | None:
     """An operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 
-def initialize_variables(var_list: Iterable[Any], name: str = "init") -> Operation:
+def initialize_variables(var_list: Iterable[Any], name: str = "init") -> Operation | None:
     """``variables_initializer`` under its older name."""
     return variables_initializer(var_list, name)
 
 
-def initialize_all_variables() -> Operation:
+def initialize_all_variables() -> Operation | None:
     """``global_variables_initializer`` under its older name."""
     return global_variables_initializer()
 
 
-def initialize_local_variables() -> Operation:
+def initialize_local_variables() -> Operation | None:
     """``local_variables_initializer`` under its older name."""
     return local_variables_initializer()
 

@@ -186,7 +186,8 @@ def default_creator(**kwargs: Any) -> Variable:
     maker, graph.variable_maker = graph.variable_maker, None
     try:
         if maker is not None:
-            return maker(**kwargs)
+            given: Variable = maker(**kwargs)
+            return given
         made: Variable = type.__call__(graph.variable_class or Variable, **kwargs)
         made._use_resource = ORIGINAL.later if use_resource is None else bool(use_resource)
         return made
@@ -481,7 +482,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
         session = session or get_default_session()
         if session is None:
             raise ValueError("eval() needs a session: pass session= or use it inside `with sess.as_default():`.")
-        return session.run(self)
+        value: HostArray = session.run(self)
+        return value
 
     # ---- changing --------------------------------------------------------------------------------------------
 
@@ -544,7 +546,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
           updates: ``[*indices.shape, *row]``, or a scalar.
         """
         inputs = [convert_to_tensor(indices), convert_to_tensor(updates, self.dtype)]
-        return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
+        written: Tensor = self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
+        return written
 
     def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
         """Stores a value in a slice of the variable; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""
@@ -599,7 +602,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
 
     def __getitem__(self, key: Any) -> Tensor:
         """A slice of the value; its ``assign`` stores in that part of the variable."""
-        return op_registry.operator("__getitem__")(self, key)
+        part: Tensor = op_registry.operator("__getitem__")(self, key)
+        return part
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")

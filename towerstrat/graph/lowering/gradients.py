@@ -17,7 +17,7 @@ of the inner walk (``_backward``).
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -26,6 +26,7 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
@@ -69,18 +70,27 @@ from towerstrat.graph.lowering.tape import (
     reverse,
 )
 
+Source: TypeAlias = "TensorLike | IndexedSlices"
+"""One entry of what is differentiated, or by what."""
+Sources: TypeAlias = "Source | Sequence[Sources] | Mapping[Any, Sources]"
+"""A nest of them."""
+Seeds: TypeAlias = "Source | Sequence[Source | None] | None"
+"""Cotangents of the results: None stands for ones."""
+Derivative: TypeAlias = Tensor | IndexedSlices | None
+"""A gradient: IndexedSlices of row lookups, None where no path leads from the source to the result."""
+
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: Sources,
+    xs: Sources,
+    grad_ys: Seeds = None,
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
-    gate_gradients: Any = False,
+    gate_gradients: bool | int = False,
     aggregation_method: int | None = None,
-    stop_gradients: Any = None,
+    stop_gradients: Sources | None = None,
     unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-) -> list[Any]:
+) -> list[Derivative]:
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
@@ -114,30 +124,29 @@ def gradients(
     return [_zeros(x) if gradient is None else gradient for x, gradient in zip(sources, found, strict=True)]
 
 
-def _zeros(x: Any) -> Tensor:
+def _zeros(x: Source) -> Tensor:
     return get_default_graph().add("ZerosLike", [_as_tensor(x)], {}, "zeros_like").outputs[0]
 
 
-def _told_apart(results: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+def _told_apart(results: Sequence[Derivative], xs: Sequence[Source]) -> list[Derivative]:
     """Give each of several gradients an operation of its own: programs tell them apart by ``op.name``."""
     dense = [r for r in results if isinstance(r, Tensor)]
     if len(dense) < 2:
         return list(results)
     graph = get_default_graph()
     scope = dense[0].op.name.rpartition("/")[0]
-    found = []
+    found: list[Derivative] = []
     with graph.name_scope(f"{scope}/" if scope else None):
         for result, x in zip(results, xs, strict=True):
-            named = isinstance(result, Tensor)
             name = f"{_source(x).op.name}_grad"
-            found.append(graph.add("Identity", [result], {}, name).outputs[0] if named else result)
+            found.append(graph.add("Identity", [result], {}, name).outputs[0] if isinstance(result, Tensor) else result)
     return found
 
 
 def gradients_through(
-    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", stop_gradients: Any = None,
+    ys: Sources, xs: Sources, grad_ys: Seeds = None, name: str = "gradients", stop_gradients: Sources | None = None,
     recorded: Recorded | None = None,
-) -> list[Any]:  # fmt: skip
+) -> list[Derivative]:  # fmt: skip
     """``gradients`` on paths through recorded operations only (None: all): the gradient of a tape (``backprop.py``)."""
     graph = get_default_graph()
     y_list = [graph.own(_as_tensor(y)) for y in nest.flatten(ys)]
@@ -213,7 +222,7 @@ def _is_selected(x: Tensor) -> bool:
     return x.op.type == "SelectPosition" and get_default_graph().axis is None
 
 
-def _selected(result: Any, x: Tensor) -> Any:
+def _selected(result: Derivative, x: Tensor) -> Derivative:
     """One shard, that of ``x``, of the gradient with respect to the varying tensor that ``x`` is a shard of."""
     if result is None:
         return None
@@ -233,13 +242,13 @@ def _used_from_outside(path: Iterable[Operation], block: Block) -> dict[Tensor, 
     return {t: None for o in used for t in o.inputs if carries_gradient(t)}
 
 
-def _as_tensor(value: Any) -> Tensor:
+def _as_tensor(value: Source) -> Tensor:
     """A y as a tensor; of IndexedSlices, as in TensorFlow, the values, of a variable's handle its value."""
     tensor = value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
     return convert_to_tensor(tensor.graph.variable_of(tensor)) if tensor.dtype is resource else tensor
 
 
-def _source(x: Any) -> Tensor:
+def _source(x: Source) -> Tensor:
     """The tensor to differentiate with respect to: of a variable its handle, of IndexedSlices the values."""
     handle: Tensor | None = getattr(x, "handle", None)
     if handle is not None:
@@ -247,7 +256,7 @@ def _source(x: Any) -> Tensor:
     return x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
 
 
-def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
+def _as_seed(seed: Source, y: Tensor, index: int) -> Tensor:
     if isinstance(seed, IndexedSlices):
         return get_default_graph().own(seed.values)
     tensor = get_default_graph().own(convert_to_tensor(seed, y.dtype))
@@ -264,10 +273,10 @@ def _varying(op: Operation) -> list[bool]:
     return result
 
 
-def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Any]:
+def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Derivative]:
     outputs = iter(op.outputs)
     kinds = iter(op.attrs["sparse"])
-    results: list[Any] = []
+    results: list[Derivative] = []
     for x, is_connected in zip(xs, connected, strict=True):
         if not is_connected:
             results.append(None)
@@ -380,7 +389,7 @@ def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Sta
       UnsupportedError: it is differentiated by a variable that was assigned since.
     """
     around: Mapping[StateVariable, Any] = next((f.state for f in lowering.frames() if step in f.snapshots), {})
-    state = {}
+    state: dict[StateVariable, Any] = {}
     for cell, value in lowering.state_read_by(step).items():
         if lowering.state.get(cell) is around.get(cell):
             state[cell] = value

@@ -183,7 +183,7 @@ def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
     return op.inputs if not constants else tuple(t for i, t in enumerate(op.inputs) if i not in constants)
 
 
-def differentiable_leaves(results: Sequence[Any], block: Block, stopped: bool = False) -> set[Tensor]:
+def differentiable_leaves(results: Sequence[object], block: Block, stopped: bool = False) -> set[Tensor]:
     """The captures and loop variables of a region that its results depend on differentiably.
 
     Args:

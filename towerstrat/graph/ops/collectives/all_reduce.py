@@ -192,16 +192,16 @@ def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) 
     totals: dict[Tensor, jax.Array] = {}
     for dtype, tensors in packs.items():
         parts = [values[t].ravel() for t in tensors]
-        checked = failing is not None and dtype == failing.dtype
-        if checked:
-            parts.append(failing.ravel())
+        term = failing if failing is not None and dtype == failing.dtype else None
+        if term is not None:
+            parts.append(term.ravel())
         total = lax.psum(parts[0] if len(parts) == 1 else jnp.concatenate(parts), axis.name)
         start = 0
         for tensor in tensors:
             size = values[tensor].size
             totals[tensor] = total[start : start + size].reshape(values[tensor].shape)
             start += size
-        if checked:
+        if term is not None:
             lowering.failing_are(total[start])
     return totals
 

@@ -17,7 +17,7 @@ of the inner walk (``_backward``).
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,6 @@ from jax import lax
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import nest
-from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
@@ -54,7 +53,7 @@ from towerstrat.graph.lowering.gradient_paths import (
 )
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside, sums_differ
-from towerstrat.graph.lowering.python_gradients import TracedRule, carries_gradient
+from towerstrat.graph.lowering.python_gradients import Derivative, Seeds, Source, Sources, TracedRule, carries_gradient
 from towerstrat.graph.lowering.read_gradients import gather_backward
 from towerstrat.graph.lowering.row_cotangents import rows_back
 from towerstrat.graph.lowering.rule_evaluation import input_cotangents
@@ -69,15 +68,6 @@ from towerstrat.graph.lowering.tape import (
     pull_back,
     reverse,
 )
-
-Source: TypeAlias = "TensorLike | IndexedSlices"
-"""One entry of what is differentiated, or by what."""
-Sources: TypeAlias = "Source | Sequence[Sources] | Mapping[Any, Sources]"
-"""A nest of them."""
-Seeds: TypeAlias = "Source | Sequence[Source | None] | None"
-"""Cotangents of the results: None stands for ones."""
-Derivative: TypeAlias = Tensor | IndexedSlices | None
-"""A gradient: IndexedSlices of row lookups, None where no path leads from the source to the result."""
 
 
 def gradients(
@@ -331,20 +321,22 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
     lowering = _with_records_of_region(lowering, op)
     sums = Cotangents()
     inside = op.axis is not None
+    path: Sequence[Operation] = op.attrs["path"]
+    active: frozenset[Tensor] = op.attrs["active"]
     for y, seed, indices in zip(*(op.attrs[k] for k in ("ys", "seeds_given", "seed_indices")), strict=True):
-        if y in op.attrs["active"]:
+        if y in active:
             value = lowering.value(y)
             given = jnp.asarray(ones_like(value) if seed is None else _conjugated(lowering.value(seed)))
             given = vary(given, lowering.axis) if inside else given
             if position is not None and lowering.axis is not None:
                 given = jnp.where(lax.axis_index(lowering.axis.name) == position, given, jnp.zeros_like(given))
             sums.add(y, given if indices is None else RowCotangent(given, jnp.asarray(lowering.value(indices))))
-    records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
-    for step in reverse(op.attrs["path"], records):
+    records = {o: r for o in path if (r := lowering.record(o)) is not None}
+    for step in reverse(path, records):
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums, position is not None)):
-            if tensor in op.attrs["active"]:
+            if tensor in active:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
-    for step in lowering.taped.intersection(op.attrs["path"]).difference(records):
+    for step in lowering.taped.intersection(path).difference(records):
         # What only other shard classes ran has no part in what this one computes.
         of_others = lowering.kind is not None and lowering.kinds and lowering.kind not in lowering.kinds.of(step)
         if not of_others and any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
@@ -414,23 +406,25 @@ def _step_back(
     lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents, of_one: bool
 ) -> Pass[Iterable[tuple[Tensor, Cotangent | None]]]:
     """The cotangents of one operation's inputs from those of its outputs; none where no output has one."""
-    by_rule, definition = step in op.attrs["rules"], step.definition
+    stops: frozenset[Tensor] = op.attrs["stops"]
+    rules: Mapping[Operation, TracedRule] = op.attrs["rules"]
+    by_rule, definition = step in rules, step.definition
     if not by_rule and passes_rows(step):
-        rows = None if step.outputs[0] in op.attrs["stops"] else sums.rows(step.outputs[0])
+        rows = None if step.outputs[0] in stops else sums.rows(step.outputs[0])
         if rows is not None:
             return rows_back(step, rows)
     if not by_rule and looks_up_rows(step):
-        given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
+        given = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
         return () if given[0] is None else gather_backward(lowering, step, [given[0]], op).items()
     if not by_rule and definition.backward is None:
         outputs = zip(record.results, record.primals, strict=True)
-        given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
+        given = [None if t in stops else sums.total(t, p) for t, p in outputs]
         return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
-    given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
+    given = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
     if all(g is None for g in given):
         return ()
     if by_rule:
-        return _by_rule(lowering, step, op.attrs["rules"][step], given)
+        return _by_rule(lowering, step, rules[step], given)
     assert definition.backward is not None
     if lowering.differentiated and definition.collective and not definition.per_position and op.axis is None:
         given = [g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in given]
@@ -596,10 +590,7 @@ def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pa
 
 
 def _value_of(lowering: Lowering, x: Tensor) -> Array:
-    if x.dtype is not resource:
-        return lowering.value(x)
-    value: Array = lowering.state[x.op.attrs["cell"]]
-    return value
+    return lowering.read(x.op.attrs["cell"], x.op) if x.dtype is resource else lowering.value(x)
 
 
 def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> Pass[Array]:
@@ -612,8 +603,7 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
     # The graph knows that shards agree, JAX does not (the path was cast to varying): the first one's share summed
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0
-    value = vary(value, lowering.axis)
-    return (yield id(output), jnp.where(first, value, jnp.zeros_like(value)))
+    return (yield id(output), jnp.where(first, varying, jnp.zeros_like(varying)))
 
 
 def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:
@@ -627,7 +617,7 @@ def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:
         return
     shared = [t for t in step.inputs if t.op.axis is None and not t.varies]
     values = {t: lowering.value(t) for t in shared if t.dtype.is_differentiable}
-    handles = [t.op.attrs["cell"] for t in shared if t.dtype is resource]
+    handles: list[StateVariable] = [t.op.attrs["cell"] for t in shared if t.dtype is resource]
     cells = {c: lowering.variables[c] for c in handles if c in lowering.variables}
     lowering.values.update({t: share(v, axis) for t, v in values.items()})
     lowering.variables |= {c: share(v, axis) for c, v in cells.items()}
@@ -654,19 +644,20 @@ def _backward(
 
     State, feeds and random draws are those of the first evaluation, so that the replay is the same function.
     """
+    rules: Mapping[Operation, TracedRule] = op.attrs["rules"]
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     path = sorted(records, key=lambda o: records[o].order)
     # Reads, outputs of operations with a gradient function and results of collectives are leaves: the outer
     # walk goes on from there, and calls each gradient function once, with the sum of the cotangents.
-    kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]}
+    kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in rules}
     replayed = [o for o in path if o not in kept]
     made = {t for o in replayed for t in o.outputs}
-    cut = set(outer.attrs["xs"])
-    wanted = outer.attrs["active"]
+    cut: set[Tensor] = set(outer.attrs["xs"])
+    wanted: frozenset[Tensor] = outer.attrs["active"]
     used = dict.fromkeys([*(t for o in replayed for t in o.inputs), *op.inputs])
-    used |= dict.fromkeys(t for o in kept if o in op.attrs["rules"] for t in (*o.inputs, *o.outputs))
+    used |= dict.fromkeys(t for o in kept if o in rules for t in (*o.inputs, *o.outputs))
     leaves = [t for t in used if t in wanted and (t not in made or t in cut)]
-    cells = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
+    cells: dict[Tensor, StateVariable] = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
     slots = [i for i, c in enumerate(cotangents) if c is not None]
 
     def replay(*args: Array) -> list[Array]:
@@ -674,7 +665,7 @@ def _backward(
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
         # Operations inside of these rules that have gradient functions themselves find theirs there, too.
-        inner.rules = lowering.rules | op.attrs["rules"]
+        inner.rules = {**lowering.rules, **rules}
         inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
         inner.quiet = inner.differentiated = True
         inner.cut = frozenset(values)

@@ -35,8 +35,8 @@ from towerstrat.graph.ir.graph_elements import Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.lowering.gradients import Source, Sources, gradients
-from towerstrat.graph.lowering.python_gradients import register_rule, trace_rule
+from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.lowering.python_gradients import Source, Sources, register_rule, trace_rule
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_loop import while_loop
@@ -139,7 +139,7 @@ class _CustomRecord(Record):
         return [g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g) for g in self.rule(*grads)]
 
 
-def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _eagerly(f: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> Any:
     """Call ``f`` eagerly and record the call as one operation, instead of the operations inside."""
     eager = context()
     watcher = _Watcher()

@@ -129,11 +129,9 @@ _PARAMETERS = (*_DEFAULTS, "shape", _LIFTING)
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of ``tf.Variable`` by name. Raises TypeError on unknown and repeated ones."""
     named = dict(zip(_PARAMETERS, args, strict=False))
-    unknown = set(kwargs) - set(_PARAMETERS)
-    if unknown or set(named) & set(kwargs) or len(args) > len(_PARAMETERS):
-        raise TypeError(
-            f"tf.Variable() got unexpected arguments: {sorted(unknown) or sorted(set(named) & set(kwargs))}."
-        )
+    unknown, twice = set(kwargs) - set(_PARAMETERS), set(named) & set(kwargs)
+    if unknown or twice or len(args) > len(_PARAMETERS):
+        raise TypeError(f"tf.Variable() got unexpected arguments: {sorted(unknown) or sorted(twice)}.")
     return {**named, **kwargs}
 
 
@@ -551,9 +549,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
 
     def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
         """Stores a value in a slice of the variable; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""
-        op = get_default_graph().add(
-            "ResourceStridedSliceAssign", (self._handle, *bounds, value), masks, name or "SliceAssign"
-        )
+        inputs = (self._handle, *bounds, value)
+        op = get_default_graph().add("ResourceStridedSliceAssign", inputs, masks, name or "SliceAssign")
         return self._changed(op, True)
 
     def load(self, value: TensorLike, session: SessionLike | None = None) -> None:

@@ -13,7 +13,7 @@ import builtins
 import functools
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, SupportsAbs
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.values import is_staged
@@ -41,14 +41,14 @@ class Overloading:
     converted_builtins: ClassVar[Mapping[Callable[..., Any], Callable[..., Any]]] = {}
 
 
-def _overloaded(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Callable[..., Any] | None:
-    if arguments and all(isinstance(a, Overloading) and function in a.converted_builtins for a in arguments):
-        replacement: Callable[..., Any] = arguments[0].converted_builtins[function]
-        return replacement
+def _overloaded(function: Callable[..., Any], arguments: tuple[object, ...]) -> Callable[..., Any] | None:
+    overloading = [a for a in arguments if isinstance(a, Overloading) and function in a.converted_builtins]
+    if overloading and len(overloading) == len(arguments):
+        return overloading[0].converted_builtins[function]
     return None
 
 
-def _abs(x: Any) -> Any:
+def _abs(x: SupportsAbs[Any]) -> Any:
     return tensor_abs(x) if is_staged(x) else abs(x)
 
 
@@ -177,7 +177,7 @@ OVERLOADS = {id(function): replacement for function, replacement in _REPLACED.it
 """``id`` of a builtin -> the function that converted code calls instead."""
 
 
-def in_caller(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Any, depth: int) -> Any:
+def in_caller(function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, depth: int) -> Any:
     """``globals``, ``locals``, ``vars``, ``dir``, ``eval`` and ``exec`` as called by converted code."""
     frame = sys._getframe(depth + 1)
     if function is globals:

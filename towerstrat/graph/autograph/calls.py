@@ -27,7 +27,7 @@ from towerstrat.graph.autograph.status import current_options, entered
 from towerstrat.graph.ir.user_lines import CONVERSION, Status, note_reason
 
 
-def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:
+def converted_call(f: Any, args: tuple[object, ...], kwargs: Mapping[str, Any] | None, scope: FunctionScope) -> Any:
     """Call ``f(*args, **kwargs)`` from converted code."""
     kind = type(f)
     if kind is BuiltinFunctionType or kind is type:
@@ -48,7 +48,7 @@ def converted_call(f: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
     return f(*args, **kwargs) if kwargs else f(*args)
 
 
-def _callback(value: Any) -> Any:
+def _callback(value: Any) -> object:
     """Convert an argument of a function of this package, where it is a function of the user's that may be called."""
     return like_caller(value) if type(value) in (FunctionType, MethodType) and not is_ours(value) else value
 
@@ -68,8 +68,8 @@ def like_caller(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def target_of(
-    f: Any, args: tuple[Any, ...], options: Options, requested: bool = False
-) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    f: Any, args: tuple[object, ...], options: Options, requested: bool = False
+) -> tuple[Callable[..., Any], tuple[object, ...]]:
     """(callable, positional arguments) to use instead of ``f`` and ``args``: its converted form, or ``f`` itself.
 
     Args:

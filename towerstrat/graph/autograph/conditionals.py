@@ -13,9 +13,9 @@ which the flag ``do_return`` keeps from being used (``_filled``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from typing import Any
+from typing import TypeAlias
 
 from towerstrat.graph.autograph.values import (
     ListWatch,
@@ -40,14 +40,16 @@ from towerstrat.graph.ops.control.branches import add_if
 from towerstrat.graph.ops.control.regions import parts_of, rebuilt
 
 _BRANCHES = ("main", "else")
+Joint: TypeAlias = Callable[[Iterator[Tensor]], object]
+"""Takes its share of the outputs of both branches; returns a variable's value."""
 
 
 def if_stmt(
-    cond: Any,
-    body: Callable[[], Any],
-    orelse: Callable[[], Any],
-    get_state: Callable[[], tuple[Any, ...]],
-    set_state: Callable[[tuple[Any, ...]], None],
+    cond: object,
+    body: Callable[[], object],
+    orelse: Callable[[], object],
+    get_state: Callable[[], tuple[object, ...]],
+    set_state: Callable[[tuple[object, ...]], None],
     symbol_names: tuple[str, ...],
     nouts: int,
 ) -> None:
@@ -70,8 +72,8 @@ def if_stmt(
         return
     before = get_state()
 
-    def branch(function: Callable[[], Any]) -> Callable[[], tuple[Any, ...]]:
-        def run() -> tuple[Any, ...]:
+    def branch(function: Callable[[], object]) -> Callable[[], tuple[object, ...]]:
+        def run() -> tuple[object, ...]:
             set_state(before)
             function()
             return get_state()[:nouts]
@@ -88,7 +90,7 @@ def if_stmt(
     set_state((*after, *before[nouts:]))
 
 
-def if_exp(cond: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], expr_repr: str) -> Any:
+def if_exp(cond: object, if_true: Callable[[], object], if_false: Callable[[], object], expr_repr: str) -> object:
     """``if_true() if cond else if_false()``."""
     if not is_staged(cond):
         return if_true() if cond else if_false()
@@ -98,10 +100,10 @@ def if_exp(cond: Any, if_true: Callable[[], Any], if_false: Callable[[], Any], e
 
 def branches(
     pred: Tensor,
-    functions: tuple[Callable[[], tuple[Any, ...]], Callable[[], tuple[Any, ...]]],
+    functions: tuple[Callable[[], tuple[object, ...]], Callable[[], tuple[object, ...]]],
     names: Sequence[str],
     watched: Sequence[ListWatch] = (),
-) -> list[Any]:
+) -> list[object]:
     """Build both branches and return the variables' values after the one that runs.
 
     Args:
@@ -142,7 +144,7 @@ class _Joined:
         self.blocks = blocks
         self.results: tuple[list[Tensor], list[Tensor]] = ([], [])
 
-    def form(self, name: str, a: Any, b: Any) -> Callable[[Any], Any]:
+    def form(self, name: str, a: object, b: object) -> Joint:
         """Join a variable's values at the ends of both branches; return a function from outputs to its value."""
         if (a is b and not (is_number(a) and not is_flag(name))) or (is_missing(a) and is_missing(b)):
             return lambda outputs: a
@@ -157,7 +159,7 @@ class _Joined:
         leaves = [self._leaf(name, x, y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)]
         return lambda outputs: nest.pack_sequence_as(a, [leaf(outputs) for leaf in leaves])
 
-    def _leaf(self, name: str, a: Any, b: Any) -> Callable[[Any], Any]:
+    def _leaf(self, name: str, a: object, b: object) -> Joint:
         for value, which in zip((a, b), _BRANCHES, strict=True):
             if value is None and a is not b:
                 raise ValueError(
@@ -186,11 +188,11 @@ class _Joined:
         self.results[1].extend(second)
         return lambda outputs: rebuilt(a, outputs)
 
-    def _parts(self, which: int, leaf: Any) -> list[Tensor]:
+    def _parts(self, which: int, leaf: object) -> list[Tensor]:
         with self.graph.within(self.blocks[which]):
             return parts_of(leaf)
 
-    def outputs(self, pred: Tensor) -> Any:
+    def outputs(self, pred: Tensor) -> Iterator[Tensor]:
         for block, results in zip(self.blocks, self.results, strict=True):
             block.finish(results)
         if not self.results[0] and not any(has_effect(op) for block in self.blocks for op in block.needed):
@@ -198,7 +200,7 @@ class _Joined:
         return iter(add_if(pred, *self.blocks))
 
 
-def _filled(name: str, value: Any, opposite: Any, which: int) -> Any:
+def _filled(name: str, value: object, opposite: object, which: int) -> object:
     """``value``, or a blank like the other branch's value where only that one returns."""
     if not is_missing(value):
         return value

@@ -85,7 +85,7 @@ class Converted:
         return made
 
 
-def is_ours(function: Any) -> bool:
+def is_ours(function: object) -> bool:
     """Whether a function or method is part of this package."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
     return code is not None and code.co_filename.startswith(_OURS)

@@ -190,7 +190,7 @@ class _Checked(ast.NodeVisitor):
         self._refuse(node, "it holds an except* clause")
 
 
-class _LoopOptions(directives.DirectivesTransformer):
+class _LoopOptions(directives.DirectivesTransformer):  # type: ignore[misc]  # malt has no types
     """Removes calls of ``set_loop_options`` from loops and notes their arguments on the loop."""
 
     def visit_Attribute(self, node: Any) -> Any:
@@ -217,7 +217,7 @@ class _LoopOptions(directives.DirectivesTransformer):
         return None
 
 
-class _Asserts(converter.Base):
+class _Asserts(converter.Base):  # type: ignore[misc]  # malt has no types
     def visit_Assert(self, node: Any) -> Any:
         self.generic_visit(node)
         message = ast.Constant(None) if node.msg is None else node.msg
@@ -226,7 +226,7 @@ class _Asserts(converter.Base):
         return made
 
 
-class _Choices(conditional_expressions.ConditionalExpressionTransformer):
+class _Choices(conditional_expressions.ConditionalExpressionTransformer):  # type: ignore[misc]  # malt has no types
     """Converter of conditional expressions, nested ones too."""
 
     def visit_IfExp(self, node: Any) -> Any:

@@ -11,13 +11,14 @@ then passed as ``maximum_iterations``, since the condition alone no longer tells
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from towerstrat.graph.autograph.logical import and_
 from towerstrat.graph.autograph.loops import State, Variables, decided, staged_while
 from towerstrat.graph.autograph.values import is_staged
 from towerstrat.graph.autograph.variables import Undefined
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
@@ -28,8 +29,8 @@ from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.math.arithmetic import add, greater, greater_equal, less, logical_and, logical_or
 
-Body = Callable[[Any], Any]
-Test = Callable[[], Any] | None
+Body = Callable[[Any], object]
+Test = Callable[[], TensorLike] | None
 
 
 class StagedIterable:
@@ -47,7 +48,7 @@ class StagedIterable:
 
 
 def for_stmt(
-    iter_: Any,
+    iter_: object,
     extra_test: Test,
     body: Body,
     get_state: Callable[[], State],
@@ -80,7 +81,7 @@ def for_stmt(
         _over_rows(convert_to_tensor(iter_), body, variables, extra_test)
 
 
-def _over_python(iterable: Iterable[Any], body: Body, goes_on: Test) -> None:
+def _over_python(iterable: Any, body: Body, goes_on: Test) -> None:
     def proceeds() -> bool:
         what = "A break or return in this Python loop depends on a tensor"
         return goes_on is None or decided(goes_on(), what)
@@ -93,7 +94,7 @@ def _over_python(iterable: Iterable[Any], body: Body, goes_on: Test) -> None:
             break
 
 
-def _both(test: Tensor, goes_on: Test) -> Any:
+def _both(test: Tensor, goes_on: Test) -> object:
     return test if goes_on is None else and_(lambda: test, goes_on)
 
 
@@ -110,7 +111,7 @@ def _over_range(iterable: Tensor, body: Body, variables: Variables, goes_on: Tes
     current = start
     step = constant_value(delta)
 
-    def set_current(value: Any) -> None:
+    def set_current(value: Tensor) -> None:
         nonlocal current
         current = value
 
@@ -120,7 +121,7 @@ def _over_range(iterable: Tensor, body: Body, variables: Variables, goes_on: Tes
         target = variables.options.get("iterate_names")
         return tuple(current if n == target and isinstance(v, Undefined) else v for n, v in named)
 
-    def test() -> Any:
+    def test() -> object:
         if step is not None:
             inside = less(current, limit) if step >= 0 else greater(current, limit)
         else:
@@ -152,12 +153,12 @@ def _over_rows(iterable: Tensor, body: Body, variables: Variables, goes_on: Test
     known = dims[0] if dims is not None else None
     count = arrays.shape(iterable)[0] if known is None else known
     if iterable.dtype is string:
-        row: Callable[[Any], Any] = lambda i: iterable[i]  # noqa: E731
+        row: Callable[[Tensor], Tensor] = lambda i: iterable[i]  # noqa: E731
     else:
         row = TensorArray(iterable.dtype, size=count).unstack(iterable).read
-    index: Any = convert_to_tensor(0)
+    index = convert_to_tensor(0)
 
-    def set_index(value: Any) -> None:
+    def set_index(value: Tensor) -> None:
         nonlocal index
         index = value
 
@@ -168,7 +169,7 @@ def _over_rows(iterable: Tensor, body: Body, variables: Variables, goes_on: Test
         body(element)
         set_index(add(index, 1))
 
-    def test() -> Any:
+    def test() -> object:
         return _both(less(index, count), goes_on)
 
     state = _bounded(variables, known, goes_on)

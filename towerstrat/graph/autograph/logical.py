@@ -10,11 +10,10 @@ consists only of cheap operations that cannot fail (``_CHEAP``), both run and a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from towerstrat.graph.autograph.values import effects_kept, is_staged, is_unset_flag, scalar_condition
+from towerstrat.graph.autograph.values import Staged, effects_kept, is_staged, is_unset_flag, scalar_condition
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Block
+from towerstrat.graph.ir.graph_elements import Block, Tensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_
 from towerstrat.graph.ops.control.branches import add_if
@@ -27,35 +26,35 @@ _CHEAP = frozenset(
 """Types of operations that may run although nobody asks for their value: quick, without effect, and never failing."""
 
 
-def and_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+def and_(a: Callable[[], object], b: Callable[[], object]) -> object:
     left = a()
     if not is_staged(left):
         return left and b()
     return _lazy(left, b, "and")
 
 
-def or_(a: Callable[[], Any], b: Callable[[], Any]) -> Any:
+def or_(a: Callable[[], object], b: Callable[[], object]) -> object:
     left = a()
     if not is_staged(left):
         return left or b()
     return _lazy(left, b, "or")
 
 
-def not_(a: Any) -> Any:
+def not_(a: object) -> bool | Tensor:
     if not is_staged(a):
         return not a
     return True if is_unset_flag(a) else logical_not(a)
 
 
-def eq(a: Any, b: Any) -> Any:
+def eq(a: object, b: object) -> object:
     return equal(a, b) if is_staged(a) or is_staged(b) else a == b
 
 
-def not_eq(a: Any, b: Any) -> Any:
+def not_eq(a: object, b: object) -> bool | Tensor:
     return not_(eq(a, b))
 
 
-def _lazy(left: Any, right: Callable[[], Any], sign: str) -> Any:
+def _lazy(left: Staged, right: Callable[[], object], sign: str) -> Tensor:
     """Evaluate the right side only where the left one does not decide; cheap right sides in any case."""
     pred = scalar_condition(left, f"left side of `{sign}`")
     graph = get_default_graph()
@@ -65,7 +64,8 @@ def _lazy(left: Any, right: Callable[[], Any], sign: str) -> Any:
             value = scalar_condition(right(), f"right side of `{sign}`")
         if all(op.type in _CHEAP for op in block.ops):
             _dissolve(block)
-            return logical_and(pred, value) if sign == "and" else logical_or(pred, value)
+            both: Tensor = logical_and(pred, value) if sign == "and" else logical_or(pred, value)
+            return both
         with graph.body(f"the left side of `{sign}`") as decided:
             decided.predicate = graph.own(pred)
         block.finish([value])

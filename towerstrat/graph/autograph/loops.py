@@ -18,7 +18,7 @@ Afterwards the variables hold their final values; after an exception those from 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.values import (
@@ -35,9 +35,11 @@ from towerstrat.graph.autograph.values import (
 )
 from towerstrat.graph.autograph.variables import UndefinedReturnValue, is_missing
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
+from towerstrat.graph.ir.composite_values import Composite
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.ir.shapes import TensorShape, as_shape
+from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.user_lines import user_line
 from towerstrat.graph.ops.array.arrays import identity
@@ -45,7 +47,8 @@ from towerstrat.graph.ops.control.regions import is_composite
 from towerstrat.graph.ops.control.while_loop import while_loop
 from towerstrat.graph.ops.host.runtime_checks import Assert
 
-State = tuple[Any, ...]
+State: TypeAlias = tuple[object, ...]
+"""Values of the program's variables."""
 
 
 class Variables(NamedTuple):
@@ -62,7 +65,7 @@ class Variables(NamedTuple):
     names: tuple[str, ...]
     options: Mapping[str, Any]
 
-    def and_hidden(self, name: str, get: Callable[[], Any], set: Callable[[Any], None]) -> Variables:
+    def and_hidden(self, name: str, get: Callable[[], object], set: Callable[[Any], None]) -> Variables:
         """These variables and, as the first, one that the loop itself needs, such as its index."""
 
         def set_all(state: State) -> None:
@@ -73,8 +76,8 @@ class Variables(NamedTuple):
 
 
 def while_stmt(
-    test: Callable[[], Any],
-    body: Callable[[], Any],
+    test: Callable[[], object],
+    body: Callable[[], object],
     get_state: Callable[[], State],
     set_state: Callable[[State], None],
     symbol_names: tuple[str, ...],
@@ -97,7 +100,7 @@ def while_stmt(
         goes_on = decided(test(), "The condition of this while loop was a Python value first and is a tensor now")
 
 
-def decided(value: Any, what: str) -> bool:
+def decided(value: object, what: str) -> bool:
     """The condition of a Python loop. Raises UnsupportedError where it is a tensor."""
     if is_staged(value):
         raise UnsupportedError(
@@ -108,11 +111,11 @@ def decided(value: Any, what: str) -> bool:
 
 
 def staged_while(
-    test: Callable[[], Any],
-    body: Callable[[], Any],
+    test: Callable[[], object],
+    body: Callable[[], object],
     variables: Variables,
     what: str,
-    statements: Callable[..., Any] | None = None,
+    statements: Callable[..., object] | None = None,
 ) -> None:
     """Build a loop whose condition is a tensor; afterwards the variables hold their final values.
 
@@ -134,11 +137,11 @@ def staged_while(
         loop = _Loop(graph, variables, start, what)
         watched = ListWatch(statements or body)
 
-        def condition(*values: Any) -> Tensor:
+        def condition(*values: object) -> Tensor:
             variables.set(loop.unpacked(values))
             return scalar_condition(test(), what)
 
-        def step(*values: Any) -> list[Any]:
+        def step(*values: object) -> list[Tensor | Composite]:
             entry = loop.unpacked(values)
             variables.set(entry)
             body()
@@ -162,7 +165,7 @@ class _Start:
       ran: whether the loop carries a bool for "an iteration has run", since a variable has a value only after one.
     """
 
-    def __init__(self, graph: Graph, body: Callable[[], Any], variables: Variables, what: str):
+    def __init__(self, graph: Graph, body: Callable[[], object], variables: Variables, what: str):
         self.names = variables.names
         self.state = variables.get()
         self.late = [v is None or is_missing(v) for v in self.state]
@@ -183,7 +186,7 @@ class _Start:
         self.ran = any(late and not r for late, r in zip(self.late, returns, strict=True))
         self.state = tuple(values)
 
-    def _refuse(self, name: str, value: Any, what: str, trouble: Exception | None) -> None:
+    def _refuse(self, name: str, value: object, what: str, trouble: Exception | None) -> None:
         note = (
             f"\nWhat it would be cannot be told from the body: {type(trouble).__name__}: {trouble}" if trouble else ""
         )
@@ -194,7 +197,7 @@ class _Start:
         wrong = "is not allowed to be None" if value is None else "must be defined"
         raise ValueError(f"{shown(name)} {wrong} before the {what} at {user_line()}.{note}") from trouble
 
-    def checked(self, ran: Any, values: State) -> State:
+    def checked(self, ran: Tensor, values: State) -> State:
         """The final values; those that only an iteration gives come with an assertion that there was one."""
         if not self.ran:
             return values
@@ -207,7 +210,7 @@ class _Start:
             )
 
 
-def _trial(graph: Graph, body: Callable[[], Any], variables: Variables, what: str) -> tuple[State, Exception | None]:
+def _trial(graph: Graph, body: Callable[[], object], variables: Variables, what: str) -> tuple[State, Exception | None]:
     """Build the body once and drop it: return the variables after it, and the exception that it raised, if any."""
     before = variables.get()
     try:
@@ -221,7 +224,7 @@ def _trial(graph: Graph, body: Callable[[], Any], variables: Variables, what: st
         variables.set(before)
 
 
-def _symbolic(graph: Graph, leaf: Any) -> Any:
+def _symbolic(graph: Graph, leaf: Any) -> object:
     """A tensor of unknown value, as a loop variable is."""
     if not is_carried(leaf) or is_composite(leaf):
         return leaf
@@ -240,17 +243,17 @@ class _Loop:
         self.state = start.state
         self.leaves = [[*nest.flatten(v)] for v in self.state]
         self.invariants = self._invariants(variables.get(), start.late)
-        self.carried: list[Any] = [convert_to_tensor(False)] if self.ran else []
+        self.carried: list[Tensor | Composite] = [convert_to_tensor(False)] if self.ran else []
         for leaves in self.leaves:
             self.carried += [_converted(leaf) for leaf in leaves if is_carried(leaf)]
         self.idle = not self.carried
         if self.idle:
             self.carried = [convert_to_tensor(0)]
 
-    def _invariants(self, before: State, late: Sequence[bool]) -> list[list[Any]]:
+    def _invariants(self, before: State, late: Sequence[bool]) -> list[list[TensorShape | None]]:
         """For each leaf the shape invariant that the user gave, or None."""
         wanted = {id(value): shape for value, shape in self.given.get("shape_invariants", ())}
-        found: list[list[Any]] = []
+        found: list[list[TensorShape | None]] = []
         for name, value, leaves in zip(self.names, before, self.leaves, strict=True):
             shape = wanted.get(id(value))
             if shape is None:
@@ -276,7 +279,7 @@ class _Loop:
             ]
         return chosen
 
-    def unpacked(self, values: Sequence[Any]) -> State:
+    def unpacked(self, values: Sequence[object]) -> State:
         """Loop variables -> values of the variables."""
         rest = iter(values[self.ran :])
         state = []
@@ -285,9 +288,9 @@ class _Loop:
         note_flags(self.names, state)
         return tuple(state)
 
-    def packed(self, entry: State, after: State) -> list[Any]:
+    def packed(self, entry: State, after: State) -> list[Tensor | Composite]:
         """Values of the variables after an iteration -> loop variables, checked against those at its entry."""
-        result: list[Any] = [convert_to_tensor(True)] if self.ran else []
+        result: list[Tensor | Composite] = [convert_to_tensor(True)] if self.ran else []
         for name, first, one, two, invariants in zip(
             self.names, self.leaves, entry, after, self.invariants, strict=True
         ):
@@ -302,7 +305,7 @@ class _Loop:
                     )
         return result if not self.idle else [convert_to_tensor(0)]
 
-    def _check_structure(self, name: str, one: Any, two: Any) -> None:
+    def _check_structure(self, name: str, one: object, two: object) -> None:
         if is_missing(two) and two is not one:
             raise ValueError(
                 f"{shown(name)} is not defined at the end of an iteration of the {self.what} at {user_line()}."
@@ -315,15 +318,15 @@ class _Loop:
                 f"{user_line()}: {error}"
             ) from None
 
-    def _checked(self, name: str, x: Any, y: Any, invariant: Any) -> Any:
-        if y is None:
+    def _checked(self, name: str, x: object, after: Any, invariant: TensorShape | None) -> Tensor | Composite:
+        if after is None:
             raise ValueError(f"{shown(name)} is None at the end of an iteration of the {self.what} at {user_line()}.")
-        if not is_carried(y):
+        if not is_carried(after):
             raise TypeError(
-                f"{shown(name)} is {y!r} after one iteration of the {self.what} at {user_line()}; it may only be a "
+                f"{shown(name)} is {after!r} after one iteration of the {self.what} at {user_line()}; it may only be a "
                 "tensor, a number, or a list, tuple or dict of those."
             )
-        y = _converted(y)
+        y = _converted(after)
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             return y
         if x.dtype is not y.dtype:
@@ -345,12 +348,12 @@ class _Loop:
         return y
 
 
-def _converted(leaf: Any) -> Any:
+def _converted(leaf: TensorLike | Composite) -> Tensor | Composite:
     """A leaf as a loop variable: numbers and variables as tensors."""
-    return leaf if isinstance(leaf, Tensor) or is_composite(leaf) else convert_to_tensor(leaf)
+    return leaf if isinstance(leaf, Tensor | Composite) else convert_to_tensor(leaf)
 
 
-def _is_within(dims: Any, bound: Any) -> bool:
+def _is_within(dims: Dims, bound: Dims) -> bool:
     """Whether every shape that fits ``dims`` fits ``bound``."""
     if bound is None:
         return True

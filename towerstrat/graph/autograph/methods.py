@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 
 class Bound:
     """A traced function of one instance, which keeps the instance alive while it is held."""
 
-    def __init__(self, function: Any, instance: Any):
+    def __init__(self, function: Callable[..., Any], instance: object):
         self._inner = function
         self.__self__ = instance
 
@@ -24,7 +25,7 @@ class Bound:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         """As of bound methods: each access to one makes a new object, equal to the others."""
         return isinstance(other, Bound) and other._inner is self._inner
 
@@ -35,7 +36,7 @@ class Bound:
 class WeakMethod:
     """A method that does not keep its instance alive."""
 
-    def __init__(self, function: Any, reference: Any):
+    def __init__(self, function: Callable[..., Any], reference: Callable[[], Any]):
         self.__func__ = function
         self._reference = reference
         functools.update_wrapper(self, function)

@@ -32,7 +32,7 @@ class FunctionScope:
     def __enter__(self) -> FunctionScope:
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         pass
 
     def ret(self, value: Any, did_return: Any) -> Any:

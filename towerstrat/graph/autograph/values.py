@@ -15,12 +15,14 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import CellType
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 
 from towerstrat.graph.autograph.variables import is_missing
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TypedValue
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Tensor
 from towerstrat.graph.ir.shapes import Dimension, TensorShape
@@ -31,13 +33,15 @@ from towerstrat.graph.ops.array.arrays import reshape
 from towerstrat.graph.ops.control.regions import is_composite
 from towerstrat.platform.threads import ThreadState
 
+Staged: TypeAlias = Tensor | TypedValue
+"""A value that is known when the program runs."""
 _NUMBERS = (bool, int, float, complex, np.ndarray, np.generic)
 _CONSTANTS = (str, bytes, TensorShape, Dimension)
 RETURN_VALUE = "retval_"
 _FLAGS = ("do_return", "break_", "continue_")
 
 
-def is_staged(value: Any) -> bool:
+def is_staged(value: object) -> TypeGuard[Staged]:
     """Whether a value is known only when the program runs: a tensor or variable, while a graph is being built."""
     if value is None or isinstance(value, bool | int | float | str):
         return False
@@ -73,24 +77,24 @@ def shown(name: str) -> str:
     return "the return value" if name.startswith(RETURN_VALUE) else f"'{name}'"
 
 
-def is_carried(leaf: Any) -> bool:
+def is_carried(leaf: object) -> bool:
     """Whether a leaf is carried through a staged branch or loop as tensors; any other must not change in it."""
     if isinstance(leaf, (*_NUMBERS, Tensor)) or is_composite(leaf):
         return True
     return hasattr(leaf, "dtype") and is_tensor(leaf)
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether a value is a Python or numpy number, which becomes a tensor in a staged branch or loop."""
     return isinstance(value, _NUMBERS)
 
 
-def same_constant(one: Any, two: Any) -> bool:
+def same_constant(one: object, two: object) -> bool:
     """Whether two leaves that are not carried are the same."""
     return one is two or (isinstance(one, _CONSTANTS) and type(one) is type(two) and one == two)
 
 
-def placeholder_like(value: Any) -> Any:
+def placeholder_like(value: object) -> Any:
     """A blank with a value's structure, dtypes and shapes, to be assigned before it is read; None if impossible."""
     leaves = nest.flatten(value)
     if any(is_missing(x) or is_composite(x) for x in leaves):
@@ -126,7 +130,7 @@ def is_flag(name: str) -> bool:
     return name.startswith(_FLAGS)
 
 
-def note_flags(names: Sequence[str], values: Sequence[Any]) -> None:
+def note_flags(names: Sequence[str], values: Sequence[object]) -> None:
     """Remember which tensors are values of flags."""
     for name, value in zip(names, values, strict=True):
         if isinstance(value, Tensor) and is_flag(name):
@@ -142,7 +146,7 @@ def known_true(condition: Tensor) -> Iterator[None]:
         _known.true.pop()
 
 
-def is_unset_flag(value: Any) -> bool:
+def is_unset_flag(value: object) -> bool:
     """Whether a value is a flag that is False here: statements after a return are below ``if not do_return:``."""
     if _flags.get(id(value)) is not value:
         return False
@@ -196,7 +200,7 @@ class ListWatch:
                     )
 
 
-def _list_in(cell: Any) -> list[Any] | None:
+def _list_in(cell: CellType) -> list[Any] | None:
     try:
         return cell.cell_contents if type(cell.cell_contents) is list else None
     except ValueError:

@@ -10,7 +10,9 @@ when a branch or loop passes it on.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn, TypeGuard, TypeVar
+
+V = TypeVar("V")
 
 
 class Undefined:
@@ -25,13 +27,13 @@ class Undefined:
     def __init__(self, symbol_name: str):
         self.symbol_name = symbol_name
 
-    def read(self) -> Any:
+    def read(self) -> NoReturn:
         raise UnboundLocalError(f"'{self.symbol_name}' is used before assignment")
 
     def __repr__(self) -> str:
         return self.symbol_name
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: object) -> NoReturn:
         raise KeyError(f"{self.symbol_name}[{key!r}]")
 
 
@@ -39,18 +41,18 @@ class UndefinedReturnValue:
     """The value of a function that has not returned yet."""
 
 
-def is_missing(value: Any) -> bool:
+def is_missing(value: object) -> TypeGuard[Undefined | UndefinedReturnValue]:
     return isinstance(value, Undefined | UndefinedReturnValue)
 
 
-def ld(value: Any) -> Any:
+def ld(value: V) -> V:
     """Read a variable. Raises UnboundLocalError where it has no value."""
     if isinstance(value, Undefined):
         value.read()
     return value
 
 
-def ldu(load: Callable[[], Any], name: str) -> Any:
+def ldu(load: Callable[[], V], name: str) -> V | Undefined:
     """Read an attribute or an element (``self.x``, ``a["k"]``); ``Undefined`` where it is not there."""
     try:
         return load()

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import copy
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeAlias
 
@@ -41,7 +41,7 @@ from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant
-from towerstrat.graph.ir.types import Array, DType, bool_
+from towerstrat.graph.ir.types import Array, DType, HostArray, bool_
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 from towerstrat.graph.lowering.error_records import found_on_host
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, uninitialized
@@ -175,11 +175,11 @@ class EagerSession(Runner):
 
     what = "program"
 
-    def release(self, key: Any) -> None:
+    def release(self, key: Hashable) -> None:
         """Drop the resource kept under ``key``, if there is one."""
         self._resources.pop(key, None)
 
-    def run(self, fetches: Sequence[Any]) -> list[np.ndarray[Any, Any]]:
+    def run(self, fetches: Sequence[Any]) -> list[HostArray]:
         """The values of eager tensors."""
         return [t.host() for t in fetches]
 
@@ -284,7 +284,7 @@ class EagerContext(Graph):
             self._check(check, execution.op, [*inputs, *outputs])
         return outputs
 
-    def _check(self, check: InputCheck, op: Operation, inputs: Sequence[Any]) -> None:
+    def _check(self, check: InputCheck, op: Operation, inputs: Sequence[Tensor]) -> None:
         """Check the values of an operation's inputs on the host. Raises InvalidArgumentError."""
         values = [self._checked(t, on_host=i in check.values) for i, t in enumerate(inputs)]
         error = found_on_host(check, op, values)
@@ -332,7 +332,7 @@ class EagerContext(Graph):
             result.append((handle.cell, on_one_device(self._seen(handle.cell, value))))
         return result
 
-    def _draw(self, type: str, attrs: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+    def _draw(self, type: str, attrs: Mapping[str, Any]) -> HostArray:
         """Advance a random counter and return its value: one per type and seed, or one for all without a seed."""
         seeds = attrs.get("seeds", (None, None))
         name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
@@ -439,7 +439,7 @@ class EagerContext(Graph):
                 # By way of the host: a copy on the device would be compiled, for every shape.
                 self.session.state.update({cell: jax.device_put(np.array(array))})
 
-    def read_here(self, cell: StateVariable, value: Any) -> Any:
+    def read_here(self, cell: StateVariable, value: Array) -> Array:
         """A variable's stored value as running code reads it: the replica's row, or outside the joined value."""
         return self._seen(cell, value) if self._is_own(cell) else cell.joined(value)
 
@@ -448,13 +448,13 @@ class EagerContext(Graph):
         place = self.running_place
         return place is not None and place.axis is (cell.axis if cell.per_position else cell.own)
 
-    def _seen(self, cell: StateVariable, value: Any) -> Any:
+    def _seen(self, cell: StateVariable, value: Array) -> Array:
         """The value that an operation reads of a variable's stored one; inside a replica its own row."""
         if value is None or self.running_place is None or not cell.per_position or not self._is_own(cell):
             return value
         return np.asarray(cell.stacked(value))[self.running_place.position, ...]
 
-    def _kept(self, cell: StateVariable, value: Any) -> Any:
+    def _kept(self, cell: StateVariable, value: Array) -> Array:
         """The array to store after a write of ``value``; inside a replica only that replica's row changes."""
         before = self.session.state.get(cell)
         if self.running_place is None or before is None or not self._is_own(cell):
@@ -504,21 +504,21 @@ class EagerContext(Graph):
         """The name in the current name scope, never numbered: nothing is looked up by name here."""
         return f"{self.scope_name}/{name}" if self.scope_name else name
 
-    def add_to_collection(self, name: Any, value: Any) -> None:
+    def add_to_collection(self, name: Hashable, value: object) -> None:
         """Do nothing: a collection would keep alive what the program has dropped."""
 
     def get_operations(self) -> list[Operation]:
         return []
 
     @contextmanager
-    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+    def control_dependencies(self, control_inputs: Iterable[object] | None) -> Iterator[None]:
         yield
 
     @contextmanager
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+    def colocate_with(self, op: object, ignore_existing: bool = False) -> Iterator[None]:
         yield
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return context, ()
 
 
@@ -533,7 +533,7 @@ def _array(value: Any) -> Array:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
 
 
-def _leaked(tensor: Any, type: str) -> TypeError:
+def _leaked(tensor: Tensor, type: str) -> TypeError:
     """The error for an input that is no eager tensor: a symbolic tensor that escaped from its graph."""
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")

@@ -11,18 +11,20 @@ functions capture; when it is collected, the session's state drops the variable'
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 import jax
 import numpy as np
 
 from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.argument_types import ShapeLike
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant
-from towerstrat.graph.ir.types import Array, DType, resource, string
+from towerstrat.graph.ir.types import Array, DType, HostArray, resource, string
 from towerstrat.graph.ir.user_lines import user_line
 
 if TYPE_CHECKING:
@@ -84,7 +86,7 @@ class EagerTensor(Tensor):
 
     backing_device = device
 
-    def host(self) -> np.ndarray[Any, Any]:
+    def host(self) -> HostArray:
         """The value as a numpy array that must not be written to."""
         array = self.array
         return array if isinstance(array, np.ndarray) else np.asarray(array)
@@ -102,11 +104,11 @@ class EagerTensor(Tensor):
         """The value at one replica: this tensor, since it is the same at all."""
         return self
 
-    def set_shape(self, shape: Any) -> None:
+    def set_shape(self, shape: ShapeLike) -> None:
         if not self.shape.is_compatible_with(shape):
             raise ValueError(f"Tensor's shape {self.shape} is not compatible with supplied shape {shape}.")
 
-    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+    def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> NoReturn:
         raise NotImplementedError("eval() is not supported when executing eagerly; use tensor.numpy().")
 
     def consumers(self) -> list[Operation]:
@@ -166,10 +168,10 @@ class EagerTensor(Tensor):
     def __round__(self, digits: int | None = None) -> Any:
         return round(self.numpy(), digits) if digits is not None else round(self.numpy())
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuilt, (self.host(), self.dtype.name)
 
-    def __deepcopy__(self, memo: Any) -> EagerTensor:
+    def __deepcopy__(self, memo: dict[int, Any]) -> EagerTensor:
         return EagerTensor(self._context, copy.copy(self.host()), self.dtype)
 
     def __str__(self) -> str:
@@ -182,7 +184,13 @@ class EagerTensor(Tensor):
         return str(tuple(self.dims or ()))
 
 
-def shown(tensor: Any, form: Callable[[Any], str]) -> str:
+class _Known(Protocol):
+    """An eager tensor or variable."""
+
+    def numpy(self) -> Any: ...
+
+
+def shown(tensor: _Known, form: Callable[[Any], str]) -> str:
     """The value of a tensor or variable as text.
 
     Args:
@@ -197,7 +205,7 @@ def shown(tensor: Any, form: Callable[[Any], str]) -> str:
     return f"\n{text}" if "\n" in text else text
 
 
-def _rebuilt(array: np.ndarray[Any, Any], dtype: str) -> Tensor:
+def _rebuilt(array: HostArray, dtype: str) -> Tensor:
     return constant(array, dtype)
 
 

@@ -17,13 +17,15 @@ not depend on the function's arguments. A deep copy or a pickle is a new variabl
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from towerstrat.errors import FailedPreconditionError
 from towerstrat.graph.eager.tensor import EagerTensor, Handle, shown
+from towerstrat.graph.ir.argument_types import ShapeLike, TensorLike
+from towerstrat.graph.ir.context_stacks import SessionLike
 from towerstrat.graph.ir.default_graph import init_scope
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
@@ -32,9 +34,13 @@ from towerstrat.graph.ir.numerics_version import ORIGINAL
 from towerstrat.graph.ir.shapes import as_shape
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.ir.types import DTypeLike, HostArray
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 from towerstrat.graph.variables import static_shapes
 from towerstrat.graph.variables.variables import Variable, VariableAggregation, VariableSynchronization
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
 
 
 class EagerVariable(Variable):
@@ -52,22 +58,22 @@ class EagerVariable(Variable):
 
     def __init__(
         self,
-        initial_value: Any = None,
+        initial_value: TensorLike | None = None,
         trainable: bool = True,
-        collections: Any = None,
+        collections: Iterable[Hashable] | None = None,
         validate_shape: bool = True,
         caching_device: Any = None,
         name: str | None = None,
         variable_def: Any = None,
-        dtype: Any = None,
-        expected_shape: Any = None,
+        dtype: DTypeLike | None = None,
+        expected_shape: ShapeLike = None,
         import_scope: str | None = None,
         constraint: Callable[..., Any] | None = None,
         synchronization: VariableSynchronization = VariableSynchronization.AUTO,
         aggregation: VariableAggregation = VariableAggregation.NONE,
         axis: Axis | None = None,
         combine: str = "first",
-        shape: Any = None,
+        shape: ShapeLike = None,
     ):
         self._line = user_line()
         super().__init__(
@@ -76,8 +82,8 @@ class EagerVariable(Variable):
         )  # fmt: skip
 
     def _build(
-        self, graph: Graph, initial_value: Any, name: str | None, dtype: Any, expected_shape: Any,
-        validate_shape: bool, axis: Axis | None, combine: str, shape: Any,
+        self, graph: Graph, initial_value: TensorLike, name: str | None, dtype: DTypeLike | None,
+        expected_shape: ShapeLike, validate_shape: bool, axis: Axis | None, combine: str, shape: ShapeLike,
     ) -> None:  # fmt: skip
         scope = graph.get_name_scope()
         name = (name or "Variable").removesuffix("/")
@@ -87,7 +93,7 @@ class EagerVariable(Variable):
             # Traced in a function: the value must be computed now, once, and not in each call.
             initial_value = graph.lifted(initial_value, base)
         with init_scope():
-            value: Any = initial_value() if callable(initial_value) else initial_value
+            value: TensorLike = initial_value() if callable(initial_value) else initial_value
             initial = convert_to_tensor(value, dtype)
         eager: Any = graph.home
         self._graph = eager
@@ -106,7 +112,7 @@ class EagerVariable(Variable):
         weakref.finalize(self._handle, eager.session.state.discard, self._cell).atexit = False
         graph.note_variable(self)
 
-    def _collect(self, graph: Graph, keys: Sequence[Any]) -> None:
+    def _collect(self, graph: Graph, keys: Sequence[Hashable]) -> None:
         """Do nothing: an eager variable lives only as long as the program holds it."""
 
     # ---- what it is ------------------------------------------------------------------------------------------
@@ -161,10 +167,10 @@ class EagerVariable(Variable):
     def initialized_value(self) -> Tensor:
         return self.value()
 
-    def eval(self, session: Any = None) -> Any:
+    def eval(self, session: SessionLike | None = None) -> NoReturn:
         raise NotImplementedError("eval() is not supported when executing eagerly; use variable.numpy().")
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Assign a value."""
         self.assign(value)
 
@@ -188,7 +194,7 @@ class EagerVariable(Variable):
 
     # ---- Python ----------------------------------------------------------------------------------------------
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> HostArray:
         return np.asarray(self.numpy(), dtype)
 
     def __jax_array__(self) -> Any:
@@ -198,13 +204,15 @@ class EagerVariable(Variable):
         return bool(self.value())
 
     def __int__(self) -> int:
-        return int(self.value())  # type: ignore[call-overload]
+        number: int = int(self.value())  # type: ignore[call-overload]
+        return number
 
     def __float__(self) -> float:
         return float(self.value())  # type: ignore[arg-type]
 
     def __index__(self) -> int:
-        return self.value().__index__()  # type: ignore[attr-defined]
+        number: int = self.value().__index__()  # type: ignore[attr-defined]
+        return number
 
     def __len__(self) -> int:
         return len(self.value())
@@ -212,7 +220,7 @@ class EagerVariable(Variable):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.value())
 
-    def __deepcopy__(self, memo: Any) -> EagerVariable:
+    def __deepcopy__(self, memo: dict[int, Any]) -> EagerVariable:
         with init_scope():
             return EagerVariable(
                 self.value(), self._trainable, name=self._cell.name, constraint=self._constraint,
@@ -222,7 +230,7 @@ class EagerVariable(Variable):
     def __copy__(self) -> EagerVariable:
         return self.__deepcopy__({}) if ORIGINAL.later else self
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> tuple[Any, ...]:
         """A pickled variable is loaded as a new one of the same value and name."""
         about = self.numpy(), self._trainable, self._cell.name, self.dtype.name, self.shape.as_list()
         return _loaded, (*about, self._constraint, self._synchronization, self._aggregation)
@@ -235,7 +243,7 @@ class EagerVariable(Variable):
 
 
 def _loaded(
-    value: Any, trainable: bool, name: str, dtype: str, shape: list[int | None] | None,
+    value: TensorLike, trainable: bool, name: str, dtype: str, shape: list[int | None] | None,
     constraint: Callable[..., Any] | None, synchronization: VariableSynchronization, aggregation: VariableAggregation,
 ) -> EagerVariable:  # fmt: skip
     with init_scope():

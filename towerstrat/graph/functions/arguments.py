@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TypeGuard
 
 import jax
 import numpy as np
@@ -32,12 +32,12 @@ from towerstrat.graph.ops.collectives.all_reduce import position_input
 from towerstrat.graph.variables.variables import Variable
 
 
-def is_array(value: Any) -> bool:
+def is_array(value: object) -> TypeGuard[Array]:
     """Whether an argument is an array, so that it is traced as a tensor."""
     return isinstance(value, np.ndarray | np.generic | jax.Array)
 
 
-def key_of(value: Any, keep: list[Any]) -> Hashable:
+def key_of(value: object, keep: list[object]) -> Hashable:
     """The cache key of an argument: dtype and shape of tensors and arrays, type and value of Python values.
 
     Args:
@@ -80,7 +80,7 @@ def _dtype_of(value: Array) -> DType:
 class _Types(dict[Hashable, DType]):
     """numpy's dtypes -> ours, filled on first use: ``np.dtype`` hashes faster than a conversion takes."""
 
-    def __missing__(self, dtype: Any) -> DType:
+    def __missing__(self, dtype: Hashable) -> DType:
         self[dtype] = convert_to_tensor(np.zeros((), dtype)).dtype
         return self[dtype]
 
@@ -88,7 +88,7 @@ class _Types(dict[Hashable, DType]):
 _TYPES = _Types()
 
 
-def tensors_of(value: Any) -> list[Tensor]:
+def tensors_of(value: object) -> list[Tensor]:
     """The tensors in a structure of arguments, in order; arrays are converted, variables left out."""
     found: list[Tensor] = []
     for leaf in nest.flatten(value):
@@ -102,8 +102,8 @@ def tensors_of(value: Any) -> list[Tensor]:
 
 
 def stand_ins(
-    graph: Graph, values: Sequence[Any], names: Iterable[str], shapes: Sequence[Dims] | None = None
-) -> tuple[list[Any], list[Tensor]]:
+    graph: Graph, values: Sequence[object], names: Iterable[str], shapes: Sequence[Dims] | None = None
+) -> tuple[list[object], list[Tensor]]:
     """Replace the tensors in arguments by placeholders of a graph.
 
     Args:
@@ -126,7 +126,7 @@ def stand_ins(
         made.append(graph.add("Placeholder", (), {"dtype": dtype, "shape": shape}, _name(name)).outputs[0])
         return made[-1]
 
-    def stand_in(leaf: Any, name: str) -> Any:
+    def stand_in(leaf: object, name: str) -> object:
         if isinstance(leaf, TensorSpec):
             return place(leaf.dtype, leaf.shape.raw, leaf.name or name)
         if isinstance(leaf, TypeSpec):

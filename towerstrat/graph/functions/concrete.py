@@ -41,7 +41,7 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, name: str, graph: FunctionGraph, signature: InputSignature, inputs: Sequence[Tensor], value: Any
+        self, name: str, graph: FunctionGraph, signature: InputSignature, inputs: Sequence[Tensor], value: object
     ):
         self.name = f"__inference_{name}"
         self.graph = graph
@@ -136,12 +136,14 @@ class ConcreteFunction:
         return f"<ConcreteFunction {self.name}: {self.structured_input_signature}>"
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     """Whether an argument is a constant of the trace, without an input of the graph."""
     return isinstance(value, Variable) or value is None or isinstance(value, str | bool)
 
 
-def _by_name(named: Mapping[str, Any], specs: Sequence[Any], keywords: Mapping[str, Any], start: int) -> list[Any]:
+def _by_name(
+    named: Mapping[str, object], specs: Sequence[object], keywords: Mapping[str, object], start: int
+) -> list[object]:
     """Keyword arguments in the order of the signature's tensors from the ``start``-th on."""
     order = [s.name for s in nest.flatten(list(specs)) if isinstance(s, TensorSpec)][start:]
     order += [k for k in keywords if k not in order]
@@ -151,7 +153,7 @@ def _by_name(named: Mapping[str, Any], specs: Sequence[Any], keywords: Mapping[s
     return [named[k] for k in order if k is not None and k in named]
 
 
-def as_result(value: Any, name: str) -> Any:
+def as_result(value: object, name: str) -> object:
     """Convert one leaf of a Python function's result.
 
     Args:
@@ -178,7 +180,7 @@ def as_result(value: Any, name: str) -> Any:
     return parts[0] if len(parts) == 1 and not _composite(value) else value
 
 
-def _composite(value: Any) -> bool:
+def _composite(value: object) -> bool:
     """Whether a value that consists of one tensor is returned as itself, not as that tensor."""
     if is_composite(value):
         return True

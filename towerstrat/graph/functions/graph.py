@@ -237,7 +237,8 @@ class FunctionGraph(Graph):
           ValueError: the value depends on an argument of the function, or is made in a branch or loop.
         """
         if tensor._graph is not self:
-            return self.outer.lifted(tensor, name)
+            value: Tensor = self.outer.lifted(tensor, name)
+            return value
         known = {inner: self.outer.lifted(outer, name) for outer, inner in self.captured.items()}
         order = execution_order([tensor.op], self.root, known)
         wrong = next((op for op in order if op.definition.given and not op.inputs), None)
@@ -296,8 +297,10 @@ class FunctionGraph(Graph):
 
     def _variable(self, handle: Tensor) -> Variable | None:
         if isinstance(handle, Handle):
-            return handle.variable()
-        return self.outer.variable_of(handle)
+            own: Variable | None = handle.variable()
+            return own
+        around: Variable | None = self.outer.variable_of(handle)
+        return around
 
     def outer_handle(self, handle: Tensor) -> Tensor | None:
         return self.outside_of.get(handle)

@@ -90,7 +90,7 @@ def map_fn(
         wanted = nest.map_structure(lambda e: convert_to_tensor(e).dtype, elems) if dtype is None else dtype
         results = [TensorArray(d, size=count, infer_shape=infer_shape) for d in nest.flatten(wanted)]
 
-        def compute(i: Tensor, made: Sequence[TensorArray]) -> Any:
+        def compute(i: Tensor, made: Sequence[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
             value = fn(nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))
             nest.assert_same_structure(wanted, value)
             return arithmetic.add(i, 1), [a.write(i, v) for a, v in zip(made, nest.flatten(value), strict=True)]
@@ -144,7 +144,9 @@ def scan(
         if initializer is None:
             made = [a.write(begin, v) for a, v in zip(made, values, strict=True)]
 
-        def compute(i: Tensor, values: Sequence[Tensor], made: Sequence[TensorArray]) -> Any:
+        def compute(
+            i: Tensor, values: Sequence[Tensor], made: Sequence[TensorArray]
+        ) -> tuple[Tensor, list[Any], list[TensorArray]]:
             rows = nest.pack_sequence_as(elems, [a.read(i) for a in arrays])
             value = fn(nest.pack_sequence_as(like, values), rows)
             nest.assert_same_structure(like, value)
@@ -152,8 +154,9 @@ def scan(
             written = [a.write(i, v) for a, v in zip(made, found, strict=True)]
             return arithmetic.subtract(i, 1) if reverse else arithmetic.add(i, 1), found, written
 
-        def goes_on(i: Tensor, values: Any, made: Any) -> Tensor:
-            return arithmetic.greater_equal(i, 0) if reverse else arithmetic.less(i, count)
+        def goes_on(i: Tensor, values: object, made: object) -> Tensor:
+            more: Tensor = arithmetic.greater_equal(i, 0) if reverse else arithmetic.less(i, count)
+            return more
 
         _, _, final = while_loop(goes_on, compute, (i, values, made), back_prop=back_prop)
         return nest.pack_sequence_as(like, _with_length([a.stack() for a in final], flat))
@@ -184,7 +187,7 @@ def foldl(
         _, count, arrays = _as_elems(fn, elems)
         start = nest.pack_sequence_as(elems, [a.read(0) for a in arrays]) if initializer is None else initializer
 
-        def compute(i: Tensor, value: Any) -> Any:
+        def compute(i: Tensor, value: object) -> list[Any]:
             return [arithmetic.add(i, 1), fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
 
         first = constant(1 if initializer is None else 0)
@@ -220,7 +223,7 @@ def foldr(
             i = arithmetic.subtract(i, 1)
             start = nest.pack_sequence_as(elems, [a.read(i) for a in arrays])
 
-        def compute(i: Tensor, value: Any) -> Any:
+        def compute(i: Tensor, value: object) -> list[Any]:
             i = arithmetic.subtract(i, 1)
             return [i, fn(value, nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))]
 

@@ -24,12 +24,13 @@ import inspect
 import types
 import weakref
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from towerstrat.graph.autograph.api import converted
 from towerstrat.graph.autograph.methods import Bound, WeakMethod
+from towerstrat.graph.autograph.options import Feature
 from towerstrat.graph.eager.context import context
 from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
@@ -39,7 +40,7 @@ from towerstrat.graph.functions.signature import checked, described, fitted, sha
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite_values import Argument
 from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS
-from towerstrat.graph.ir.graph import get_default_graph
+from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import layouts
@@ -78,8 +79,8 @@ class Function:
     """
 
     def __init__(
-        self, function: Callable[..., Any], name: str, input_signature: Any = None, autograph: bool = True,
-        relax: bool = False, always: bool = False, shares_collections: bool = False,
+        self, function: Callable[..., Any], name: str, input_signature: Iterable[Any] | None = None,
+        autograph: bool = True, relax: bool = False, always: bool = False, shares_collections: bool = False,
     ):  # fmt: skip
         self._shares_collections = shares_collections
         self._always = always
@@ -90,7 +91,7 @@ class Function:
         self._relax = relax
         self._cache: dict[Hashable, ConcreteFunction] = {}
         self._variants: dict[Hashable, _Variant] = {}
-        self._kept: list[Any] = []
+        self._kept: list[object] = []
         """Objects whose ``id`` is in a key, kept alive so that no other object gets it."""
         self._bound: dict[int, tuple[Any, Function]] = {}
         """For methods: ``id(instance)`` -> (weak reference to the instance, its own function)."""
@@ -135,7 +136,7 @@ class Function:
         """The number of traces so far."""
         return self._traces
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: type | None = None) -> Function | Bound:
         if instance is None:
             return self
         found = self._bound.get(id(instance))
@@ -144,7 +145,7 @@ class Function:
             self._bound[id(instance)] = found
         return Bound(found[1], instance)
 
-    def _bind(self, instance: Any) -> tuple[Any, Function]:
+    def _bind(self, instance: object) -> tuple[Any, Function]:
         # The bound function lives as long as its instance, so it must not keep the instance alive.
         function: Any = self._function
         bound, key = self._bound, id(instance)
@@ -171,7 +172,7 @@ class Function:
             args = self._canonical(args, kwargs)
         if self._input_signature is not None:
             args = fitted(args, self._input_signature, self._signature, self._name)
-        kept: list[Any] = []
+        kept: list[object] = []
         key = (_surroundings(), tuple([arguments.key_of(a, kept) for a in args]))
         try:
             found = self._cache.get(key)
@@ -198,7 +199,7 @@ class Function:
             self._late = before
             context().session.settle()
 
-    def _canonical(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[Any, ...]:
+    def _canonical(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Any, ...]:
         """One value per parameter, defaults filled in: a tuple for ``*args``, a dict for ``**kwargs``."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
@@ -251,7 +252,7 @@ class Function:
         self._cache[key] = found
         return found
 
-    def _notice(self, args: Sequence[Any]) -> None:
+    def _notice(self, args: Sequence[object]) -> None:
         """Log a warning, once, when many of the recent calls traced."""
         self._recent.append(_shown(args))
         traced = [r for r in self._recent if r]
@@ -315,7 +316,7 @@ class Function:
         return self._cache[key]
 
 
-def _surroundings() -> Any:
+def _surroundings() -> Hashable:
     """Key of all that a trace depends on besides its arguments: surrounding graph, ``TraceContext``, replica.
 
     It also counts the variables that became varying: traces from before such a change are void.
@@ -328,7 +329,7 @@ def _surroundings() -> Any:
     return None if graph.executing_eagerly else graph, layouts.count, key, place
 
 
-def _without_shapes(key: Any) -> Any:
+def _without_shapes(key: object) -> object:
     """A key with ranks in the place of tensors' shapes; what an ``Argument`` adds to its own key stays."""
     if not isinstance(key, tuple) or not key:
         return key
@@ -340,7 +341,7 @@ def _without_shapes(key: Any) -> Any:
     return tuple([_without_shapes(k) for k in key])
 
 
-def _shown(args: Sequence[Any]) -> str:
+def _shown(args: Sequence[object]) -> str:
     """Arguments as a log message shows them."""
     shown = []
     for value in nest.flatten(list(args)):
@@ -353,12 +354,12 @@ def _shown(args: Sequence[Any]) -> str:
 
 def function(
     func: Callable[..., Any] | None = None,
-    input_signature: Any = None,
+    input_signature: Iterable[Any] | None = None,
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
+    experimental_implements: str | None = None,
+    experimental_autograph_options: Feature | Iterable[Feature] | None = None,
     experimental_attributes: Any = None,
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
@@ -401,10 +402,10 @@ def function(
 class Registered:
     """Stand-in for a trace that TensorFlow registers as an alternative implementation, and nothing calls."""
 
-    def add_to_graph(self, g: Any = None) -> None:
+    def add_to_graph(self, g: Graph | None = None) -> None:
         """Graphs get functions where they are called."""
 
-    def add_gradient_functions_to_graph(self, g: Any = None) -> None:
+    def add_gradient_functions_to_graph(self, g: Graph | None = None) -> None:
         """Graphs get gradients where they are taken."""
 
 
@@ -420,8 +421,9 @@ class ForOneDevice(Function):
 
 
 def defun(
-    func: Callable[..., Any] | None = None, input_signature: Any = None, autograph: bool = True,
-    experimental_autograph_options: Any = None, experimental_relax_shapes: bool = False,
+    func: Callable[..., Any] | None = None, input_signature: Iterable[Any] | None = None, autograph: bool = True,
+    experimental_autograph_options: Feature | Iterable[Feature] | None = None,
+    experimental_relax_shapes: bool = False,
 ) -> Any:  # fmt: skip
     """``tf.function`` as 1.12 to 1.15 had it: collections are those of the graph around. Arguments as there."""
     decorate = functools.partial(

@@ -12,7 +12,7 @@ signature must have their defaults.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from towerstrat.graph.functions import arguments
@@ -24,11 +24,11 @@ from towerstrat.graph.ir.type_specs import TensorSpec
 from towerstrat.graph.ir.types import as_dtype
 from towerstrat.graph.variables.variables import Variable
 
-InputSignature = tuple[tuple[Any, ...], dict[str, Any]]
+InputSignature = tuple[tuple[object, ...], dict[str, object]]
 """(args, kwargs) of a trace with a ``TensorSpec`` for each tensor."""
 
 
-def checked(signature: Any) -> tuple[Any, ...] | None:
+def checked(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
     """An input signature as a tuple; None stays None.
 
     Raises:
@@ -45,7 +45,9 @@ def checked(signature: Any) -> tuple[Any, ...] | None:
     return tuple(signature)
 
 
-def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Signature, name: str) -> tuple[Any, ...]:
+def fitted(
+    args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Signature, name: str
+) -> tuple[object, ...]:
     """Convert arguments to the tensors of an input signature.
 
     Args:
@@ -59,7 +61,7 @@ def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Si
     """
     parameters = list(signature.parameters.values())
     spread = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL
-    given = [*args[:-1], *args[-1]] if spread else list(args)
+    given: list[object] = [*args[:-1], *args[-1]] if spread else list(args)
     rest = given[len(wanted) :]
     defaults = [] if spread else [p.default for p in parameters[len(wanted) :]]
     if len(given) < len(wanted) or len(rest) > len(defaults) or any(
@@ -73,7 +75,7 @@ def fitted(args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Si
     return (*fitting[:fixed], tuple(fitting[fixed:]))
 
 
-def shapes_of(signature: Any) -> list[Dims]:
+def shapes_of(signature: object) -> list[Dims]:
     """The shapes of an input signature's tensors, in order."""
     found: list[Dims] = []
     for spec in nest.flatten(signature):
@@ -85,7 +87,7 @@ def shapes_of(signature: Any) -> list[Dims]:
     return found
 
 
-def _as_specified(value: Any, spec: Any, name: str) -> Any:
+def _as_specified(value: Any, spec: Any, name: str) -> object:
     """One argument, converted to its entry of an input signature. Raises TypeError where it does not fit."""
     if nest.is_sequence(spec):
         try:
@@ -111,7 +113,7 @@ def _as_specified(value: Any, spec: Any, name: str) -> Any:
     return tensor
 
 
-def described(signature: inspect.Signature, symbolic: Sequence[Any], inputs: Sequence[Tensor]) -> InputSignature:
+def described(signature: inspect.Signature, symbolic: Sequence[object], inputs: Sequence[Tensor]) -> InputSignature:
     """The signature of a trace, each ``TensorSpec`` named after its parameter.
 
     Args:
@@ -120,11 +122,11 @@ def described(signature: inspect.Signature, symbolic: Sequence[Any], inputs: Seq
       inputs: the placeholders among them.
     """
     own = set(inputs)
-    positional: list[Any] = []
-    named: dict[str, Any] = {}
+    positional: list[object] = []
+    named: dict[str, object] = {}
     for value, parameter in zip(symbolic, signature.parameters.values(), strict=True):
 
-        def spec(leaf: Any, name: str = parameter.name) -> Any:
+        def spec(leaf: object, name: str = parameter.name) -> object:
             if isinstance(leaf, Tensor) and leaf in own:
                 return TensorSpec(leaf.shape, leaf.dtype, name)
             return leaf

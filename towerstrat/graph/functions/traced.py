@@ -370,7 +370,7 @@ class _ForwardStage(DeviceStage):
         super().__init__(stage.ops, stage.inputs, stage.outputs, stage.fed, stage.stages, stage.inner)
         self.derivative = derivative
 
-    def finish(self, run: Run, program: Program, outputs: Sequence[Any]) -> None:
+    def finish(self, run: Run, program: Program, outputs: Sequence[Array]) -> None:
         super().finish(run, program, outputs)
         assert isinstance(program, _ForwardProgram)
         run.kept[self.derivative] = (program, program.residuals(run, outputs[len(self.outputs) :]))
@@ -387,7 +387,7 @@ class _ForwardStage(DeviceStage):
         specs: list[bool] = list(base.output_specs)
         program: _ForwardProgram
 
-        def body(lowering: Lowering, values: Sequence[Any]) -> list[Any]:
+        def body(lowering: Lowering, values: Sequence[Array]) -> list[Array]:
             # By identity: the constants of the backward jaxpr are tracers, whose == makes new ones.
             there: dict[int, StateVariable | Tensor] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
             there |= {id(lowering.state[c]): c for c in program.kept}
@@ -411,7 +411,8 @@ class _ForwardStage(DeviceStage):
 
             def backward(residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
                 closed = jax_extend.core.ClosedJaxpr(jaxpr, list(residuals))
-                return jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
+                grads: Sequence[Array] = jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
+                return grads
 
             program.backward = compilers.jit(backward, program.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]

@@ -34,7 +34,7 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.mesh import Axis, vary
-from towerstrat.graph.ir.types import Array
+from towerstrat.graph.ir.types import Array, HostArray
 
 
 class _Shown(NamedTuple):
@@ -69,7 +69,7 @@ class ErrorRecords:
         parts = jnp.concatenate([jnp.full((1,), len(self._entries), jnp.int32), *words])
         return jnp.pad(parts, (0, size - parts.shape[0]))
 
-    def _bits(self, value: Any) -> tuple[Array, np.dtype[Any]]:
+    def _bits(self, value: Array) -> tuple[Array, np.dtype[Any]]:
         """A value as integers, and the type whose bits they are."""
         value = jnp.asarray(value)
         if not jnp.issubdtype(value.dtype, jnp.floating):
@@ -115,12 +115,12 @@ def _words(operations: Iterable[Operation]) -> Sequence[int]:
     return found
 
 
-def no_error(size: int) -> np.ndarray[Any, Any]:
+def no_error(size: int) -> HostArray:
     """A record of ``size`` zeros: no check has failed."""
     return np.zeros(size, np.int32)
 
 
-def _words_of(bits: Any) -> jax.Array:
+def _words_of(bits: Array) -> jax.Array:
     """Integers ``[n]`` as int32 ``[n]``, or ``[2 * n]`` where they have 64 bits."""
     if bits.dtype.itemsize < 4:
         return jnp.asarray(bits, jnp.int32)
@@ -131,15 +131,17 @@ def failed_anywhere(found: Array, axis: Axis | None) -> jax.Array:
     """Scalar bool, replicated: whether a check has failed on some shard (one ``psum``). ``found``: on this one."""
     if axis is None:
         return jnp.asarray(found)
-    return lax.psum(failing(found, axis), axis.name) > 0
+    shards: jax.Array = lax.psum(failing(found, axis), axis.name)
+    return shards > 0
 
 
 def failing(found: Array, axis: Axis | None) -> jax.Array:
     """Whether a check has failed on this shard, as float32, so that it can be summed in one buffer with gradients."""
-    return vary(jnp.asarray(found), axis).astype(jnp.float32)
+    varying: jax.Array = vary(jnp.asarray(found), axis)
+    return varying.astype(jnp.float32)
 
 
-def found_on_host(check: InputCheck, op: Operation, values: Sequence[Any]) -> InvalidArgumentError | None:
+def found_on_host(check: InputCheck, op: Operation, values: Sequence[Array]) -> InvalidArgumentError | None:
     """The error of a check on known values, evaluated by numpy; None where it passes."""
     wanted = [np.asarray(v) if i in check.values else v for i, v in enumerate(values)]
     finding = check.test(op, wanted)

@@ -51,31 +51,34 @@ class ErrorState:
     def __init__(self, platform: str, parent: ErrorState | None):
         self._below = parent
         self.faults: ErrorRecords = ErrorRecords(platform) if parent is None else parent.faults
-        self.gate: Any = None
-        self.gated: dict[StateVariable, Any] = {}
+        self.gate: jax.Array | None = None
+        self.gated: dict[StateVariable, Array | ByClass | None] = {}
         self._steps_alone = parent is None
-        self._failed: tuple[Any, Any] = (None, None)
-        self._found: tuple[Any, Any] = (None, None)
+        self._failed: tuple[Array | ByClass | None, jax.Array | None] = (None, None)
+        self._found: tuple[Array | ByClass | None, jax.Array | None] = (None, None)
         self._checked: set[Operation] = set()
 
-    def value(self, tensor: Tensor) -> Any:
+    def value(self, tensor: Tensor) -> Array:
         raise NotImplementedError
 
-    def joined(self, value: Any) -> Any:
+    def joined(self, value: Any) -> Array:
         raise NotImplementedError
 
-    def read(self, cell: StateVariable, op: Operation) -> Any:
+    def read(self, cell: StateVariable, op: Operation) -> Array:
         raise NotImplementedError
 
-    def write(self, cell: StateVariable, value: Any, gate: Any = None) -> None:
+    def write(self, cell: StateVariable, value: Array | ByClass, gate: Array | ByClass | None = None) -> None:
         raise NotImplementedError
 
     @property
-    def fault(self) -> Any:
+    def fault(self) -> Array | ByClass | None:
         """The error record of the whole evaluation, as it is now; numpy where no check can have failed."""
-        return self.state.get(ERROR_RECORD) if self._steps_alone or self._below is None else self._below.fault
+        if not self._steps_alone and self._below is not None:
+            return self._below.fault
+        record: Array | ByClass | None = self.state.get(ERROR_RECORD)
+        return record
 
-    def begin_step(self, size: int, gate: Any = None) -> None:
+    def begin_step(self, size: int, gate: jax.Array | None = None) -> None:
         """Make this fork a step of its own, which begins without a failed check.
 
         Args:
@@ -85,7 +88,7 @@ class ErrorState:
         self._steps_alone, self.gate = True, gate
         self.state[ERROR_RECORD] = no_error(size)
 
-    def failed(self) -> Any:
+    def failed(self) -> jax.Array | None:
         """Scalar bool, replicated: whether a check has failed so far. None where none can have.
 
         Along an axis this is one collective for all checks up to now.
@@ -99,12 +102,15 @@ class ErrorState:
             self._enter(failed_anywhere(self._failed_here(), self.axis))
         return self._failed[1]
 
-    def _failed_here(self) -> Any:
+    def _failed_here(self) -> jax.Array:
         """Scalar bool: whether a check has failed so far on this shard."""
-        fault = self.fault
-        return self._found[1] if self._found[0] is fault else self.joined(fault)[0] != 0
+        fault, (record, found) = self.fault, self._found
+        if found is not None and record is fault:
+            return found
+        assert fault is not None
+        return jnp.asarray(self.joined(fault))[0] != 0
 
-    def failing(self) -> Any:
+    def failing(self) -> jax.Array | None:
         """This shard's term of the sum behind ``failed``, a float32 scalar, to go along in another collective.
 
         None where ``failed`` is known already, where no check can have failed, and within branches and loops.
@@ -114,11 +120,11 @@ class ErrorState:
             return None
         return failing(self._failed_here(), self.axis)
 
-    def failing_are(self, total: Any) -> None:
+    def failing_are(self, total: jax.Array) -> None:
         """Take the sum over the axis of the terms that ``failing`` gave."""
         self._enter(total > 0)
 
-    def _enter(self, found: Any) -> None:
+    def _enter(self, found: jax.Array) -> None:
         self._failed = (self.fault, found if self.gate is None else self.gate | found)
 
     def update(self, cell: StateVariable, old: Array, new: Array) -> None:
@@ -188,7 +194,7 @@ class ErrorState:
         if not isinstance(before, jax.Array | ByClass):  # then it says what this check says, at less cost
             self._found = (after, lax.stop_gradient(bad))
 
-    def _tested(self, tensor: Tensor) -> Any:
+    def _tested(self, tensor: Tensor) -> Array:
         """The value that a check looks at, without its derivative."""
         value = self.value(tensor)
         return lax.stop_gradient(value) if isinstance(value, jax.core.Tracer) else value

@@ -50,7 +50,7 @@ def apply_formula(
 
 
 def with_formula(
-    op: Operation, kernel: Callable[..., Any], args: Sequence[Any], attrs: Mapping[str, Any], axis: Axis | None,
+    op: Operation, kernel: Callable[..., Any], args: Sequence[Array], attrs: Mapping[str, Any], axis: Axis | None,
     fed: Mapping[int, Array],
 ) -> Any:  # fmt: skip
     """The kernel's result on ``args``, where JAX differentiates it by the type's formula: a ``jax.custom_vjp``.
@@ -113,7 +113,7 @@ def in_place_of(fed: Array, made: Array) -> Array:
 in_place_of.defvjp(lambda fed, made: (in_place_of(fed, made), None), lambda _, cotangent: (None, cotangent))
 
 
-def _inexact(value: Any) -> bool:
+def _inexact(value: Array) -> bool:
     return jnp.issubdtype(value.dtype, jnp.inexact)
 
 

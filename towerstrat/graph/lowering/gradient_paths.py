@@ -118,7 +118,7 @@ def _reached(
         for op in tensor._consumers:
             if within is not None and op not in within:
                 continue
-            flows = op.attrs.get("flows")
+            flows: Sequence[frozenset[int]] | None = op.attrs.get("flows")
             if (flows is None and op in forward) or not passes_gradient(op):
                 continue
             if recorded is not None and not recorded(op):
@@ -203,7 +203,8 @@ def find_path(
                 _trace_within(body, rules)
         if op.type == "Gradients":
             # Its own gradient differentiates what its rules do: the rules of operations there, one level at a time.
-            for step, rule in op.attrs["rules"].items():
+            inner: Mapping[Operation, TracedRule] = op.attrs["rules"]
+            for step, rule in inner.items():
                 if step not in on_path:
                     rules.setdefault(step, rule)
                 _trace_within(rule.block, rules)
@@ -232,8 +233,10 @@ def _uses(gradient: Operation, place: int) -> set[Use]:
     """The (operation, tensor) pairs of values that one output of a gradient operation uses."""
     attrs = gradient.attrs
     kinds = zip(attrs["xs"], attrs["sparse"], strict=True)
-    owners = [x for x, index_type in kinds for _ in range(1 if index_type is None else 2)]
-    path, active = set(attrs["path"]), attrs["active"]
+    owners: list[Tensor] = [x for x, index_type in kinds for _ in range(1 if index_type is None else 2)]
+    path: set[Operation] = set(attrs["path"])
+    active: frozenset[Tensor] = attrs["active"]
+    rules: Mapping[Operation, TracedRule] = attrs["rules"]
     inner = [(t, _uses(op, i)) for op in path if op.type == "Gradients" for i, t in enumerate(op.outputs)]
     uses: set[Use] = set()
     seen = {owners[place]}
@@ -242,10 +245,10 @@ def _uses(gradient: Operation, place: int) -> set[Use]:
         tensor = stack.pop()
         seeds = zip(attrs["ys"], attrs["seeds_given"], strict=True)
         uses.update((gradient, seed) for y, seed in seeds if y is tensor and seed is not None)
-        reached = []
+        reached: list[Tensor] = []
         for op in tensor._consumers:
             if op in path and op.type != "Gradients" and not active.isdisjoint(op.outputs):
-                uses.update((op, t) for t in _used_in(op, tensor, attrs["rules"].get(op)))
+                uses.update((op, t) for t in _used_in(op, tensor, rules.get(op)))
                 reached += op.outputs
         for output, its in inner:
             of_tensor = [use for use in its if use[1] is tensor]
@@ -309,7 +312,7 @@ class Rowwise:
 
     def _replayed(self, tensor: Tensor) -> bool:
         """Whether a gradient on the path depends on it: its own gradient is that of a replay, which is dense."""
-        paths = (op.attrs["path"] for op in self._path if op.type == "Gradients")
+        paths: Iterator[Sequence[Operation]] = (op.attrs["path"] for op in self._path if op.type == "Gradients")
         return any(tensor in set(step.inputs) for path in paths for step in path if not step.definition.reads_value)
 
     def _through(self, op: Operation, tensor: Tensor) -> set[DType | None]:
@@ -365,8 +368,9 @@ def check_rules(path: Sequence[Operation]) -> None:
       UnsupportedError: that function is not linear in its cotangents, so that it should get their sum.
     """
     for step in (o for o in path if o.type == "Gradients"):
-        outside = set(step.attrs["path"])
-        for op, rule in step.attrs["rules"].items():
+        outside: set[Operation] = set(step.attrs["path"])
+        rules: Mapping[Operation, TracedRule] = step.attrs["rules"]
+        for op, rule in rules.items():
             if op not in outside and not is_additive(rule):
                 raise UnsupportedError(
                     f"The gradient function of {op.name} (created at {op.line}), in {op.block.what}, is not linear in "

@@ -53,7 +53,7 @@ from towerstrat.graph.lowering.gradient_paths import (
 )
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import combines_inside, sums_differ
-from towerstrat.graph.lowering.python_gradients import TracedRule, carries_gradient
+from towerstrat.graph.lowering.python_gradients import Derivative, Seeds, Source, Sources, TracedRule, carries_gradient
 from towerstrat.graph.lowering.read_gradients import gather_backward
 from towerstrat.graph.lowering.row_cotangents import rows_back
 from towerstrat.graph.lowering.rule_evaluation import input_cotangents
@@ -71,16 +71,16 @@ from towerstrat.graph.lowering.tape import (
 
 
 def gradients(
-    ys: Any,
-    xs: Any,
-    grad_ys: Any = None,
+    ys: Sources,
+    xs: Sources,
+    grad_ys: Seeds = None,
     name: str = "gradients",
     colocate_gradients_with_ops: bool = False,
-    gate_gradients: Any = False,
+    gate_gradients: bool | int = False,
     aggregation_method: int | None = None,
-    stop_gradients: Any = None,
+    stop_gradients: Sources | None = None,
     unconnected_gradients: UnconnectedGradients | str = UnconnectedGradients.NONE,
-) -> list[Any]:
+) -> list[Derivative]:
     """Derivatives of the sum of ``ys`` with respect to each of ``xs``.
 
     Args:
@@ -117,30 +117,29 @@ def gradients(
     return [_zeros(x) if gradient is None else gradient for x, gradient in zip(sources, found, strict=True)]
 
 
-def _zeros(x: Any) -> Tensor:
+def _zeros(x: Source) -> Tensor:
     return get_default_graph().add("ZerosLike", [_as_tensor(x)], {}, "zeros_like").outputs[0]
 
 
-def _told_apart(results: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+def _told_apart(results: Sequence[Derivative], xs: Sequence[Source]) -> list[Derivative]:
     """Give each of several gradients an operation of its own: programs tell them apart by ``op.name``."""
     dense = [r for r in results if isinstance(r, Tensor)]
     if len(dense) < 2:
         return list(results)
     graph = get_default_graph()
     scope = dense[0].op.name.rpartition("/")[0]
-    found = []
+    found: list[Derivative] = []
     with graph.name_scope(f"{scope}/" if scope else None):
         for result, x in zip(results, xs, strict=True):
-            named = isinstance(result, Tensor)
             name = f"{_source(x).op.name}_grad"
-            found.append(graph.add("Identity", [result], {}, name).outputs[0] if named else result)
+            found.append(graph.add("Identity", [result], {}, name).outputs[0] if isinstance(result, Tensor) else result)
     return found
 
 
 def gradients_through(
-    ys: Any, xs: Any, grad_ys: Any = None, name: str = "gradients", stop_gradients: Any = None,
+    ys: Sources, xs: Sources, grad_ys: Seeds = None, name: str = "gradients", stop_gradients: Sources | None = None,
     recorded: Recorded | None = None,
-) -> list[Any]:  # fmt: skip
+) -> list[Derivative]:  # fmt: skip
     """``gradients`` on paths through recorded operations only (None: all): the gradient of a tape (``backprop.py``)."""
     graph = get_default_graph()
     y_list = [graph.own(_as_tensor(y)) for y in nest.flatten(ys)]
@@ -216,7 +215,7 @@ def _is_selected(x: Tensor) -> bool:
     return x.op.type == "SelectPosition" and get_default_graph().axis is None
 
 
-def _selected(result: Any, x: Tensor) -> Any:
+def _selected(result: Derivative, x: Tensor) -> Derivative:
     """One shard, that of ``x``, of the gradient with respect to the varying tensor that ``x`` is a shard of."""
     if result is None:
         return None
@@ -236,21 +235,21 @@ def _used_from_outside(path: Iterable[Operation], block: Block) -> dict[Tensor, 
     return {t: None for o in used for t in o.inputs if carries_gradient(t)}
 
 
-def _as_tensor(value: Any) -> Tensor:
+def _as_tensor(value: Source) -> Tensor:
     """A y as a tensor; of IndexedSlices, as in TensorFlow, the values, of a variable's handle its value."""
     tensor = value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
     return convert_to_tensor(tensor.graph.variable_of(tensor)) if tensor.dtype is resource else tensor
 
 
-def _source(x: Any) -> Tensor:
+def _source(x: Source) -> Tensor:
     """The tensor to differentiate with respect to: of a variable its handle, of IndexedSlices the values."""
-    handle = getattr(x, "handle", None)
+    handle: Tensor | None = getattr(x, "handle", None)
     if handle is not None:
         return handle
     return x.values if isinstance(x, IndexedSlices) else convert_to_tensor(x)
 
 
-def _as_seed(seed: Any, y: Tensor, index: int) -> Tensor:
+def _as_seed(seed: Source, y: Tensor, index: int) -> Tensor:
     if isinstance(seed, IndexedSlices):
         return get_default_graph().own(seed.values)
     tensor = get_default_graph().own(convert_to_tensor(seed, y.dtype))
@@ -267,10 +266,10 @@ def _varying(op: Operation) -> list[bool]:
     return result
 
 
-def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Any]:
+def _results(op: Operation, xs: list[Tensor], connected: list[bool]) -> list[Derivative]:
     outputs = iter(op.outputs)
     kinds = iter(op.attrs["sparse"])
-    results: list[Any] = []
+    results: list[Derivative] = []
     for x, is_connected in zip(xs, connected, strict=True):
         if not is_connected:
             results.append(None)
@@ -324,20 +323,22 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
     lowering = _with_records_of_region(lowering, op)
     sums = Cotangents()
     inside = op.axis is not None
+    path: Sequence[Operation] = op.attrs["path"]
+    active: frozenset[Tensor] = op.attrs["active"]
     for y, seed, indices in zip(*(op.attrs[k] for k in ("ys", "seeds_given", "seed_indices")), strict=True):
-        if y in op.attrs["active"]:
+        if y in active:
             value = lowering.value(y)
             given = jnp.asarray(ones_like(value) if seed is None else _conjugated(lowering.value(seed)))
             given = vary(given, lowering.axis) if inside else given
             if position is not None and lowering.axis is not None:
                 given = jnp.where(lax.axis_index(lowering.axis.name) == position, given, jnp.zeros_like(given))
             sums.add(y, given if indices is None else RowCotangent(given, jnp.asarray(lowering.value(indices))))
-    records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
-    for step in reverse(op.attrs["path"], records):
+    records = {o: r for o in path if (r := lowering.record(o)) is not None}
+    for step in reverse(path, records):
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums, position is not None)):
-            if tensor in op.attrs["active"]:
+            if tensor in active:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
-    for step in lowering.taped.intersection(op.attrs["path"]).difference(records):
+    for step in lowering.taped.intersection(path).difference(records):
         # What only other shard classes ran has no part in what this one computes.
         of_others = lowering.kind is not None and lowering.kinds and lowering.kind not in lowering.kinds.of(step)
         if not of_others and any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
@@ -382,7 +383,7 @@ def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Sta
       UnsupportedError: it is differentiated by a variable that was assigned since.
     """
     around: Mapping[StateVariable, Any] = next((f.state for f in lowering.frames() if step in f.snapshots), {})
-    state = {}
+    state: dict[StateVariable, Any] = {}
     for cell, value in lowering.state_read_by(step).items():
         if lowering.state.get(cell) is around.get(cell):
             state[cell] = value
@@ -407,23 +408,25 @@ def _step_back(
     lowering: Lowering, op: Operation, step: Operation, record: Record, sums: Cotangents, of_one: bool
 ) -> Pass[Iterable[tuple[Tensor, Cotangent | None]]]:
     """The cotangents of one operation's inputs from those of its outputs; none where no output has one."""
-    by_rule, definition = step in op.attrs["rules"], step.definition
+    stops: frozenset[Tensor] = op.attrs["stops"]
+    rules: Mapping[Operation, TracedRule] = op.attrs["rules"]
+    by_rule, definition = step in rules, step.definition
     if not by_rule and passes_rows(step):
-        rows = None if step.outputs[0] in op.attrs["stops"] else sums.rows(step.outputs[0])
+        rows = None if step.outputs[0] in stops else sums.rows(step.outputs[0])
         if rows is not None:
             return rows_back(step, rows)
     if not by_rule and looks_up_rows(step):
-        given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
+        given = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
         return () if given[0] is None else gather_backward(lowering, step, [given[0]], op).items()
     if not by_rule and definition.backward is None:
         outputs = zip(record.results, record.primals, strict=True)
-        given = [None if t in op.attrs["stops"] else sums.total(t, p) for t, p in outputs]
+        given = [None if t in stops else sums.total(t, p) for t, p in outputs]
         return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
-    given = [None if t in op.attrs["stops"] else sums.total(t, lowering.value(t)) for t in step.outputs]
+    given = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
     if all(g is None for g in given):
         return ()
     if by_rule:
-        return _by_rule(lowering, step, op.attrs["rules"][step], given)
+        return _by_rule(lowering, step, rules[step], given)
     assert definition.backward is not None
     if lowering.differentiated and definition.collective and not definition.per_position and op.axis is None:
         given = [g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in given]
@@ -589,20 +592,20 @@ def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pa
 
 
 def _value_of(lowering: Lowering, x: Tensor) -> Array:
-    return lowering.state[x.op.attrs["cell"]] if x.dtype is resource else lowering.value(x)
+    return lowering.read(x.op.attrs["cell"], x.op) if x.dtype is resource else lowering.value(x)
 
 
 def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> Pass[Array]:
     """Cast a gradient to varying or to replicated, as the graph declares its output."""
     if lowering.axis is None:
         return value
+    varying: jax.Array = vary(value, lowering.axis)
     if output.varies or lowering.differentiated:  # cotangents of replicated values are equal on all shards: no sum
-        return vary(value, lowering.axis)
+        return varying
     # The graph knows that shards agree, JAX does not (the path was cast to varying): the first one's share summed
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
     first = lax.axis_index(lowering.axis.name) == 0
-    value = vary(value, lowering.axis)
-    return (yield id(output), jnp.where(first, value, jnp.zeros_like(value)))
+    return (yield id(output), jnp.where(first, varying, jnp.zeros_like(varying)))
 
 
 def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:
@@ -616,7 +619,7 @@ def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:
         return
     shared = [t for t in step.inputs if t.op.axis is None and not t.varies]
     values = {t: lowering.value(t) for t in shared if t.dtype.is_differentiable}
-    handles = [t.op.attrs["cell"] for t in shared if t.dtype is resource]
+    handles: list[StateVariable] = [t.op.attrs["cell"] for t in shared if t.dtype is resource]
     cells = {c: lowering.variables[c] for c in handles if c in lowering.variables}
     lowering.values.update({t: share(v, axis) for t, v in values.items()})
     lowering.variables |= {c: share(v, axis) for c, v in cells.items()}
@@ -643,19 +646,20 @@ def _backward(
 
     State, feeds and random draws are those of the first evaluation, so that the replay is the same function.
     """
+    rules: Mapping[Operation, TracedRule] = op.attrs["rules"]
     records = {o: r for o in op.attrs["path"] if (r := lowering.record(o)) is not None}
     path = sorted(records, key=lambda o: records[o].order)
     # Reads, outputs of operations with a gradient function and results of collectives are leaves: the outer
     # walk goes on from there, and calls each gradient function once, with the sum of the cotangents.
-    kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]}
+    kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in rules}
     replayed = [o for o in path if o not in kept]
     made = {t for o in replayed for t in o.outputs}
-    cut = set(outer.attrs["xs"])
-    wanted = outer.attrs["active"]
+    cut: set[Tensor] = set(outer.attrs["xs"])
+    wanted: frozenset[Tensor] = outer.attrs["active"]
     used = dict.fromkeys([*(t for o in replayed for t in o.inputs), *op.inputs])
-    used |= dict.fromkeys(t for o in kept if o in op.attrs["rules"] for t in (*o.inputs, *o.outputs))
+    used |= dict.fromkeys(t for o in kept if o in rules for t in (*o.inputs, *o.outputs))
     leaves = [t for t in used if t in wanted and (t not in made or t in cut)]
-    cells = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
+    cells: dict[Tensor, StateVariable] = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
     slots = [i for i, c in enumerate(cotangents) if c is not None]
 
     def replay(*args: Array) -> list[Array]:
@@ -663,7 +667,7 @@ def _backward(
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
         # Operations inside of these rules that have gradient functions themselves find theirs there, too.
-        inner.rules = lowering.rules | op.attrs["rules"]
+        inner.rules = {**lowering.rules, **rules}
         inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
         inner.quiet = inner.differentiated = True
         inner.cut = frozenset(values)

@@ -15,7 +15,7 @@ clip them, writes drop them, and the checks let them pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol, TypeAlias
 
 import jax.numpy as jnp
 import numpy as np
@@ -23,8 +23,9 @@ from jax import lax
 
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.types import Array, HostArray
 
-Values = Sequence[Any]
+Values: TypeAlias = Sequence[Array]
 PADDING = np.iinfo(np.int32).max
 """The largest index of padding rows, which lie past the end of every table: reads are clipped, writes dropped."""
 _SHOWN = 8
@@ -33,12 +34,28 @@ LEFT_OVER = PADDING - (1 << 24)
 """The smallest index of padding rows."""
 
 
-def on_host(*values: Any) -> bool:
+class ArrayNamespace(Protocol):
+    """``numpy`` or ``jax.numpy``: the functions that checks call."""
+
+    def any(self, a: Array, /, *, axis: int | None = None) -> Array: ...
+
+    def asarray(self, a: Array | np.signedinteger, dtype: type[np.generic], /) -> Array: ...
+
+    def broadcast_to(self, a: Array, shape: tuple[int, ...], /) -> Array: ...
+
+    def isnan(self, a: Array, /) -> Array: ...
+
+    def logical_not(self, a: Array, /) -> Array: ...
+
+    def reshape(self, a: Array, shape: tuple[int, ...], /) -> Array: ...
+
+
+def on_host(*values: object) -> bool:
     """Whether all values are numpy's, or Python's."""
     return all(isinstance(v, np.ndarray | np.generic | int | float) for v in values)
 
 
-def _first_true(bad: Any) -> tuple[Any, Any]:
+def _first_true(bad: Array) -> tuple[Array | np.bool_, Array | np.signedinteger]:
     """(scalar bool: any of ``bad`` [n] is true, index of the first). Traced, one reduction gives both."""
     if on_host(bad):
         return np.any(bad), np.argmax(bad)
@@ -47,7 +64,7 @@ def _first_true(bad: Any) -> tuple[Any, Any]:
     return place < count, jnp.minimum(place, count - 1)
 
 
-def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> CheckResult | None:
+def first_of(bad: Array, *values: Array, message: Callable[..., str]) -> CheckResult | None:
     """Find the first true entry of ``bad``; None where it is empty.
 
     Args:
@@ -57,12 +74,12 @@ def first_of(bad: Any, *values: Any, message: Callable[..., str]) -> CheckResult
     """
     if not np.size(bad):
         return None
-    numpy: Any = np if on_host(bad) else jnp
+    numpy: ArrayNamespace = np if on_host(bad) else jnp
     shape = np.shape(bad)
     found, place = _first_true(numpy.reshape(bad, (-1,)))
     entries = [numpy.reshape(numpy.broadcast_to(v, shape), (-1,))[place] for v in values]
 
-    def text(place: Any, *entries: Any) -> str:
+    def text(place: HostArray, *entries: HostArray) -> str:
         where = ",".join(str(int(i)) for i in np.unravel_index(int(place), shape)) if shape else ""
         return message(f"[{where}]" if shape else "", *entries)
 
@@ -96,23 +113,23 @@ EXPONENT = InputCheck(_raised, (1,))
 """Of integers: the second input, an exponent, is nowhere negative."""
 
 
-def outside(indices: Any, size: int) -> Any:
+def outside(indices: Array, size: int) -> Array:
     """Mask of the indices that are not in [0, size)."""
     if np.dtype(indices.dtype).itemsize < 8 and size > np.iinfo(indices.dtype).max:
         return indices < 0
     return (indices < 0) | (indices >= np.asarray(size, indices.dtype))
 
 
-def beyond(indices: Any, size: int) -> Any:
+def beyond(indices: Array, size: int) -> Array:
     """Mask of the indices that are not in [0, size), except those of padding rows, which lie past every table."""
-    numpy: Any = np if on_host(indices) else jnp
+    numpy: ArrayNamespace = np if on_host(indices) else jnp
     found = outside(indices, size)
     if np.iinfo(indices.dtype).max < LEFT_OVER:
         return found
     return found & numpy.logical_not((indices >= LEFT_OVER) & (indices <= PADDING))
 
 
-def in_range(indices: Any, size: int, what: str = "indices") -> CheckResult | None:
+def in_range(indices: Array, size: int, what: str = "indices") -> CheckResult | None:
     """Check that every index is in [0, size)."""
     return first_of(
         outside(indices, size), indices, message=lambda where, i: f"{what}{where} = {int(i)} is not in [0, {size})"
@@ -141,7 +158,7 @@ def indices(size: Callable[[Operation, Values], int | None], position: int = 1, 
     return InputCheck(test, (position,))
 
 
-def rows(indices: Any, size: int) -> CheckResult | None:
+def rows(indices: Array, size: int) -> CheckResult | None:
     """Check that every index is in [0, size) or of a padding row."""
     return first_of(
         beyond(indices, size), indices, message=lambda where, i: f"indices{where} = {int(i)} is not in [0, {size})"
@@ -160,10 +177,10 @@ COORDINATES = InputCheck(_coordinates, (1,))
 """The second input holds coordinates in the shape of the first."""
 
 
-def coordinates(indices: Any, shape: Sequence[int], what: str) -> CheckResult | None:
+def coordinates(indices: Array, shape: Sequence[int], what: str) -> CheckResult | None:
     """Check that every row of the last dimension is a (partial) coordinate in a shape."""
     depth = indices.shape[-1]
-    numpy: Any = np if on_host(indices) else jnp
+    numpy: ArrayNamespace = np if on_host(indices) else jnp
     if not depth or not indices.size:
         return None
     limits = np.asarray(shape[:depth])
@@ -171,7 +188,7 @@ def coordinates(indices: Any, shape: Sequence[int], what: str) -> CheckResult | 
     failed, place = _first_true(numpy.reshape(bad, (-1,)))
     outer = indices.shape[:-1]
 
-    def text(place: Any, row: Any) -> str:
+    def text(place: HostArray, row: HostArray) -> str:
         where = ",".join(str(int(i)) for i in np.unravel_index(int(place), outer)) if outer else ""
         found = ", ".join(str(int(i)) for i in row)
         return f"indices[{where}] = [{found}] does not index into {what} [{','.join(map(str, shape))}]"
@@ -179,11 +196,11 @@ def coordinates(indices: Any, shape: Sequence[int], what: str) -> CheckResult | 
     return CheckResult(failed, (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
 
 
-def not_finite(words: str) -> Callable[[Any], CheckResult]:
+def not_finite(words: str) -> Callable[[Array], CheckResult]:
     """A check of a decomposition's result: the finding, with this message, that it has a NaN."""
 
-    def found(result: Any) -> CheckResult:
-        numpy: Any = np if on_host(result) else jnp
+    def found(result: Array) -> CheckResult:
+        numpy: ArrayNamespace = np if on_host(result) else jnp
         return CheckResult(numpy.any(numpy.isnan(result)), (), lambda: words)
 
     return found

@@ -7,7 +7,7 @@ it, rather than a wrong number later.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeAlias, TypeVar
 
 import jax
 import numpy as np
@@ -18,18 +18,21 @@ from towerstrat.graph.ir.types import Array, resource
 
 FOLD_LIMIT = 4096
 """Elements up to which constants are folded with numpy while lowering, rather than by the compiler."""
+KernelResult: TypeAlias = Array | tuple[Array, ...] | list[Array] | None
+"""The return value of a kernel: a sequence where the type has several outputs, None where it has none."""
+V = TypeVar("V")
 
 
-def to_output_list(op: Operation, result: Any, each: Callable[[Any], Array]) -> Sequence[Array]:
+def to_output_list(op: Operation, result: KernelResult, each: Callable[[Array], V]) -> list[V]:
     """A kernel's result, an array or a tuple of them, as one value per output; ``each`` is applied to every value."""
-    if len(op.outputs) == 1 and not isinstance(result, tuple | list):
-        return [each(result)]
     if result is None:
         return []
+    if len(op.outputs) == 1 and not isinstance(result, tuple | list):
+        return [each(result)]
     return [each(r) for r in result]
 
 
-def check_declared(tensor: Tensor, value: Any) -> None:
+def check_declared(tensor: Tensor, value: object) -> None:
     """Raises InternalError where a value is not of the element type and static shape that its tensor has."""
     if not isinstance(value, jax.Array | np.ndarray) or tensor.dtype is resource:
         return

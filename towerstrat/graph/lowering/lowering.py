@@ -283,7 +283,8 @@ class Lowering(ErrorState):
         """The current value of a state variable. Raises FailedPreconditionError, naming ``op``, where it has none."""
         if cell not in self.state:
             raise uninitialized(cell, op)
-        return self.state[cell]
+        value: Array = self.state[cell]
+        return value
 
     def read_variable(self, cell: StateVariable, op: Operation) -> Array:
         """``read`` as a differentiable read: the cotangent goes to the variable itself, not to what was written."""
@@ -294,7 +295,7 @@ class Lowering(ErrorState):
             raise changed_shape(cell, op, np.shape(variable), np.shape(value))
         return in_place_of(vary(jnp.asarray(value), self.axis), variable)
 
-    def write(self, cell: StateVariable, value: Array | ByClass, gate: Any = None) -> None:
+    def write(self, cell: StateVariable, value: Array | ByClass, gate: Array | ByClass | None = None) -> None:
         """Store a value in a state variable, in the parts for each shard class too.
 
         ``gate`` is the error record that masked this write: the value is the old one where it has a failure.
@@ -439,7 +440,7 @@ class Lowering(ErrorState):
         """A ``ByClass`` as one varying array, padded to the largest shape; any other value as it is."""
         return value if self.kinds is None else self.kinds.joined(value, found=not self.differentiated)
 
-    def even(self, value: Any, holder: Tensor | StateVariable) -> Array:
+    def even(self, value: Array | ByClass, holder: Tensor | StateVariable) -> Array:
         """``joined`` for a value of ``holder``. Raises UnsupportedError where its shape differs by tower."""
         if isinstance(value, ByClass) and len(set(value.shapes)) > 1:
             where = f" (created at {holder.op.line})" if isinstance(holder, Tensor) else ""
@@ -526,7 +527,7 @@ class Lowering(ErrorState):
             return definition.lower(self, op)
         return self.apply(op, [self.value(t) for t in op.inputs])
 
-    def apply(self, op: Operation, args: Sequence[Any]) -> Sequence[Array]:
+    def apply(self, op: Operation, args: Sequence[Array]) -> Sequence[Array]:
         """The outputs of an operation's kernel, or of its numpy form where all inputs are small and known.
 
         Args:

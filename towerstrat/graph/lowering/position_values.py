@@ -11,12 +11,12 @@ lowering get it if all these are equal, as in what only one tower runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.types import HostArray
+from towerstrat.graph.ir.types import Array, HostArray
 from towerstrat.graph.lowering.kernel_outputs import all_known, to_output_list
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def common_value(lowering: Lowering, op: Operation, position: int) -> HostArray 
     return values[0] if alike else None
 
 
-def settled(lowering: Lowering, op: Operation, values: Sequence[Any]) -> Sequence[Any]:
+def settled(lowering: Lowering, op: Operation, values: Sequence[Array]) -> Sequence[Array]:
     """The inputs' values; of a type whose result's size depends on values, known ones as numpy."""
     if not op.definition.dynamic or lowering.axis is None:
         return values
@@ -72,14 +72,14 @@ def settled(lowering: Lowering, op: Operation, values: Sequence[Any]) -> Sequenc
 
 
 def _at(
-    read: Callable[[Tensor], Any], tensor: Tensor, position: int, seen: dict[Tensor, HostArray | None],
+    read: Callable[[Tensor], object], tensor: Tensor, position: int, seen: dict[Tensor, HostArray | None],
     depth: int = _DEPTH,
 ) -> HostArray | None:  # fmt: skip
     """The value of a tensor at an axis index, None where it is not known; ``seen`` memoises it."""
     if tensor in seen:
         return seen[tensor]
     op = tensor.op
-    found: Any = None
+    found: HostArray | None = None
     value = read(tensor)
     if isinstance(value, np.ndarray | np.generic):
         found = np.asarray(value)

@@ -19,11 +19,12 @@ walks in ``gradient_paths`` and the regions of loops and branches use them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence, Set
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from typing import Any, NamedTuple, TypeAlias
 
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import op_registry
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
@@ -33,7 +34,15 @@ from towerstrat.graph.ir.types import resource
 
 GradientFunction = Callable[..., Any]
 """``(op, *output_cotangents) -> input_cotangents``: a tensor, IndexedSlices or None each, alone or in a sequence."""
-Gradient = Tensor | tuple[Tensor, Tensor] | None
+Source: TypeAlias = "TensorLike | IndexedSlices"
+"""One entry of what is differentiated, or by what."""
+Sources: TypeAlias = "Source | Sequence[Sources] | Mapping[Any, Sources]"
+"""A nest of them."""
+Seeds: TypeAlias = "Source | Sequence[Source | None] | None"
+"""Cotangents of the results: None stands for ones."""
+Derivative: TypeAlias = Tensor | IndexedSlices | None
+"""A gradient: IndexedSlices of row lookups, None where no path leads from the source to the result."""
+Gradient: TypeAlias = Tensor | tuple[Tensor, Tensor] | None
 """A traced cotangent: a tensor, (values, indices) of rows, or None for zeros."""
 
 _RULES: dict[str, GradientFunction | None] = {}
@@ -80,7 +89,7 @@ def rule_of(op: Operation) -> GradientFunction | None:
       LookupError: ``gradient_override_map`` names a gradient that is not registered.
       UnsupportedError: it names the type of another operation.
     """
-    kind = op.attrs.get("_gradient_op_type")
+    kind: str | None = op.attrs.get("_gradient_op_type")
     if kind is None or kind == op.type:
         return op.graph.attributes_of(op).get("_gradient_function")
     if kind in _RULES:
@@ -97,7 +106,7 @@ def rule_of(op: Operation) -> GradientFunction | None:
 
 def passes_gradient(op: Operation) -> bool:
     """Whether the operation is differentiable, by its override if it has one, else by its type."""
-    kind = op.attrs.get("_gradient_op_type")
+    kind: str | None = op.attrs.get("_gradient_op_type")
     if kind is not None and kind != op.type:
         return _RULES.get(kind, rule_of) is not None
     return op.definition.differentiable
@@ -109,8 +118,9 @@ def trace_rule(op: Operation, function: GradientFunction, block: Block | None = 
     Raises:
       ValueError: it returns another number of gradients than the operation has inputs.
     """
-    if "_traced_gradient" in op.attrs:
-        return op.attrs["_traced_gradient"]
+    traced: TracedRule | None = op.attrs.get("_traced_gradient")
+    if traced is not None:
+        return traced
     graph = op.graph
     saved = graph.block, graph.axis
     if block is not None:
@@ -175,14 +185,14 @@ def sources_of(tensor: Tensor, op: Operation) -> Sequence[Tensor]:
     """The inputs that one output of an operation depends on; of loops and branches by their ``flows`` attribute."""
     if op.definition.sources is not None:
         return op.definition.sources(op, tensor.value_index)
-    flows = op.attrs.get("flows")
+    flows: Sequence[frozenset[int]] | None = op.attrs.get("flows")
     if flows is not None:
         return tuple(op.inputs[i] for i in sorted(flows[tensor.value_index]))
     constants = op.definition.constants
     return op.inputs if not constants else tuple(t for i, t in enumerate(op.inputs) if i not in constants)
 
 
-def differentiable_leaves(results: Sequence[Any], block: Block, stopped: bool = False) -> set[Tensor]:
+def differentiable_leaves(results: Sequence[object], block: Block, stopped: bool = False) -> set[Tensor]:
     """The captures and loop variables of a region that its results depend on differentiably.
 
     Args:
@@ -215,7 +225,7 @@ def get_zeros(active: Set[Tensor], through_floats: Callable[[], Set[Tensor]]) ->
 def floats_before(tensor: Tensor) -> Sequence[Tensor]:
     """The inputs of its operation that a tensor depends on through floats alone, differentiably or not."""
     op = tensor.op
-    reach = op.attrs.get("reach")
+    reach: Sequence[frozenset[int]] | None = op.attrs.get("reach")
     return op.inputs if reach is None else [op.inputs[i] for i in reach[tensor.value_index]]
 
 

@@ -7,7 +7,6 @@ seeds and, without an op-level seed, its name, but not on the other operations o
 from __future__ import annotations
 
 import zlib
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -17,7 +16,7 @@ from towerstrat.graph.ir.types import Array
 from towerstrat.hosts.process_index import PROCESSES
 
 
-def hash_of_seeds(op: Operation, position: Array | None) -> Any:
+def hash_of_seeds(op: Operation, position: Array | None) -> Array | int:
     """The crc32 of an operation's seeds (and name, where it has no seed of its own); along an axis that of the shard.
 
     Args:
@@ -27,9 +26,9 @@ def hash_of_seeds(op: Operation, position: Array | None) -> Any:
     seeds, own = op.attrs.get("seeds"), op.attrs.get("_own")
     if own is not None and position is not None:
         return jnp.asarray(np.array([_hash((each, "")) for each in own], np.uint32))[position]
-    source: tuple[Any, ...] = (seeds, op.name if seeds is not None and seeds[1] is None else "")
+    source: tuple[object, ...] = (seeds, op.name if seeds is not None and seeds[1] is None else "")
     return _hash((*source, PROCESSES.stream) if PROCESSES.stream and seeds == (None, None) else source)
 
 
-def _hash(source: tuple[Any, ...]) -> int:
+def _hash(source: tuple[object, ...]) -> int:
     return zlib.crc32(repr(source).encode())

@@ -167,7 +167,8 @@ class Lookups:
         return [self._padding(k, z) for k, z in zip(keys, zeros, strict=True)]
 
     def _padding(self, key: Key, zeros: Array) -> Array:
-        return vary(jnp.full((zeros.shape[0],), PADDING, index_type_of(key[0]).np), self.axis)
+        padding: Array = vary(jnp.full((zeros.shape[0],), PADDING, index_type_of(key[0]).np), self.axis)
+        return padding
 
     def split(self, keys: Iterable[Key], count: int) -> list[Array]:
         """The zeros of a compiled loop of ``count`` iterations, ``[count, n, *row]``."""

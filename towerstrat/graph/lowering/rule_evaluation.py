@@ -92,7 +92,7 @@ def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]
         outputs = function(tensors, handles, cells)
         return outputs, ((tensors, handles, cells), outputs)
 
-    def backward(residuals: tuple[Arguments, list[Array]], cotangents: Sequence[Any]) -> tuple[list[Any], ...]:
+    def backward(residuals: tuple[Arguments, list[Array]], cotangents: Sequence[Array]) -> tuple[list[Any], ...]:
         args, outputs = residuals
         child = inside(args)
         child.values.update(zip(op.outputs, outputs, strict=True))

@@ -7,14 +7,14 @@ ValueError becomes an InvalidArgumentError, with the inputs' dtypes and shapes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.shapes import StaticShapeError
+from towerstrat.graph.ir.types import Array
 
 
-def check_shapes(op: Operation, args: Sequence[Any]) -> None:
+def check_shapes(op: Operation, args: Sequence[Array]) -> None:
     """Apply an operation's shape rule again where the static shape of an input was not fully known.
 
     Args:
@@ -36,7 +36,7 @@ def check_shapes(op: Operation, args: Sequence[Any]) -> None:
         raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
 
 
-def _sized(tensor: Tensor, value: Any) -> Tensor:
+def _sized(tensor: Tensor, value: Array) -> Tensor:
     """The tensor with the shape of its value; a value that is no array leaves it as it is."""
     shape = getattr(value, "shape", None)
     if not isinstance(shape, tuple):

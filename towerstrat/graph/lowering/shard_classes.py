@@ -145,11 +145,12 @@ class ShardClasses:
             return value
         if len({len(s) for s in value.shapes}) > 1:
             raise ValueError(f"Expected values of one rank at all positions, got shapes {value.shapes}.")
-        arrays = [vary(jnp.asarray(v), self.axis) for v in value.values]
+        arrays: list[jax.Array] = [vary(jnp.asarray(v), self.axis) for v in value.values]
         if self.count == 1:
             return arrays[0]
         # One program has one shape for all shards: zeros fill up those of the smaller classes.
-        return (_joined if found else _join)(self.index(), *arrays)
+        made: jax.Array = (_joined if found else _join)(self.index(), *arrays)
+        return made
 
 
 def padded(value: Array, shape: Sequence[int]) -> Array:

@@ -19,7 +19,7 @@ Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, chap
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -96,7 +96,7 @@ class Cotangents:
             return parts[0]
         return RowCotangent(jnp.concatenate([p.values for p in parts]), jnp.concatenate([p.indices for p in parts]))
 
-    def total(self, tensor: Tensor, like: Any = None) -> Array | None:
+    def total(self, tensor: Tensor, like: Array) -> Array | None:
         """The sum as one dense array, None without summands; sparse ones take the shape of the array ``like``."""
         parts = self._parts.get(tensor)
         if not parts:

@@ -28,6 +28,7 @@ from jax import lax
 from towerstrat.graph.eager.context import Cotangent, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor, place_of
@@ -35,7 +36,7 @@ from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.lowering.gradients import gradients
-from towerstrat.graph.lowering.python_gradients import register_rule, trace_rule
+from towerstrat.graph.lowering.python_gradients import Source, Sources, register_rule, trace_rule
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_loop import while_loop
@@ -138,7 +139,7 @@ class _CustomRecord(Record):
         return [g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g) for g in self.rule(*grads)]
 
 
-def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _eagerly(f: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str, object]) -> Any:
     """Call ``f`` eagerly and record the call as one operation, instead of the operations inside."""
     eager = context()
     watcher = _Watcher()
@@ -152,7 +153,7 @@ def _eagerly(f: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, An
     variables = list(read.values())
     _check_takes(grad_fn, variables)
 
-    def rule(*grads: Any) -> list[Any]:
+    def rule(*grads: Tensor) -> list[Any]:
         found = _cotangents(grad_fn, variables, grads)
         own, of_variables = found[: len(found) - len(variables)], found[len(found) - len(variables) :]
         if len(own) not in (len(given), len(given) + len(kwargs)):
@@ -257,7 +258,7 @@ def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
     """``f`` with the gradient of the identity (a straight-through estimator). Variables that ``f`` reads get none."""
 
     def forward(*args: Any, **kwargs: Any) -> Any:
-        def grad(*dys: Any, variables: Sequence[Any] | None = None) -> Any:
+        def grad(*dys: Tensor, variables: Sequence[Variable] | None = None) -> Any:
             return dys if variables is None else (dys, [None] * len(variables))
 
         return f(*args, **kwargs), grad
@@ -281,22 +282,22 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
         leaves = nest.flatten(list(args))
         places = [i for i, a in enumerate(leaves) if hasattr(a, "dtype") and hasattr(a, "shape")]
 
-        def call(tensors: Sequence[Any]) -> Any:
+        def call(tensors: Sequence[TensorLike]) -> Any:
             given = dict(zip(places, tensors, strict=True))
             values = [given.get(i, a) for i, a in enumerate(leaves)]
             return f(*nest.pack_sequence_as(list(args), values), **kwargs)
 
         @custom_gradient
-        def forward(*tensors: Any) -> Any:
+        def forward(*tensors: TensorLike) -> Any:
             with _unrecorded():
                 result = call(tensors)
 
-            def grad(*dresults: Any, variables: Sequence[Any] = ()) -> Any:
+            def grad(*dresults: Tensor, variables: Sequence[Variable] = ()) -> Any:
                 inputs, seeds = _later(tensors, dresults)
                 with GradientTape() as tape:
                     tape.watch([inputs, list(variables)])
                     again = call(inputs)
-                sources = [*inputs, *variables]
+                sources: list[Source] = [*inputs, *variables]
                 found = tape.gradient(nest.flatten(again), sources, seeds, UnconnectedGradients.ZERO)
                 found = found[: len(inputs)], found[len(inputs) :]
                 return found if variables else found[0]
@@ -320,7 +321,7 @@ def _unrecorded() -> Iterator[None]:
         active[:] = saved
 
 
-def _later(inputs: Sequence[Any], cotangents: Sequence[Any]) -> tuple[list[Tensor], list[Tensor]]:
+def _later(inputs: Sequence[TensorLike], cotangents: Sequence[TensorLike]) -> tuple[list[Tensor], list[Tensor]]:
     """Inputs and cotangents behind an optimization barrier, so that the recomputation depends on the cotangents.
 
     Without it the compiler would merge the second computation with the first one (common subexpressions) and keep the
@@ -343,11 +344,11 @@ define_op(
 
 
 def hessians(
-    ys: Any,
-    xs: Any,
+    ys: Sources,
+    xs: Source | Sequence[Source],
     name: str = "hessians",
     colocate_gradients_with_ops: bool = False,
-    gate_gradients: Any = False,
+    gate_gradients: bool | int = False,
     aggregation_method: int | None = None,
 ) -> list[Tensor]:
     """Second derivatives of the sum of ``ys``: for each x a tensor of shape ``[*x.shape, *x.shape]``.
@@ -358,17 +359,17 @@ def hessians(
     graph = get_default_graph()
     if graph.executing_eagerly:
         raise RuntimeError("tf.hessians is not supported when eager execution is enabled. Use tf.GradientTape instead.")
-    xs = list(xs) if isinstance(xs, list | tuple) else [xs]
+    each: Sequence[Source] = list(xs) if isinstance(xs, list | tuple) else [xs]
     results = []
     with graph.name_scope(name):
-        for first, x in zip(gradients(ys, xs), xs, strict=True):
+        for first, x in zip(gradients(ys, each), each, strict=True):
             if first is None:
                 raise ValueError(f"{x!r} has no second derivative: ys do not depend on it.")
             results.append(_rows(arrays.reshape(first, [-1]), x))
     return results
 
 
-def _rows(flat: Tensor, x: Any) -> Tensor:
+def _rows(flat: Tensor, x: Source) -> Tensor:
     """The Jacobian of a vector by ``x``, one row per loop iteration: ``[*x.shape, *x.shape]``."""
     value = convert_to_tensor(x)
     count = arrays.size(value)

@@ -17,11 +17,13 @@ from typing import Any
 
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+from towerstrat.graph.lowering.python_gradients import Derivative
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.tapes.gradient_tape import GradientTape
+from towerstrat.graph.variables.variables import Variable
 
 
-def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Any, Any]]]]:
+def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[Any, list[tuple[Derivative, Variable]]]]:
     """Transform ``f`` to a function that returns its value and its gradients by the variables it reads.
 
     Returns:
@@ -32,7 +34,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
       ValueError: ``f`` returned None, or read no trainable variable.
     """
 
-    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Any, Any]]]:
+    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Derivative, Variable]]]:
         with GradientTape() as tape:
             value = _returned(f, f(*args, **kwargs))
         variables = tape.watched_variables()
@@ -43,18 +45,18 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
     return decorated
 
 
-def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Any, Any]]]:
+def implicit_gradients(f: Callable[..., Any]) -> Callable[..., list[tuple[Derivative, Variable]]]:
     """``implicit_value_and_gradients`` without the value."""
 
-    def decorated(*args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def decorated(*args: Any, **kwargs: Any) -> list[tuple[Derivative, Variable]]:
         return implicit_value_and_gradients(f)(*args, **kwargs)[1]
 
     return decorated
 
 
 def value_and_gradients_function(
-    f: Callable[..., Any], params: Sequence[Any] | None = None
-) -> Callable[..., tuple[Any, list[Any]]]:
+    f: Callable[..., Any], params: Sequence[int | str] | None = None
+) -> Callable[..., tuple[Any, list[Derivative]]]:
     """Transform ``f`` to a function that returns its value and its gradients by its arguments.
 
     Args:
@@ -69,7 +71,7 @@ def value_and_gradients_function(
       ValueError: other keyword arguments; ``f`` returned None; ``params`` are neither names nor positions.
     """
 
-    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[Any]]:
+    def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[Derivative]]:
         dy = kwargs.pop("dy", None)
         if kwargs:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
@@ -88,10 +90,12 @@ def value_and_gradients_function(
     return decorated
 
 
-def gradients_function(f: Callable[..., Any], params: Sequence[Any] | None = None) -> Callable[..., list[Any]]:
+def gradients_function(
+    f: Callable[..., Any], params: Sequence[int | str] | None = None
+) -> Callable[..., list[Derivative]]:
     """``value_and_gradients_function`` without the value."""
 
-    def decorated(*args: Any, **kwargs: Any) -> list[Any]:
+    def decorated(*args: Any, **kwargs: Any) -> list[Derivative]:
         return value_and_gradients_function(f, params)(*args, **kwargs)[1]
 
     return decorated
@@ -107,16 +111,18 @@ def _returned(f: Callable[..., Any], value: Any) -> Any:
     return value
 
 
-def _positions(f: Callable[..., Any], params: Sequence[Any] | None, count: int) -> Sequence[int]:
+def _positions(f: Callable[..., Any], params: Sequence[int | str] | None, count: int) -> Sequence[int]:
     """The indices of parameters given by name or index (None: of all ``count`` arguments)."""
     if params is None:
         return range(count)
-    if all(isinstance(p, int) for p in params):
-        return params
-    if not all(isinstance(p, str) for p in params):
+    places = [p for p in params if isinstance(p, int)]
+    if len(places) == len(params):
+        return places
+    wanted = [p for p in params if isinstance(p, str)]
+    if len(wanted) < len(params):
         raise ValueError(f"params must be all strings or all integers; got {params}.")
     names = list(inspect.signature(f).parameters)
-    unknown = [p for p in params if p not in names]
+    unknown = [p for p in wanted if p not in names]
     if unknown:
         raise ValueError(f"The function has no parameters {unknown}, only {names}.")
-    return [names.index(p) for p in params]
+    return [names.index(p) for p in wanted]

@@ -33,7 +33,9 @@ import numpy as np
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, ReadRecord, Record, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
+from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph import Graph, enter, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
@@ -42,7 +44,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
 from towerstrat.graph.lowering.gradient_paths import passes_rows, reached_from
 from towerstrat.graph.lowering.gradients import gradients_through
-from towerstrat.graph.lowering.python_gradients import carries_gradient
+from towerstrat.graph.lowering.python_gradients import Seeds, Source, Sources, carries_gradient
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.indexing import gather_scatter, segments
 from towerstrat.graph.ops.math.arithmetic import cast
@@ -101,7 +103,7 @@ class GradientTape:
         self._start()
         return self
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         if self._recording:
             self._stop()
 
@@ -138,7 +140,7 @@ class GradientTape:
         finally:
             self._start()
 
-    def watch(self, tensor: Any) -> None:
+    def watch(self, tensor: Sources) -> None:
         """Record operations on ``tensor`` from now on: a tensor or variable, or a structure of them.
 
         Raises:
@@ -197,7 +199,7 @@ class GradientTape:
     # ---- gradients -------------------------------------------------------------------------------------------
 
     def gradient(
-        self, target: Any, sources: Any, output_gradients: Any = None,
+        self, target: Sources, sources: Sources, output_gradients: Seeds = None,
         unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
     ) -> Any:  # fmt: skip
         """The gradient of the sum of ``target`` by ``sources``.
@@ -242,7 +244,9 @@ class GradientTape:
         if self._recording and not self._persistent:
             self._stop()
 
-    def _gradients(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+    def _gradients(
+        self, targets: Sequence[Source], sources: Sequence[Source], given: Sequence[Source | None]
+    ) -> list[Cotangent]:
         """The gradient by each source, in the graph or eager context that is current.
 
         Args:
@@ -265,9 +269,9 @@ class GradientTape:
 
     # ---- in graphs -------------------------------------------------------------------------------------------
 
-    def _check_executed(self, graph: Any, targets: Sequence[Tensor], sources: Sequence[Any]) -> None:
+    def _check_executed(self, graph: Graph, targets: Sequence[Tensor], sources: Sequence[Source]) -> None:
         """Raise UnsupportedError where targets in a function depend on sources through executed operations."""
-        if not self._records or not graph.building_function:
+        if not self._records or not isinstance(graph, FunctionGraph):
             return
         for source in (getattr(s, "handle", s) for s in sources):
             reached = self._relevant([id(source)])[1]
@@ -287,13 +291,15 @@ class GradientTape:
         spans = self._spans.get(op.graph)
         return spans is not None and any(first <= op.graph.time_of(op) < last for first, last in spans)
 
-    def _in_graph(self, targets: Sequence[Tensor], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+    def _in_graph(
+        self, targets: Sequence[Tensor], sources: Sequence[Source], given: Sequence[Source | None]
+    ) -> list[Cotangent]:
         """Add the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
-        graph: Any = get_default_graph()
+        graph = get_default_graph()
         useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.own(_tensor_or_handle(s)) for s in sources]
         watched = [graph.own(t) for t in self._watched if isinstance(t, EagerTensor) or _encloses(t._graph, graph)]
-        if graph.building_function:
+        if isinstance(graph, FunctionGraph):
             watched += [inner for outer, inner in graph.captured.items() if id(outer) in self._followed]
         if self._watch_accessed_variables:
             watched += [h for h, v in graph.variables_read(self._has) if v.trainable]
@@ -310,7 +316,9 @@ class GradientTape:
 
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
-    def _eagerly(self, targets: Sequence[Any], sources: Sequence[Any], given: Sequence[Any]) -> list[Cotangent]:
+    def _eagerly(
+        self, targets: Sequence[Tensor], sources: Sequence[Source], given: Sequence[Source | None]
+    ) -> list[Cotangent]:
         """Walk the records backwards, by operations that are executed and that outer tapes record."""
         places = [id(_tensor_or_handle(s)) for s in sources]
         records, reached = self._relevant([i for i in places if i in self._followed])
@@ -322,7 +330,7 @@ class GradientTape:
                     "GradientTape.gradient, got %s", 5, target.dtype.name,
                 )  # fmt: skip
             elif id(target) in reached:
-                value = target if target.dtype.name != "resource" else self._context.read(target)
+                value = self._context.read(target) if isinstance(target, Handle) else target
                 sums.add(id(target), arrays.ones_like(value) if seed is None else convert_to_tensor(seed, value.dtype))
         # Records are in the order of execution, so each output's cotangent is complete when its record comes.
         for record in reversed(records):
@@ -344,7 +352,7 @@ class GradientTape:
     def _relevant(self, sources: Sequence[int]) -> tuple[list[Record], set[int]]:
         """The records that depend on the sources (ids of tensors), and the ids of their differentiable outputs."""
         reached = set(sources)
-        records = []
+        records: list[Record] = []
         for record in self._records:
             if any(id(t) in reached for t in record.inputs):
                 records.append(record)
@@ -354,7 +362,8 @@ class GradientTape:
     # ---- jacobians -------------------------------------------------------------------------------------------
 
     def jacobian(
-        self, target: Any, sources: Any, unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
+        self, target: TensorLike, sources: Sources,
+        unconnected_gradients: UnconnectedGradients = UnconnectedGradients.NONE,
         parallel_iterations: int | None = None, experimental_use_pfor: bool = True,
     ) -> Any:  # fmt: skip
         """The Jacobian of ``target`` by each source: ``[*target.shape, *source.shape]``.
@@ -364,9 +373,9 @@ class GradientTape:
         unconnected = UnconnectedGradients(unconnected_gradients)
         self._finish()
         flat = nest.flatten(sources)
-        target = convert_to_tensor(target)
-        found = self._rows_of(target, flat)
-        shape = arrays.shape(target)
+        tensor = convert_to_tensor(target)
+        found = self._rows_of(tensor, flat)
+        shape = arrays.shape(tensor)
         result = []
         for source, rows in zip(flat, found, strict=True):
             if rows is None:
@@ -374,8 +383,8 @@ class GradientTape:
                 result.append(like if unconnected is UnconnectedGradients.ZERO else None)
                 continue
             whole = arrays.reshape(rows, arrays.concat([shape, arrays.shape(source)], 0))
-            if target.dims is not None and source.shape.raw is not None:
-                whole.set_shape((*target.dims, *source.shape.raw))
+            if tensor.dims is not None and source.shape.raw is not None:
+                whole.set_shape((*tensor.dims, *source.shape.raw))
             result.append(whole)
         return nest.pack_sequence_as(sources, result) if nest.is_sequence(sources) else result[0]
 
@@ -387,7 +396,7 @@ class GradientTape:
         if not connected:
             return [None] * len(sources)
 
-        def row(j: Any) -> list[Tensor]:
+        def row(j: TensorLike) -> list[Tensor]:
             seed = arrays.reshape(gather_scatter.one_hot(j, flat_size, dtype=target.dtype), arrays.shape(target))
             found = self._gradients([target], [sources[i] for i in connected], [seed])
             return [
@@ -505,9 +514,9 @@ def _encloses(outer: Graph, graph: Graph) -> bool:
     return around is not None
 
 
-def _tensor_or_handle(value: Any) -> Tensor:
+def _tensor_or_handle(value: Source) -> Tensor:
     """The tensor to differentiate by: a variable's handle, the values of IndexedSlices, or the tensor itself."""
-    handle = getattr(value, "handle", None)
+    handle: Tensor | None = getattr(value, "handle", None)
     if handle is not None:
         return handle
     return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)

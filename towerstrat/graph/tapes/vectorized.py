@@ -16,7 +16,7 @@ Under a tape that records operation by operation the region is executed row by r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
@@ -29,7 +29,7 @@ from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, has_effect
-from towerstrat.graph.ir.op_registry import Signature, Unrolling, define_op
+from towerstrat.graph.ir.op_registry import Attrs, Signature, Unrolling, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import ERROR_RECORD
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
@@ -117,7 +117,7 @@ def _vectorizes(op: Operation) -> bool:
     )  # fmt: skip
 
 
-def _rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
+def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     sizes = [None if t.dims is None else t.dims[0] for t in inputs[: len(attrs["variables"])]]
     known = [s for s in sizes if s not in (None, 1)]
     count = known[0] if known else None if None in sizes else 1
@@ -196,9 +196,9 @@ def _no_rows(result: Tensor, sources: Sequence[Tensor]) -> Tensor:
     """The ``[0, ...]`` result of a map over no rows, connected to ``sources``: their gradients are zeros."""
     dims = (0, *(d or 0 for d in result.dims or ()))
     parts = [arrays.reshape(t, [-1])[:0] for t in sources if t.dtype.is_differentiable]
-    return arrays.concat(
-        [constant(np.zeros(dims, result.dtype.np)), *(cast(arrays.reshape(p, dims), result.dtype) for p in parts)], 0
-    )
+    zeros = constant(np.zeros(dims, result.dtype.np))
+    joined: Tensor = arrays.concat([zeros, *(cast(arrays.reshape(p, dims), result.dtype) for p in parts)], 0)
+    return joined
 
 
 define_op(

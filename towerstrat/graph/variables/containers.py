@@ -17,9 +17,9 @@ from __future__ import annotations
 
 import copy
 from collections import OrderedDict, abc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeGuard
 
 from towerstrat.graph.variables.trackable import Trackable
 from towerstrat.graph.variables.variables import Variable
@@ -28,6 +28,16 @@ _UNSAVED = (
     "\n\nIf you don't need it checkpointed, wrap it in a tf.contrib.checkpoint.NoDependency object when it is "
     "assigned: it will be unwrapped and ignored."
 )
+
+
+class _Weighted(Protocol):
+    """A layer, or what has variables as one."""
+
+    @property
+    def trainable_variables(self) -> Sequence[Variable]: ...
+
+    @property
+    def non_trainable_variables(self) -> Sequence[Variable]: ...
 
 
 class NoDependency:
@@ -42,11 +52,11 @@ class NoDependency:
 
     __slots__ = ["value"]
 
-    def __init__(self, value: Any):
+    def __init__(self, value: object):
         self.value = value
 
 
-def wrap(value: Any) -> Any:
+def wrap(value: object) -> object:
     """A list, dictionary or tuple as a trackable one; the content of a ``NoDependency``; other values as they are."""
     if isinstance(value, NoDependency):
         return value.value
@@ -61,14 +71,14 @@ def wrap(value: Any) -> Any:
     return value
 
 
-def _is_tracked(element: Any) -> bool:
+def _is_tracked(element: object) -> bool:
     """Whether an element makes a tuple worth wrapping: it is trackable, becomes so, or is to be unwrapped."""
     if isinstance(element, tuple) and not isinstance(element, Trackable):
         return any(_is_tracked(each) for each in element)
     return isinstance(element, NoDependency | Trackable) or type(element) in (dict, OrderedDict, list)
 
 
-def sticky_attribute_assignment(trackable: Trackable, name: str, value: Any) -> Any:
+def sticky_attribute_assignment(trackable: Trackable, name: str, value: object) -> object:
     """Wrap a value for assignment to an attribute, and track it as a dependency if it is trackable."""
     wrapped = wrap(value)
     if isinstance(wrapped, Trackable) and not isinstance(value, NoDependency):
@@ -79,7 +89,7 @@ def sticky_attribute_assignment(trackable: Trackable, name: str, value: Any) -> 
 class AutoTrackable(Trackable):
     """An object that tracks each trackable value assigned to an attribute, under the attribute's name."""
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if self._self_setattr_tracking and vars(self).get(name) is not value:
             value = sticky_attribute_assignment(self, name, value)
         super().__setattr__(name, value)
@@ -88,7 +98,7 @@ class AutoTrackable(Trackable):
         self._delete_tracking(name)
         super().__delattr__(name)
 
-    def _no_dependency(self, value: Any) -> Any:
+    def _no_dependency(self, value: object) -> NoDependency:
         return NoDependency(value)
 
 
@@ -103,10 +113,10 @@ class TrackableDataStructure(Trackable):
         self.trainable = True
 
     @property
-    def _values(self) -> Iterable[Any]:
+    def _values(self) -> Iterable[object]:
         raise NotImplementedError
 
-    def _track_value(self, value: Any, name: str) -> Any:
+    def _track_value(self, value: object, name: str) -> object:
         """Add a dependency; returns the value as it is stored. Raises ValueError where it is not trackable."""
         value = sticky_attribute_assignment(self, name, value)
         if not isinstance(value, Trackable):
@@ -117,9 +127,9 @@ class TrackableDataStructure(Trackable):
         return value
 
     @property
-    def layers(self) -> list[Any]:
+    def layers(self) -> list[object]:
         """The layers in it, and in containers in it."""
-        found: list[Any] = []
+        found: list[object] = []
         for value in self._values:
             if isinstance(value, TrackableDataStructure):
                 found += value.layers
@@ -129,8 +139,7 @@ class TrackableDataStructure(Trackable):
 
     def _collected(self, trainable: bool) -> list[Variable]:
         held = [v for v in self._values if not isinstance(v, Variable) and _has_weights(v)]
-        name = "trainable_variables" if trainable else "non_trainable_variables"
-        inner = [variable for value in held for variable in getattr(value, name)]
+        inner = [v for each in held for v in (each.trainable_variables if trainable else each.non_trainable_variables)]
         return inner + [v for v in self._values if isinstance(v, Variable) and v.trainable is trainable]
 
     @property
@@ -150,12 +159,12 @@ class TrackableDataStructure(Trackable):
     variables = weights
 
     @property
-    def updates(self) -> list[Any]:
+    def updates(self) -> list[object]:
         """The updates of its layers."""
         return [update for layer in self.layers for update in getattr(layer, "updates", ())]
 
     @property
-    def losses(self) -> list[Any]:
+    def losses(self) -> list[object]:
         """The losses of its layers."""
         return [loss for layer in self.layers for loss in getattr(layer, "losses", ())]
 
@@ -166,14 +175,14 @@ class TrackableDataStructure(Trackable):
         return self is other
 
 
-def _has_weights(value: Any) -> bool:
+def _has_weights(value: object) -> TypeGuard[_Weighted]:
     return hasattr(value, "trainable_variables") and hasattr(value, "non_trainable_variables")
 
 
 class _Copied:
     """Mixin: a wrapper of a list or dictionary is copied and pickled as the object that it wraps."""
 
-    _storage: Any
+    _storage: list[object] | dict[Any, object]
 
     def copy(self) -> Any:
         return copy.copy(self)
@@ -182,11 +191,11 @@ class _Copied:
         kind: Any = type(self)
         return kind(copy.copy(self._storage))
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         kind: Any = type(self)
         return kind(copy.deepcopy(self._storage, memo))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return type(self), (self._storage,)
 
 
@@ -197,23 +206,25 @@ class List(_Copied, TrackableDataStructure, abc.Sequence[Any]):
       ValueError: an element is not trackable.
     """
 
+    _storage: list[object]
+
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
         self._storage = self._make_storage(*args, **kwargs)
         for i, element in enumerate(self._storage):
             self._storage[i] = self._track_value(element, str(i))
 
-    def _make_storage(self, *args: Any, **kwargs: Any) -> list[Any]:
+    def _make_storage(self, *args: Any, **kwargs: Any) -> list[object]:
         return list(*args, **kwargs)
 
     @property
-    def _values(self) -> Iterable[Any]:
+    def _values(self) -> Iterable[object]:
         return self._storage
 
-    def append(self, value: Any) -> None:
+    def append(self, value: object) -> None:
         self._storage.append(self._track_value(value, str(len(self._storage))))
 
-    def extend(self, values: Iterable[Any]) -> None:
+    def extend(self, values: Iterable[object]) -> None:
         for value in values:
             self.append(value)
 
@@ -227,7 +238,7 @@ class List(_Copied, TrackableDataStructure, abc.Sequence[Any]):
     def __radd__(self, other: Any) -> Any:
         return other + self._storage
 
-    def __mul__(self, n: Any) -> Any:
+    def __mul__(self, n: int) -> list[object]:
         return self._storage * n
 
     __rmul__ = __mul__
@@ -255,17 +266,17 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
     raises ValueError: what is restored later would go to another object.
     """
 
-    def __init__(self, wrapped_list: list[Any]):
+    def __init__(self, wrapped_list: list[object]):
         self._moved = False
         super().__init__(wrapped_list)
-        self._seen: list[Any] | None = list(self._storage)
+        self._seen: list[object] | None = list(self._storage)
 
     __class__ = property(lambda self: list)
 
-    def _make_storage(self, wrapped_list: Iterable[Any]) -> list[Any]:
+    def _make_storage(self, wrapped_list: Iterable[object]) -> list[object]:
         return wrapped_list if type(wrapped_list) is list else list(wrapped_list)
 
-    def _track_value(self, value: Any, name: str) -> Any:
+    def _track_value(self, value: object, name: str) -> object:
         return sticky_attribute_assignment(self, name, value)
 
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Trackable]:
@@ -302,10 +313,10 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         if known:
             self._seen = list(now)
 
-    def append(self, value: Any) -> None:
+    def append(self, value: object) -> None:
         self.insert(len(self._storage), value)
 
-    def insert(self, index: int, value: Any) -> None:
+    def insert(self, index: int, value: object) -> None:
         with self._changing():
             self._storage.insert(index, value)
 
@@ -325,7 +336,7 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         with self._changing():
             del self._storage[key]
 
-    def __imul__(self, n: int) -> Any:  # type: ignore[misc]
+    def __imul__(self, n: int) -> Any:
         for value in self._storage * (n - 1):
             self.append(value)
         if n <= 0:
@@ -339,16 +350,16 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         return not self == other
 
     def __lt__(self, other: Any) -> bool:
-        return self._storage < getattr(other, "_storage", other)
+        return self._storage < _list_of(other)
 
     def __le__(self, other: Any) -> bool:
-        return self._storage <= getattr(other, "_storage", other)
+        return self._storage <= _list_of(other)
 
     def __gt__(self, other: Any) -> bool:
-        return self._storage > getattr(other, "_storage", other)
+        return self._storage > _list_of(other)
 
     def __ge__(self, other: Any) -> bool:
-        return self._storage >= getattr(other, "_storage", other)
+        return self._storage >= _list_of(other)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -356,7 +367,13 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         return f"ListWrapper({self._storage!r})"
 
 
-def _same(one: Iterable[Any], two: Iterable[Any] | None) -> bool:
+def _list_of(other: Any) -> list[Any]:
+    """The list that a wrapper stands for; another operand as it is."""
+    wrapped: list[Any] = getattr(other, "_storage", other)
+    return wrapped
+
+
+def _same(one: Iterable[object], two: Iterable[object] | None) -> bool:
     """Whether two lists have the same objects: comparing them might compare tensors."""
     return two is not None and [id(each) for each in one] == [id(each) for each in two]
 
@@ -370,14 +387,14 @@ class Mapping(TrackableDataStructure, abc.Mapping[str, Any]):
 
     def __init__(self, *args: Any, **kwargs: Any):
         super().__init__()
-        self._storage: dict[str, Any] = {}
+        self._storage: dict[str, object] = {}
         self.update(*args, **kwargs)
 
     @property
-    def _values(self) -> Iterable[Any]:
+    def _values(self) -> Iterable[object]:
         return [self._storage[key] for key in sorted(self._storage)]
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         if not isinstance(key, str):
             raise TypeError(f"Mapping accepts only string keys, but got a key {key!r}.")
         if key in self._storage and self._storage[key] is not value:
@@ -394,7 +411,7 @@ class Mapping(TrackableDataStructure, abc.Mapping[str, Any]):
     def __copy__(self) -> Any:
         return type(self)(copy.copy(self._storage))
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return type(self)(copy.deepcopy(self._storage, memo))
 
     def __getitem__(self, key: str) -> Any:
@@ -417,21 +434,23 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
     dictionary was changed behind its back, saving raises ValueError.
     """
 
+    _storage: dict[Any, object]
+
     def __init__(self, wrapped_dict: Any = ()):
         super().__init__()
         self._storage = wrapped_dict if isinstance(wrapped_dict, dict) else dict(wrapped_dict)
-        self._odd_key: Any = None
+        self._odd_key: object = None
         for key, value in self._storage.items():
             self._storage[key] = self._track_entry(key, value)
-        self._seen: dict[Any, Any] = dict(self._storage)
+        self._seen: dict[Any, object] = dict(self._storage)
 
     __class__ = property(lambda self: type(self._storage))
 
     @property
-    def _values(self) -> Iterable[Any]:
+    def _values(self) -> Iterable[object]:
         return self._storage.values()
 
-    def _track_entry(self, key: Any, value: Any) -> Any:
+    def _track_entry(self, key: object, value: object) -> object:
         if isinstance(key, str):
             return sticky_attribute_assignment(self, key, value)
         wrapped = wrap(value)
@@ -459,7 +478,7 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
         """Whether the dictionary is as it was left."""
         return list(self._storage) == list(self._seen) and _same(self._storage.values(), self._seen.values())
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Any, value: object) -> None:
         known = self._is_known()
         self._storage[key] = self._track_entry(key, value)
         if known:
@@ -482,10 +501,10 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
     def __len__(self) -> int:
         return len(self._storage)
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> dict[Any, object]:
         return self._storage | dict(other)
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: Any) -> dict[Any, object]:
         return dict(other) | self._storage
 
     def __eq__(self, other: object) -> bool:
@@ -503,6 +522,8 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
 class TupleWrapper(TrackableDataStructure, abc.Sequence[Any]):
     """Stands for a tuple, named or not, with trackable elements. They are dependencies by index, and by field."""
 
+    _storage: tuple[object, ...]
+
     def __init__(self, wrapped_tuple: Any):
         super().__init__()
         elements = [wrap(element) for element in wrapped_tuple]
@@ -517,7 +538,7 @@ class TupleWrapper(TrackableDataStructure, abc.Sequence[Any]):
     __class__ = property(lambda self: type(self._storage))
 
     @property
-    def _values(self) -> Iterable[Any]:
+    def _values(self) -> Iterable[object]:
         return self._storage
 
     def __getattr__(self, name: str) -> Any:
@@ -540,10 +561,10 @@ class TupleWrapper(TrackableDataStructure, abc.Sequence[Any]):
     def __copy__(self) -> Any:
         return type(self)(self._storage)
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return type(self)(copy.deepcopy(self._storage, memo))
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: SupportsIndex) -> tuple[Any, ...]:
         return type(self), (self._storage,)
 
     def __eq__(self, other: object) -> bool:

@@ -36,7 +36,8 @@ Method = Literal["add", "divide", "max", "min", "multiply", "set", "subtract"]
 
 def read_rows(table: jax.Array, indices: jax.Array) -> jax.Array:
     """``table[indices]``; indices out of range are clipped."""
-    return table.at[indices].get(mode="clip", wrap_negative_indices=False)
+    rows: jax.Array = table.at[indices].get(mode="clip", wrap_negative_indices=False)
+    return rows
 
 
 def write_rows(
@@ -51,7 +52,7 @@ def write_rows(
       updates: ``[*indices.shape, *row]``, of the table's dtype.
       distinct: indices ascend and none comes twice, as those of ``sum_repeated`` do.
     """
-    write = getattr(table.at[indices], method)
+    write: Callable[..., jax.Array] = getattr(table.at[indices], method)
     return write(
         updates, mode="drop", indices_are_sorted=distinct, unique_indices=distinct, wrap_negative_indices=False
     )

@@ -49,7 +49,8 @@ def variable_handle(cell: StateVariable, name: str) -> Tensor:
 
 
 def _cell(tensor: Tensor) -> StateVariable:
-    return tensor.op.attrs["cell"]
+    cell: StateVariable = tensor.op.attrs["cell"]
+    return cell
 
 
 def _cell_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
@@ -91,10 +92,12 @@ def _storable(lowering: Lowering, op: Operation, position: int) -> jax.Array:
     """The array to store for an input of a write: varying for a variable per tower, else replicated."""
     cell, tensor = _cell(op.inputs[0]), op.inputs[position]
     if cell.per_position:
-        return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
+        varying: jax.Array = vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
+        return varying
     value = lowering.invariant(tensor)
     if lowering.eager and isinstance(value, np.ndarray):
-        return jax.device_put(np.array(value))  # For this ``jnp.asarray`` compiles a program per shape.
+        put: jax.Array = jax.device_put(np.array(value))  # For this ``jnp.asarray`` compiles a program per shape.
+        return put
     return jnp.asarray(value)
 
 

@@ -8,7 +8,6 @@ variable; inside of a tower there is none.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -64,25 +63,25 @@ def _value(session: SessionLike, op: Operation, cell: StateVariable) -> HostArra
     return np.asarray(value, object)
 
 
-def _read(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+def _read(session: SessionLike, op: Operation, values: Sequence[StateVariable]) -> list[HostArray]:
     return [_value(session, op, values[0])]
 
 
-def _is_initialized(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+def _is_initialized(session: SessionLike, op: Operation, values: Sequence[StateVariable]) -> list[HostArray]:
     return [np.asarray(session.state.get(values[0]) is not None)]
 
 
-def _initialized_value(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+def _initialized_value(session: SessionLike, op: Operation, values: tuple[StateVariable, HostArray]) -> list[HostArray]:
     now = session.state.get(values[0])
     return [np.asarray(values[1] if now is None else now, object)]
 
 
-def _gather(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+def _gather(session: SessionLike, op: Operation, values: tuple[StateVariable, HostArray]) -> list[HostArray]:
     cell, indices = values
     return [_rows(op, _value(session, op, cell), indices)[0]]
 
 
-def _rows(op: Operation, value: HostArray, indices: Any) -> tuple[HostArray, Any]:
+def _rows(op: Operation, value: HostArray, indices: HostArray) -> tuple[HostArray, HostArray]:
     """Rows of a value, and their numbers. Raises InvalidArgumentError for one that is not there."""
     places = np.asarray(indices)
     if places.size and not (places.min() >= 0 and places.max() < len(value)):
@@ -90,7 +89,7 @@ def _rows(op: Operation, value: HostArray, indices: Any) -> tuple[HostArray, Any
     return np.asarray(value[places], object), places
 
 
-def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+def _assign(session: SessionLike, op: Operation, values: tuple[StateVariable, HostArray]) -> list[HostArray]:
     cell, new = values[0], np.array(values[1], object)
     old = session.state.get(cell)
     fits = not shapes.known(cell.dims) and shapes.TensorShape(cell.dims).is_compatible_with(new.shape)
@@ -102,7 +101,9 @@ def _assign(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[
     return [new]
 
 
-def _scatter(session: SessionLike, op: Operation, values: Sequence[Any]) -> list[HostArray]:
+def _scatter(
+    session: SessionLike, op: Operation, values: tuple[StateVariable, HostArray, HostArray]
+) -> list[HostArray]:
     cell, indices, updates = values
     new = np.array(_value(session, op, cell), object)
     _, places = _rows(op, new, indices)

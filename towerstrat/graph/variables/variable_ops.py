@@ -10,7 +10,7 @@ Source: ``tensorflow/python/ops/variables.py`` and ``state_ops.py``.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -103,7 +103,7 @@ def all_variables() -> list[Any]:
     return global_variables()
 
 
-def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
+def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Operation | None:
     """An operation that initializes the variables. Running it again gives them new initial values. None eagerly."""
     if get_default_graph().executing_eagerly:
         return None
@@ -112,27 +112,27 @@ def variables_initializer(var_list: Iterable[Any], name: str = "init") -> Any:
     return get_default_graph().add("NoOp", (), None, name, control_inputs=ops)
 
 
-def global_variables_initializer() -> Any:
+def global_variables_initializer() -> Operation | None:
     """An operation that initializes all global variables."""
     return variables_initializer(global_variables())
 
 
-def local_variables_initializer() -> Any:
+def local_variables_initializer() -> Operation | None:
     """An operation that initializes all local variables."""
     return variables_initializer(local_variables())
 
 
-def initialize_variables(var_list: Iterable[Any], name: str = "init") -> Operation:
+def initialize_variables(var_list: Iterable[Any], name: str = "init") -> Operation | None:
     """``variables_initializer`` under its older name."""
     return variables_initializer(var_list, name)
 
 
-def initialize_all_variables() -> Operation:
+def initialize_all_variables() -> Operation | None:
     """``global_variables_initializer`` under its older name."""
     return global_variables_initializer()
 
 
-def initialize_local_variables() -> Operation:
+def initialize_local_variables() -> Operation | None:
     """``local_variables_initializer`` under its older name."""
     return local_variables_initializer()
 
@@ -182,7 +182,22 @@ def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Tenso
 # ---- changing one --------------------------------------------------------------------------------------------------
 
 
-def _assignable(ref: Any, what: str) -> Any:
+class Assignable(Protocol):
+    """A variable: a ``Variable``, or a value of towers that stands for several."""
+
+    @property
+    def handle(self) -> Tensor: ...
+
+    def assign(self, value: TensorLike, *, name: str | None = None) -> Any: ...
+
+    def assign_add(self, delta: TensorLike, *, name: str | None = None) -> Any: ...
+
+    def assign_sub(self, delta: TensorLike, *, name: str | None = None) -> Any: ...
+
+    def scatter(self, kind: str, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any: ...
+
+
+def _assignable(ref: Tensor | Assignable, what: str) -> Assignable:
     """``ref`` if it is a variable. Raises TypeError, naming the function ``what``, if not."""
     if isinstance(ref, Tensor) or not hasattr(ref, "assign"):
         raise TypeError(f"{what} needs a variable, got {ref!r}.")
@@ -190,7 +205,7 @@ def _assignable(ref: Any, what: str) -> Any:
 
 
 def assign(
-    ref: Any,
+    ref: Tensor | Assignable,
     value: TensorLike,
     validate_shape: bool | None = None,
     use_locking: bool | None = None,
@@ -215,17 +230,21 @@ def assign(
     return variable.assign(value, name=name)
 
 
-def assign_add(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_add(
+    ref: Tensor | Assignable, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Any:
     """Adds to the variable; returns the new value as a tensor."""
     return _assignable(ref, "tf.assign_add").assign_add(value, name=name)
 
 
-def assign_sub(ref: Any, value: TensorLike, use_locking: bool | None = None, name: str | None = None) -> Any:
+def assign_sub(
+    ref: Tensor | Assignable, value: TensorLike, use_locking: bool | None = None, name: str | None = None
+) -> Any:
     """Subtracts from the variable; returns the new value as a tensor."""
     return _assignable(ref, "tf.assign_sub").assign_sub(value, name=name)
 
 
-def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
+def count_up_to(ref: Tensor | Assignable, limit: int, name: str | None = None) -> Tensor:
     """Increments an integer scalar variable; returns its value before. Runs on the host: not inside towers or loops.
 
     Raises:
@@ -236,13 +255,17 @@ def count_up_to(ref: Any, limit: int, name: str | None = None) -> Tensor:
     return get_default_graph().add("CountUpTo", (variable.handle,), {"limit": int(limit)}, name).outputs[0]
 
 
-def _scatter(ref: Any, kind: str, indices: TensorLike, updates: TensorLike, name: str | None) -> Any:
+def _scatter(ref: Tensor | Assignable, kind: str, indices: TensorLike, updates: TensorLike, name: str | None) -> Any:
     variable = _assignable(ref, f"tf.scatter_{kind.lower()}")
     return variable.scatter(kind, indices, updates, name or f"Scatter{kind}")
 
 
 def scatter_update(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Sets rows: ``ref[indices[i]] = updates[i]``; returns the variable's new value, here and below.
 
@@ -257,63 +280,99 @@ def scatter_update(
 
 
 def scatter_add(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Adds to rows; updates of a row that is named several times add up."""
     return _scatter(ref, "Add", indices, updates, name)
 
 
 def scatter_sub(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Subtracts from rows; updates of a row that is named several times add up."""
     return _scatter(ref, "Sub", indices, updates, name)
 
 
 def scatter_mul(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Multiplies rows."""
     return _scatter(ref, "Mul", indices, updates, name)
 
 
 def scatter_div(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Divides rows."""
     return _scatter(ref, "Div", indices, updates, name)
 
 
 def scatter_min(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Sets rows to the element-wise minimum of them and ``updates``."""
     return _scatter(ref, "Min", indices, updates, name)
 
 
 def scatter_max(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Sets rows to the element-wise maximum of them and ``updates``."""
     return _scatter(ref, "Max", indices, updates, name)
 
 
 def scatter_nd_update(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = True, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
 ) -> Any:
     """Sets slices: ``indices[..., :]`` are the leading indices of the slice that ``updates[...]`` replaces."""
     return _scatter(ref, "NdUpdate", indices, updates, name)
 
 
 def scatter_nd_add(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Adds to slices; updates of one slice add up."""
     return _scatter(ref, "NdAdd", indices, updates, name)
 
 
 def scatter_nd_sub(
-    ref: Any, indices: TensorLike, updates: TensorLike, use_locking: bool = False, name: str | None = None
+    ref: Tensor | Assignable,
+    indices: TensorLike,
+    updates: TensorLike,
+    use_locking: bool = False,
+    name: str | None = None,
 ) -> Any:
     """Subtracts from slices; updates of one slice add up."""
     return _scatter(ref, "NdSub", indices, updates, name)

@@ -129,11 +129,9 @@ _PARAMETERS = (*_DEFAULTS, "shape", _LIFTING)
 def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of ``tf.Variable`` by name. Raises TypeError on unknown and repeated ones."""
     named = dict(zip(_PARAMETERS, args, strict=False))
-    unknown = set(kwargs) - set(_PARAMETERS)
-    if unknown or set(named) & set(kwargs) or len(args) > len(_PARAMETERS):
-        raise TypeError(
-            f"tf.Variable() got unexpected arguments: {sorted(unknown) or sorted(set(named) & set(kwargs))}."
-        )
+    unknown, twice = set(kwargs) - set(_PARAMETERS), set(named) & set(kwargs)
+    if unknown or twice or len(args) > len(_PARAMETERS):
+        raise TypeError(f"tf.Variable() got unexpected arguments: {sorted(unknown) or sorted(twice)}.")
     return {**named, **kwargs}
 
 
@@ -186,7 +184,8 @@ def default_creator(**kwargs: Any) -> Variable:
     maker, graph.variable_maker = graph.variable_maker, None
     try:
         if maker is not None:
-            return maker(**kwargs)
+            given: Variable = maker(**kwargs)
+            return given
         made: Variable = type.__call__(graph.variable_class or Variable, **kwargs)
         made._use_resource = ORIGINAL.later if use_resource is None else bool(use_resource)
         return made
@@ -477,7 +476,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
         session = session or get_default_session()
         if session is None:
             raise ValueError("eval() needs a session: pass session= or use it inside `with sess.as_default():`.")
-        return session.run(self)
+        value: HostArray = session.run(self)
+        return value
 
     # ---- changing --------------------------------------------------------------------------------------------
 
@@ -542,13 +542,13 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
           name: of the operation; by default "Scatter" and the kind.
         """
         inputs = [convert_to_tensor(indices), convert_to_tensor(updates, self.dtype)]
-        return self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
+        written: Tensor = self._change(f"ResourceScatter{kind}", inputs, name or f"Scatter{kind}")
+        return written
 
     def assign_slice(self, bounds: Sequence[Tensor], masks: Mapping[str, int], value: Tensor, name: str | None) -> Any:
         """Stores a value in a slice of the variable; ``bounds`` and ``masks`` as of ``tf.strided_slice``."""
-        op = get_default_graph().add(
-            "ResourceStridedSliceAssign", (self._handle, *bounds, value), masks, name or "SliceAssign"
-        )
+        inputs = (self._handle, *bounds, value)
+        op = get_default_graph().add("ResourceStridedSliceAssign", inputs, masks, name or "SliceAssign")
         return self._changed(op, True)
 
     def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
@@ -597,7 +597,8 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
 
     def __getitem__(self, key: Any) -> Tensor:
         """A slice of the value; its ``assign`` stores in that part of the variable."""
-        return op_registry.operator("__getitem__")(self, key)
+        part: Tensor = op_registry.operator("__getitem__")(self, key)
+        return part
 
     def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"Variable {self.name} cannot be iterated over; use tf.unstack.{unconverted()}")

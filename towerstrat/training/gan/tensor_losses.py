@@ -99,7 +99,9 @@ def wasserstein_gradient_penalty(
         with name_scope(""), variable_scope(discriminator_scope, "gpenalty_dscope", reuse=AUTO_REUSE):
             output = discriminator_fn(between, generator_inputs)
         slopes = gradients(output[0] if isinstance(output, tuple) else output, between)[0]
-        squares = reductions.reduce_sum(arithmetic.square(slopes), list(range(1, slopes.shape.ndims)))
+        if not isinstance(slopes, Tensor):
+            raise ValueError("The discriminator's output does not depend on its images.")
+        squares = reductions.reduce_sum(arithmetic.square(slopes), list(range(1, differences.shape.ndims)))
         penalties = arithmetic.sqrt(squares + epsilon) / target - 1.0
         if one_sided:
             penalties = arithmetic.maximum(0.0, penalties)

@@ -359,6 +359,7 @@ class StepLoopProgram(Program):
         found = child.state[ERROR_RECORD]
         self._finds = self._finds or isinstance(found, jax.Array | ByClass)
         failed = child.failed()
+        assert failed is not None  # it has a gate
         # Only the first failed step enters the record: later ones compute on the state that it kept from changing.
         first = vary(~before & failed, self.axis)
         record = jnp.where(first, vary(jnp.asarray(child.joined(found)), self.axis), record)

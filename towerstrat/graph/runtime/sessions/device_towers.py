@@ -155,8 +155,10 @@ class _CopyingState(Copying):
         with self.target.as_default():
             gradients = gradients_through(ys, xs, seeds, op.name.rpartition("/")[0] or "gradients", stops or None)
         for gradient in gradients:
+            if gradient is None:
+                raise _OtherGradient
             found += [gradient.values, gradient.indices] if isinstance(gradient, IndexedSlices) else [gradient]
-        if len(found) != len(op.outputs) or any(t is None for t in found):
+        if len(found) != len(op.outputs):
             raise _OtherGradient
         self.tensors.update(zip(op.outputs, found, strict=True))
         self.operations[op] = found[0].op

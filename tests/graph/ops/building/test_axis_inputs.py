@@ -60,6 +60,14 @@ def test_fed(name):
                 check(session.run(fetches, {x: X, axis: value}), name, value)
 
 
+def test_all_take_a_variable():
+    """Whatever Python compares of an axis must be known."""
+    with tf.Graph().as_default():
+        x, axis = tf.placeholder(tf.float32, [2, 3, 4]), tf.Variable(1)
+        for build in ALONG.values():
+            assert build(x, axis).graph is tf.get_default_graph()
+
+
 @spread("name", ALONG, every=3)
 def test_of_a_variable_in_a_branch_and_in_a_loop(name):
     with tf.Graph().as_default(), tf.Session() as session:

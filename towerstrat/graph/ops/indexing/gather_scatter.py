@@ -120,7 +120,6 @@ def rows_at(x: Any, places: Any) -> Tensor:
 
 
 def _gathered(params: Any, indices: Any, axis: Any, batch_dims: int, name: str | None) -> Any:
-    axis = known_axis(axis)
     if isinstance(params, Partitioned):
         return params._gathered(indices, axis)
     if isinstance(indices, Partitioned):
@@ -148,7 +147,7 @@ def gather_v2(
       ValueError: an axis among the common dimensions, or common dimensions of different sizes.
       UnsupportedError: ragged indices with common dimensions.
     """
-    axis = batch_dims if axis is None else axis
+    axis = batch_dims if axis is None else known_axis(axis)
     if batch_dims < 0:
         found = convert_to_tensor(indices)
         if found.dims is None:

@@ -197,7 +197,8 @@ def _built(
 ) -> SideBySide | None:  # fmt: skip
     found = SideBySide(graph, order, towers)
     apart = found.apart()
-    of_ways = _of_ways(found, graph, order, towers) if len(apart) > (1 - _ALIKE) * sum(map(len, towers)) else None
+    computed = sum(not (op.definition.constant or op.type == "ReadVariableOp") for op in apart)
+    of_ways = _of_ways(found, graph, order, towers) if computed > (1 - _ALIKE) * sum(map(len, towers)) else None
     if of_ways is not None:
         return None if _turns_around(of_ways, fetches, fed) else of_ways
     # What one tower alone has is mostly what is placed where the variables are, and belongs to none: it is done once.

@@ -34,7 +34,7 @@ class CheckResult(NamedTuple):
     """
 
     bad: Array | bool | np.bool_
-    shown: tuple[Array, ...]
+    shown: tuple[Array | np.generic, ...]
     message: Callable[..., str]
     messages: Sequence[Callable[..., str]] = ()
 

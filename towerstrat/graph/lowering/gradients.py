@@ -599,7 +599,7 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
     """Cast a gradient to varying or to replicated, as the graph declares its output."""
     if lowering.axis is None:
         return value
-    varying: jax.Array = vary(value, lowering.axis)
+    varying = vary(value, lowering.axis)
     if output.varies or lowering.differentiated:  # cotangents of replicated values are equal on all shards: no sum
         return varying
     # The graph knows that shards agree, JAX does not (the path was cast to varying): the first one's share summed

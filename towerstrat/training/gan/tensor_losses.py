@@ -101,7 +101,7 @@ def wasserstein_gradient_penalty(
         slopes = gradients(output[0] if isinstance(output, tuple) else output, between)[0]
         if not isinstance(slopes, Tensor):
             raise ValueError("The discriminator's output does not depend on its images.")
-        squares = reductions.reduce_sum(arithmetic.square(slopes), list(range(1, differences.shape.ndims)))
+        squares = reductions.reduce_sum(arithmetic.square(slopes), list(range(1, len(sizes))))
         penalties = arithmetic.sqrt(squares + epsilon) / target - 1.0
         if one_sided:
             penalties = arithmetic.maximum(0.0, penalties)

@@ -89,7 +89,7 @@ def write():
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(["floor", *COUNTED, SHARE])
         for room, found in measured().items():
-            found = found | {SHARE: of_mypy[room]}
+            found = found | {SHARE: of_mypy.get(room, 0)}
             allowed = before.get(room, found)
             writer.writerow([room, *(min(found[name], allowed[name]) for name in (*COUNTED, SHARE))])
 

@@ -69,7 +69,7 @@ class ErrorRecords:
         parts = jnp.concatenate([jnp.full((1,), len(self._entries), jnp.int32), *words])
         return jnp.pad(parts, (0, size - parts.shape[0]))
 
-    def _bits(self, value: Array) -> tuple[Array, np.dtype[Any]]:
+    def _bits(self, value: Array | np.generic) -> tuple[Array, np.dtype[Any]]:
         """A value as integers, and the type whose bits they are."""
         value = jnp.asarray(value)
         if not jnp.issubdtype(value.dtype, jnp.floating):

@@ -55,6 +55,12 @@ def close(found, golden):
         np.testing.assert_allclose(value or 0.0, other or 0.0, rtol=2e-4, atol=2e-5)
 
 
+def test_a_loop_in_a_gradient_function_has_a_third_gradient():
+    """Each gradient evaluates those before it again, inside of its own derivative."""
+    (case,) = [case for case in CASES if case.__name__ == "loop_in_gradient"]
+    close(in_graph(case, derived), [*wanted(case)])
+
+
 @spread(("case", "way"), ROWS, every=5, ids=IDS)
 @pytest.mark.parametrize("run", [in_graph, in_function], ids=["graph", "function"])
 def test_as_the_originals(run, case, way):

@@ -669,6 +669,7 @@ def _backward(
         # Operations inside of these rules that have gradient functions themselves find theirs there, too.
         inner.rules = {**lowering.rules, **rules}
         inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
+        inner.differentiated_again = lowering.differentiated
         inner.quiet = inner.differentiated = True
         inner.cut = frozenset(values)
         for step in path:

@@ -41,7 +41,7 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
         if their_state == FAILED:
             known: object = getattr(errors, kind, None)
             wanted: Callable[..., OpError] = UnknownError
-            if isinstance(known, type) and issubclass(known, OpError):
+            if isinstance(known, type) and issubclass(known, OpError) and known is not OpError:
                 wanted = known
             raise wanted(None, None, f"The input pipeline of process {process}, of {PROCESSES.count}, raised {text}")
     return [their_state for their_state, _, _ in found]
@@ -52,7 +52,8 @@ def _here(error: BaseException) -> BaseException:
     where = f"  in the input pipeline of process {PROCESSES.index}, of {PROCESSES.count}"
     if isinstance(error, OpError):
         kind: Callable[..., OpError] = type(error)
-        return kind(None, error.op, f"{error.message}\n{where}")
+        code = (error.error_code,) if kind is OpError else ()  # the classes below it know theirs
+        return kind(None, error.op, f"{error.message}\n{where}", *code)
     error.add_note(where)
     return error
 

@@ -193,11 +193,11 @@ class TensorShape:
     def __init__(self, dims: ShapeLike):
         if dims is None:
             self._dims: Dims = None
-        elif type(dims) is tuple:
+        elif isinstance(dims, tuple | list):
             self._dims = tuple([d if type(d) is int and d >= 0 else Dimension(d).value for d in dims])
         elif isinstance(dims, TensorShape):
             self._dims = dims._dims
-        elif isinstance(dims, SupportsIndex | Dimension) and getattr(dims, "ndim", 0) == 0:
+        elif isinstance(dims, int | Dimension) or (isinstance(dims, SupportsIndex) and getattr(dims, "ndim", 0) == 0):
             self._dims = (Dimension(dims).value,)
         elif isinstance(dims, ShapeProto):
             self._dims = None if dims.unknown_rank else tuple(d.size if d.size >= 0 else None for d in dims.dim)

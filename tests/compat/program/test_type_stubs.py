@@ -59,6 +59,12 @@ def test_the_command_writes_them_and_says_so(tmp_path, capsys):
     assert cli.main(["stubs", str(tmp_path / "typings"), "--api", "2"]) == 0
     count = len(list((tmp_path / "typings" / "tensorflow").rglob("__init__.pyi")))
     assert capsys.readouterr().out.startswith(f"{count} stub files of tensorflow 2.x in {tmp_path}")
+    assert cli.main(["stubs", str(tmp_path / "typings")]) == 0
+    assert (tmp_path / "typings" / "tensorflow" / "contrib" / "__init__.pyi").exists()
+    assert cli.main(["stubs", str(tmp_path / "typings"), "--api", "2"]) == 0
+    left = {*(tmp_path / "typings" / "tensorflow").rglob("__init__.pyi")}
+    assert len(left) == count, "those of 1.x are gone"
+    capsys.readouterr()
     (tmp_path / "file").write_text("")
     assert cli.main(["stubs", str(tmp_path / "file")]) == 2
     assert "towerstrat: " in capsys.readouterr().err

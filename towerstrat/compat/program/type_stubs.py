@@ -37,13 +37,16 @@ def write(folder: Path, api: int) -> int:
     """Writes the stubs of a ``tensorflow`` into a folder, and returns how many files they are.
 
     Args:
-      folder: of stubs, such as ``typings``; stubs of ``tensorflow`` that are there are written anew.
+      folder: of stubs, such as ``typings``; stubs of ours that are there are taken away.
       api: whose names ``tensorflow`` has: 1 or 2. Those of the other one are below ``tensorflow.compat``.
 
     Raises:
       OSError: a file cannot be written.
     """
     texts = stubs(api)
+    for file in (folder / ROOT).rglob("__init__.pyi"):  # those of the other namespace would stay
+        if file.read_text(encoding="utf-8").startswith(_HEADER):
+            file.unlink()
     for path, text in texts.items():
         file = folder.joinpath(*path.split("."), "__init__.pyi")
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -331,7 +331,7 @@ class Lowering(ErrorState):
         else:
             count = np.asarray(count)
             data = np.array([stable, count], np.uint32)
-        key = jax.random.wrap_key_data(data, impl="threefry2x32")
+        key: jax.Array = jax.random.wrap_key_data(data, impl="threefry2x32")
         if op.axis is not None and self.axis is not None and "_same_draws" not in op.attrs:
             key = jax.random.fold_in(key, lax.axis_index(self.axis.name))
         self.write(counter, count + np.uint32(1))

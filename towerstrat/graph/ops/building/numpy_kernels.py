@@ -201,7 +201,8 @@ def segments(kind: str, rows: HostArray, ids: HostArray, count: int) -> HostArra
         divisor = sizes.astype(rows.dtype)
         if rows.dtype.kind in "iu":
             return truncated_quotient(result, divisor)
-        return (result / (np.sqrt(divisor) if kind == "SqrtN" else divisor)).astype(rows.dtype)
+        quotient: HostArray = result / (np.sqrt(divisor) if kind == "SqrtN" else divisor)
+        return quotient.astype(rows.dtype)
     return result
 
 
@@ -311,10 +312,13 @@ def _shifted(x: HostArray, axis: int) -> HostArray:
 
 
 def softmax(x: HostArray, *, axis: int) -> HostArray:
-    powers = np.exp(_shifted(x, axis))
-    return powers / np.sum(powers, axis=axis, keepdims=True, dtype=x.dtype)
+    powers: HostArray = np.exp(_shifted(x, axis))
+    sums: HostArray = np.sum(powers, axis=axis, keepdims=True, dtype=x.dtype)
+    return powers / sums
 
 
 def log_softmax(x: HostArray, *, axis: int) -> HostArray:
     shifted = _shifted(x, axis)
-    return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True, dtype=x.dtype))
+    sums: HostArray = np.sum(np.exp(shifted), axis=axis, keepdims=True, dtype=x.dtype)
+    logarithms: HostArray = np.log(sums)
+    return shifted - logarithms

@@ -51,7 +51,8 @@ from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.loops.data_loop_stage import DataLoop
 from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, Plan
 from towerstrat.graph.runtime.plans.runner import EffectFreeStage, Run, Stage
-from towerstrat.graph.runtime.programs.device_program import Program, mapped_axis
+from towerstrat.graph.runtime.programs.device_program import Program
+from towerstrat.graph.runtime.programs.placement import mapped_axis
 from towerstrat.graph.runtime.programs.program_cache import ProgramInputs
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 from towerstrat.platform import compilers
@@ -353,9 +354,10 @@ class _ForwardProgram(Program):
 
     def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
         """Run the backward program: the gradients and the error record, each on one device."""
-        if self.place is None:
+        mapped = self.placement.mapped
+        if mapped is None:
             return self.backward(residuals, cotangents)
-        found = self.backward(self.place.bring(residuals), self.place.bring(cotangents))
+        found = self.backward(mapped.bring(residuals), mapped.bring(cotangents))
         return [on_one_device(g) for g in found]
 
 
@@ -390,7 +392,7 @@ class _ForwardStage(DeviceStage):
         def body(lowering: Lowering, values: Sequence[Array]) -> list[Array]:
             # By identity: the constants of the backward jaxpr are tracers, whose == makes new ones.
             there: dict[int, StateVariable | Tensor] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
-            there |= {id(lowering.state[c]): c for c in program.kept}
+            there |= {id(lowering.state[c]): c for c in program.state.undonated}
             outputs = list(base.body(lowering, values))
             seeds = [s for s in self.derivative.seeds if s is not None]
             shapes = [_like(lowering, t) for t in self.derivative.traced.outputs if t.dtype.is_differentiable]
@@ -399,7 +401,7 @@ class _ForwardStage(DeviceStage):
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
                 child.quiet = True
                 if ERROR_RECORD in child.state:
-                    child.begin_step(program.record_size)
+                    child.begin_step(program.checks.record_size)
                 child.execute(grad)
                 record = child.state.get(ERROR_RECORD)
                 found: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]
@@ -414,7 +416,7 @@ class _ForwardStage(DeviceStage):
                 grads: Sequence[Array] = jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
                 return grads
 
-            program.backward = compilers.jit(backward, program.platform)
+            program.backward = compilers.jit(backward, program.placement.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]
             made = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
             specs.extend([False] * len(made))
@@ -460,6 +462,7 @@ class _CallRecord(Record):
         if self.eager.tapes.active and self.before is not None:
             return self._again(cotangents, self.before)
         program, residuals = self.residuals
+        records = program.checks.records
         assert self.derivative.grad is not None
         with jax.enable_x64(True):
             seeds = [
@@ -470,7 +473,7 @@ class _CallRecord(Record):
             found = program.pulled(residuals, seeds)
         outputs = self.derivative.grad.outputs
         for record in found[len(outputs) :]:
-            error = None if program.faults is None else program.faults.error(record)
+            error = None if records is None else records.error(record)
             if error is not None:
                 raise error
         tensors = iter([self.eager.tensor(v, t.dtype) for v, t in zip(found, outputs, strict=False)])

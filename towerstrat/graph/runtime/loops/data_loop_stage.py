@@ -557,7 +557,7 @@ class _DataLoopProgram(Program):
         loop.shape_arrays()
         self.changing = list(loop.changing)
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
-        loop.record_size = self.record_size
+        loop.record_size = self.checks.record_size
         number, bad, (_, changed, state) = (
             self._scanned(loop, buffers, before) if steps is None else self._counted(loop, buffers, steps, before)
         )
@@ -602,7 +602,7 @@ class _DataLoopProgram(Program):
                 return jnp.ones((), jnp.bool_), carry
             going, carry = loop.test(carry)
             return going & jnp.logical_not(
-                failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)][0] != 0, self.axis)
+                failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)][0] != 0, self.placement.axis)
             ), carry
 
         def test(state: _Counted) -> jax.Array:
@@ -632,7 +632,7 @@ class _DataLoopProgram(Program):
         rest = iter(rows)
         for feed in self.stage.feeds:
             for component, row in enumerate(islice(rest, len(feed.takes[0].outputs))):
-                own = row[:, 0] if feed.varying[component] and self.axis is not None else row
+                own = row[:, 0] if feed.varying[component] and self.placement.axis is not None else row
                 found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
         return found
 
@@ -677,4 +677,4 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         count = jax.ShapeDtypeStruct((), np.int32)
         inputs = [*(like(t) for t in compiled.arguments), *values, *buffers]
         inputs += [count] if stage.checked else []
-        return program.lowered(state(program.donated), state(program.kept), inputs)
+        return program.lowered(state(program.state.donated), state(program.state.undonated), inputs)

@@ -237,7 +237,7 @@ class LoopStage(StepBody):
         pace.make_room(chunk.room)
         if self.checked:
             *made, bad = made
-            if program.faulty:
+            if program.checks.can_fail:
                 begun.append(_Begun(program, record, bad, chunk, done))
         count = len(self.every)
         return [self._first(x, s, chunk.steps) for x, s in zip(self.every, made, strict=False)], made[count:]
@@ -320,7 +320,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     inputs = [like(t, steps, *lead) for t in stage.inputs]
     inputs += [jax.ShapeDtypeStruct((), np.int32)] if stage.checked else []
     with jax.enable_x64(True):
-        return program.lowered(state(program.donated), state(program.kept), inputs)
+        return program.lowered(state(program.state.donated), state(program.state.undonated), inputs)
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:

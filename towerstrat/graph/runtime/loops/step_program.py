@@ -231,7 +231,7 @@ class StepLoopProgram(Program):
         """Lower the loop and return its outputs. No step changes anything where ``bad`` came in as a step's number."""
         steps = self.steps
         rest = iter(values)
-        lowering.kinds = shard_classes_of(self.axis, [], self.operations)
+        lowering.kinds = shard_classes_of(self.placement.axis, [], self.operations)
         lowering.values.update(self.known)
         lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
@@ -239,8 +239,8 @@ class StepLoopProgram(Program):
             self._varying(t, jnp.asarray(o)) for o, t in zip(steps.zeros(), steps.results, strict=True)
         ]
         results, stacks = self._sized(lowering, chunk, results)
-        state = [jnp.asarray(lowering.read(c, steps.op)) for c in self.written]
-        record = vary(jnp.asarray(no_error(self.record_size)), self.axis) if steps.checked else None
+        state = [jnp.asarray(lowering.read(c, steps.op)) for c in self.state.written]
+        record = vary(jnp.asarray(no_error(self.checks.record_size)), self.placement.axis) if steps.checked else None
         checks = None
         if steps.checked:
             bad = jnp.asarray(next(rest))
@@ -260,7 +260,7 @@ class StepLoopProgram(Program):
             count = next(rest) if ran is None else ran
             carry, stacks = lax.fori_loop(np.int32(0), count, body, (carry, stacks))
         last, found, record, checks = carry
-        for cell, value in zip(self.written, last, strict=True):
+        for cell, value in zip(self.state.written, last, strict=True):
             lowering.write(cell, value)
         if record is not None and self._finds:
             lowering.write(ERROR_RECORD, record)
@@ -270,12 +270,12 @@ class StepLoopProgram(Program):
     def _agreed(self, rest: Iterator[Array]) -> tuple[jax.Array, jax.Array]:
         """Return (steps to run, whether fewer than wanted): the least of all processes, 0 after a short program."""
         wanted, short, have = (jnp.asarray(next(rest)) for _ in range(3))
-        least = jnp.min(have) if self.axis is None else lax.pmin(jnp.min(have), self.axis.name)
+        least = jnp.min(have) if self.placement.axis is None else lax.pmin(jnp.min(have), self.placement.axis.name)
         ran = jnp.where(short, np.int32(0), least)
         return ran, short | (ran < wanted)
 
     def _varying(self, tensor: Tensor | StateVariable, value: jax.Array) -> jax.Array:
-        typed: jax.Array = vary(value, self.axis) if _differs(tensor) else value
+        typed: jax.Array = vary(value, self.placement.axis) if _differs(tensor) else value
         return typed
 
     def _sized(
@@ -311,10 +311,10 @@ class StepLoopProgram(Program):
     ) -> Lowering:
         """Evaluate the operations of one step. ``failed``: traced bool, whether a check failed in a step before it."""
         steps = self.steps
-        own = [e[0] for e in elements] if self.axis is not None else list(elements)
+        own = [e[0] for e in elements] if self.placement.axis is not None else list(elements)
         child = lowering.fork(dict(zip(steps.inputs, own, strict=True)), state)
         if steps.checked:
-            child.begin_step(self.record_size, failed)
+            child.begin_step(self.checks.record_size, failed)
         child.run(steps.order)
         return child
 
@@ -343,9 +343,9 @@ class StepLoopProgram(Program):
     def _one_step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
         state, _, record, checks = carry
         before, passed = (None, None) if checks is None else checks
-        child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
-        new_state = [child.stored(c, child.restored(c, old)) for c, old in zip(self.written, state, strict=True)]
-        for cell, old, new in zip(self.written, state, new_state, strict=True):
+        child = self._child(lowering, dict(zip(self.state.written, state, strict=True)), elements, before)
+        new_state = [child.stored(c, child.restored(c, old)) for c, old in zip(self.state.written, state, strict=True)]
+        for cell, old, new in zip(self.state.written, state, new_state, strict=True):
             if np.shape(old) != np.shape(new):
                 raise InvalidArgumentError(
                     None, self.steps.op,
@@ -361,8 +361,8 @@ class StepLoopProgram(Program):
         failed = child.failed()
         assert failed is not None  # it has a gate
         # Only the first failed step enters the record: later ones compute on the state that it kept from changing.
-        first = vary(~before & failed, self.axis)
-        record = jnp.where(first, vary(jnp.asarray(child.joined(found)), self.axis), record)
+        first = vary(~before & failed, self.placement.axis)
+        record = jnp.where(first, vary(jnp.asarray(child.joined(found)), self.placement.axis), record)
         return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), every
 
 

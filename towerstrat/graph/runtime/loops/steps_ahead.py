@@ -145,7 +145,7 @@ class _Steps:
         lifted = self.lifted
         lifted.pace.settle(1)
         program, made = self._carry_out(chunk)
-        bad = made[-1] if lifted.checked and program.faulty else None
+        bad = made[-1] if lifted.checked and program.checks.can_fail else None
         self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
@@ -153,9 +153,9 @@ class _Steps:
         full = chunk.steps == self.length
         program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NO_FAILED_STEP)
         if not self.before and self._several:  # of one step there is nothing to go back to
-            there = [cell for cell in program.written if cell in store]
+            there = [cell for cell in program.state.written if cell in store]
             # One by one: they may lie on different devices.
-            self.before = dict.fromkeys(program.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
+            self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
         start = time.perf_counter()
         made, record = program(store, inputs)
         lifted.pace.started(record, chunk.steps, start)

@@ -66,8 +66,9 @@ from towerstrat.graph.ops.host.tower_callbacks import take_out_of_program
 from towerstrat.graph.runtime.plans.initialization_stage import InitializationStage, split_initialization
 from towerstrat.graph.runtime.plans.pass_through_stage import PassThroughStage, passes
 from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
-from towerstrat.graph.runtime.programs.device_program import Program, calls_back, effective_axis, effects, tensor_spec
+from towerstrat.graph.runtime.programs.device_program import Program, calls_back, tensor_spec
 from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS
+from towerstrat.graph.runtime.programs.placement import effective_axis
 from towerstrat.graph.runtime.programs.program_cache import (
     OwnedPrograms,
     ProgramInputs,
@@ -76,6 +77,7 @@ from towerstrat.graph.runtime.programs.program_cache import (
     needs_value,
     to_host,
 )
+from towerstrat.graph.runtime.programs.state_arguments import effects
 from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
 
 
@@ -228,7 +230,7 @@ class DeviceStage:
         program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
         assert program is not None
         outputs, record = program(store, inputs)
-        if program.faulty:
+        if program.checks.can_fail:
             run.checks.append(partial(program.error, record))
         self.finish(run, program, outputs)
 

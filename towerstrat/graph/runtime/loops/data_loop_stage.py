@@ -595,7 +595,7 @@ class _DataLoopProgram(Program):
         """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scanned``."""
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
-        checked = self.tested and loop.cond_acts
+        checked = self.tested and loop.regions.condition_acts
 
         def goes_on(carry: Carry) -> tuple[jax.Array, Carry]:
             if not checked:

@@ -56,7 +56,7 @@ REPAIRS = (
     ),
     Mutation(
         "paths through what towers were later found to differ in", "graph/ir/shard_traces.py",
-        "            self._lead_through(join, op, its)\n", "",
+        "        self._lead_through(other.op, op, its)\n", "",
     ),
     Mutation(
         "what a gradient in a region uses of outside: the gradient of a Jacobian", "graph/lowering/gradients.py",
@@ -99,7 +99,7 @@ REPAIRS = (
     ),
     Mutation(
         "gradients in regions through what towers join", "graph/ir/shard_traces.py",
-        " or self._is_led_through_inside(op, its)", "",
+        "if self._region_gradients.lead_through(op, its):", "if False:",
     ),
     Mutation(
         "what is read after a write, where an outer tape records the gradient", "graph/functions/traced.py",

@@ -476,12 +476,13 @@ class _Trace:
     ) -> Operation:  # fmt: skip
         traces, graph, position = self._traces, self._traces.graph, self.place.position
         attrs = dict(attrs) if attrs else {}
-        if type in graph.gradient_overrides:
-            attrs["_gradient_op_type"] = graph.gradient_overrides[type]
+        if type in graph.scopes.gradient_overrides:
+            attrs["_gradient_op_type"] = graph.scopes.gradient_overrides[type]
         own = [graph.own(t) for t in inputs]
         made = ShardOperation()
         made._inputs, made.block = inputs, block
-        controls = graph.controls_of(made, control_inputs)
+        controls = graph.controls_of(inputs, block, control_inputs)
+        graph.scopes.note(made)
         line = self.line or user_line()
         region = traces.shared.get(block)
         bodies = [traces.shared[body] for body in attrs.get("bodies", ()) if body in traces.shared]
@@ -506,7 +507,7 @@ class _Trace:
             same = attrs if own_attrs else whole.attrs
             part = made.stand_for(whole, self.place, graph.operation_name(name or type, line), inputs, same)
         part.type, part.definition, part.line = type, op_registry.lookup(type), line
-        graph.place(part)
+        graph.scopes.place(part)
         part._control_inputs = [self.parts.get(control, control) for control in controls]
         self.parts[whole] = part
         graph.register(part)

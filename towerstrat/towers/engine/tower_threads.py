@@ -57,8 +57,7 @@ class _MergeRequest(NamedTuple):
     tapes: list[Any]
 
 
-_SHARED = ("block", "axis", "trace", "running_place", "control_stack", "device_stack", "colocation_stack",
-           "gradient_overrides", "variable_maker")  # fmt: skip
+_SHARED = ("block", "axis", "trace", "running_place", "scopes")
 """Of a graph what is current in it, whichever the thread: each tower has its own."""
 
 
@@ -71,17 +70,18 @@ class _Scopes:
     def __init__(self, graph: Graph):
         self._graph = graph
         self._values: dict[str, Any] = {}
+        self._maker: Callable[..., Any] | None = None
         self.save()
-        for name in ("device_stack", "colocation_stack"):
-            self._values[name] = list(self._values[name])
-        self._values["control_stack"] = []
+        self._values["scopes"] = graph.scopes.for_thread()
 
     def save(self) -> None:
         self._values = {name: getattr(self._graph, name) for name in _SHARED}
+        self._maker = self._graph.variable_scopes.maker
 
     def restore(self) -> None:
         for name, value in self._values.items():
             setattr(self._graph, name, value)
+        self._graph.variable_scopes.maker = self._maker
 
 
 class LockstepTower(tower_contexts.TowerContext):
@@ -292,7 +292,7 @@ class TowerThreads:
         tower = self._towers[number]
         if tower.stopped:
             raise _RequestedStop
-        controls = [c for s in graph.control_stack if s is not None for c in s.controls]
+        controls = [c for s in graph.scopes.controls if s is not None for c in s.controls]
         tapes = list(context().tapes.active) if self._traces is None else []
         if self._traces is not None and graph.block is not self._block:
             self._check_alike(graph.block)

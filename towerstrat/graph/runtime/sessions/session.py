@@ -392,7 +392,7 @@ class BaseSession(Runner):
         except TypeError:
             _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
             raise
-        if found is not None and found[0] == self._graph.rewired and (together or found[3] is None):
+        if found is not None and found[0] == self._graph.nodes.rewired and (together or found[3] is None):
             return found[1:]
         structure = _Fetches(self._graph, fetches)
         towers = side_by_side(self._graph, structure.elements, given) if together else None
@@ -402,7 +402,7 @@ class BaseSession(Runner):
             structure.elements = [towers.of(element) for element in structure.elements]
             plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in given])
         take_for_here({op.device for op in plan.order})
-        self._plans[key] = (self._graph.rewired, structure, plan, towers)
+        self._plans[key] = (self._graph.nodes.rewired, structure, plan, towers)
         return structure, plan, towers
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, HostArray]:
@@ -514,8 +514,8 @@ class BaseSession(Runner):
 
         def run(values: Sequence[Any], spans: list[Span] | None = None) -> Any:
             self._check_open()
-            if not made or made[0][0] != graph.rewired:
-                made[:] = [(graph.rewired, plan_of(graph, structure.elements, feeds, connections))]
+            if not made or made[0][0] != graph.nodes.rewired:
+                made[:] = [(graph.nodes.rewired, plan_of(graph, structure.elements, feeds, connections))]
             fed = self._feeds(dict(zip(feeds, values, strict=True)))
             return self._carry_out(structure, made[0][1], fed, spans)[0]
 

@@ -479,10 +479,7 @@ class _Trace:
         if type in graph.scopes.gradient_overrides:
             attrs["_gradient_op_type"] = graph.scopes.gradient_overrides[type]
         own = [graph.own(t) for t in inputs]
-        made = ShardOperation()
-        made._inputs, made.block = inputs, block
         controls = graph.controls_of(inputs, block, control_inputs)
-        graph.scopes.note(made)
         line = self.line or user_line()
         region = traces.shared.get(block)
         bodies = [traces.shared[body] for body in attrs.get("bodies", ()) if body in traces.shared]
@@ -501,12 +498,13 @@ class _Trace:
             for tensor, dims in zip(whole.outputs, sizes or (), strict=False):
                 tensor.dims = dims
             (traces if region is None else region).note(whole, position)
-            part = made.stand_for(whole, self.place, whole.name, inputs, whole.attrs)
+            part_name, part_attrs = whole.name, whole.attrs
         else:
             own_attrs = own_attribute(whole) is not None or "_gradient_function" in attrs
-            same = attrs if own_attrs else whole.attrs
-            part = made.stand_for(whole, self.place, graph.operation_name(name or type, line), inputs, same)
-        part.type, part.definition, part.line = type, op_registry.lookup(type), line
+            part_name = graph.operation_name(name or type, line)
+            part_attrs = attrs if own_attrs else whole.attrs
+        part = ShardOperation(whole, self.place, part_name, inputs, part_attrs, op_registry.lookup(type), line)
+        graph.scopes.note(part)
         graph.scopes.place(part)
         part._control_inputs = [self.parts.get(control, control) for control in controls]
         self.parts[whole] = part

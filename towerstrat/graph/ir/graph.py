@@ -221,7 +221,7 @@ class Graph(Naming, Collections):
         found: Tensor | None = selections.get(block)
         if found is None:
             attrs = {"axis": place.axis, "position": place.position, "own": True}
-            with self.unfinalized(), self.under(None), self.control_dependencies(None):
+            with self.allow_changes(), self.under(None), self.control_dependencies(None):
                 found = self.make("SelectPosition", (whole,), attrs, "select", block).outputs[0]
             selections[block] = found
         return found
@@ -380,7 +380,7 @@ class Graph(Naming, Collections):
         base = [] if ignore_existing or element is None else list(self.scopes.colocation)
         if element is not None:
             base.append(element.op if isinstance(element, Tensor) else element)
-        with self.scopes.colocated(base):
+        with self.scopes.colocate(base):
             yield
 
     @contextmanager
@@ -466,7 +466,7 @@ class Graph(Naming, Collections):
 
     def get_operations(self) -> list[Operation]:
         """The operations in order of creation; where towers were traced one by one, the views of each."""
-        return self.nodes.with_views() if self.has_parts else list(self.nodes.operations)
+        return self.nodes.list_with_views() if self.has_parts else list(self.nodes.operations)
 
     def carried_out(self, since: int = 0) -> list[Operation]:
         """The operations that run, in order of creation: not views of single shards, but what they stand for.

@@ -31,8 +31,8 @@ class Collections:
         return self._finalized
 
     @contextmanager
-    def unfinalized(self) -> Iterator[None]:
-        """Lets the graph be added to."""
+    def allow_changes(self) -> Iterator[None]:
+        """Lets the graph be added to inside, finalized or not."""
         outer, self._finalized = self._finalized, False
         try:
             yield

@@ -110,7 +110,7 @@ class OperationScopes:
             self.controls = outer
 
     @contextmanager
-    def colocated(self, operations: list[Operation]) -> Iterator[None]:
+    def colocate(self, operations: list[Operation]) -> Iterator[None]:
         """Operations made inside take the device of the last of these, and no other."""
         outer = self.colocation, self.devices
         self.colocation, self.devices = operations, []

@@ -37,7 +37,7 @@ class NodeList:
         self.version += 1
         self.by_name[view.name] = view
 
-    def with_views(self) -> list[Operation]:
+    def list_with_views(self) -> list[Operation]:
         """The operations in order of creation, the views of each shard in place of what they stand for."""
         views = [op for op in self.by_name.values() if isinstance(op, ShardOperation)]
         seen = {view.whole for view in views}

@@ -123,7 +123,7 @@ class _OperationTable:
         """The control inputs of an operation that its shard runs."""
         return {c for c in controls if position in self.makers.get(c, c.only or (position,))}
 
-    def differing(self, size: int) -> list[Operation]:
+    def find_differing(self, size: int) -> list[Operation]:
         """The operations that not all of ``size`` shards have made."""
         return [
             op
@@ -131,7 +131,7 @@ class _OperationTable:
             if len(makers) < size and not op.definition.given and not op.definition.constant
         ]
 
-    def described(self, differing: Sequence[Operation]) -> str:
+    def describe(self, differing: Sequence[Operation]) -> str:
         """A description of the first differing operation: not a consequence of another, made by the fewest shards."""
         roots = [op for op in differing if all(t.op.only is None for t in op._inputs)] or differing
         first = min(roots, key=lambda op: (len(self.makers[op]), op.index))
@@ -424,11 +424,11 @@ class ShardTraces:
         self.waiting = {}
         for trace in self.of_positions:
             trace.opened, trace.counts, trace.taken = {}, {}, set()
-        differing = self._table.differing(self.axis.size)
+        differing = self._table.find_differing(self.axis.size)
         for op in differing:
             op.only = frozenset(self._table.makers[op])
         if differing and self.first_difference is None:
-            self.first_difference = self._table.described(differing)
+            self.first_difference = self._table.describe(differing)
         if self._changed is not None:
             for op in self.graph.carried_out():
                 if op.index >= self._changed.index:

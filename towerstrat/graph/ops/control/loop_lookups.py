@@ -59,13 +59,13 @@ class LoopLookups:
         """The zeros of ``count`` iterations."""
         return [] if self._lookups is None else self._lookups.split(self._keys, count)
 
-    def skipped(self, zeros: Sequence[Array]) -> list[Array]:
+    def padding(self, zeros: Sequence[Array]) -> list[Array]:
         """The indices of an iteration that does not run."""
         return [] if self._lookups is None else self._lookups.skipped(self._keys, zeros)
 
-    def all_skipped(self, count: int) -> list[Array]:
+    def padding_of_all(self, count: int) -> list[Array]:
         """The indices of ``count`` iterations none of which runs."""
-        rest = self.skipped([zeros[0] for zeros in self.zeros(count)])
+        rest = self.padding([zeros[0] for zeros in self.zeros(count)])
         return [jnp.broadcast_to(r, (count, *r.shape)) for r in rest]
 
     def note(self, indices: Sequence[Array], count: int) -> None:

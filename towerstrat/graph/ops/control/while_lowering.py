@@ -81,7 +81,7 @@ class LoopRegions(NamedTuple):
 
     @classmethod
     def of(cls, op: Operation) -> LoopRegions:
-        """Those of a ``While`` operation."""
+        """The regions of a ``While`` operation."""
         cond, body = op.bodies
         cond_vars, body_vars = op.attrs["variables"]
         return cls(cond, body, cond_vars, body_vars)
@@ -380,7 +380,7 @@ class Loop:
         """The stacks of iterations that do not run: the arrays' own elements, and no lookups."""
         axis, writes = self.lowering.axis, self.walks.writes
         arrays = [vary(jnp.asarray(walk.taken(self.inits[i], count)), axis) for i, walk in writes.items()]
-        return tuple(arrays), self.lookups.all_skipped(count)
+        return tuple(arrays), self.lookups.padding_of_all(count)
 
     def _masked(self, state: State, inputs: Rows, bound: int) -> tuple[State, Rows]:
         """Lower to ``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the state on.
@@ -390,7 +390,7 @@ class Loop:
         """
 
         def keep(state: State, inputs: Rows) -> tuple[State, Rows]:
-            return state, ((), self.lookups.skipped(inputs[1]))
+            return state, ((), self.lookups.padding(inputs[1]))
 
         def masked(state: State, inputs: Rows) -> tuple[State, Rows]:
             result: tuple[State, Rows] = lax.cond(self._goes_on(state), self._advanced, keep, state, inputs)

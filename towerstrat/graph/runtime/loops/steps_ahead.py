@@ -266,7 +266,7 @@ class _PlanRuns:
                 self._single_stages = self.plan.stages
         return self._single_stages
 
-    def ran(self, seconds: float) -> None:
+    def note_run(self, seconds: float) -> None:
         """Note the seconds of a run by itself."""
         if self._ran:
             self.seconds = min(seconds, self.seconds or seconds)
@@ -278,7 +278,7 @@ class _PlanTable:
 
     def __init__(self) -> None:
         self._runs: dict[Plan, _PlanRuns] = {}
-        self._serving: dict[Plan, _PlanRuns] = {}
+        self._shared_runs: dict[Plan, _PlanRuns] = {}
         self._by_operations: dict[frozenset[Operation], list[Plan]] = {}
 
     def runs(self, plan: Plan) -> _PlanRuns:
@@ -288,15 +288,15 @@ class _PlanTable:
             runs = self._runs[plan] = _PlanRuns(plan)
         return runs
 
-    def serving(self, plan: Plan) -> _PlanRuns:
+    def shared_runs(self, plan: Plan) -> _PlanRuns:
         """The runs of the first plan that came with the same operations, and fetches that include this plan's."""
-        runs = self._serving.get(plan)
+        runs = self._shared_runs.get(plan)
         if runs is None:
             plans = self._by_operations.setdefault(frozenset(plan.order), [])
             first = next((p for p in plans if set(p.fetches).issuperset(plan.fetches)), plan)
             if first is plan:
                 plans.append(plan)
-            runs = self._serving[plan] = self.runs(first)
+            runs = self._shared_runs[plan] = self.runs(first)
         return runs
 
 
@@ -316,8 +316,8 @@ class _Horizon:
         self._gap: int | None = None
         """Runs before that use, where steps had run in vain."""
 
-    def passed(self) -> None:
-        """Note a run."""
+    def count_run(self) -> None:
+        """Count a run."""
         self._since += 1
 
     def stop_for(self, runs: int) -> None:
@@ -378,7 +378,7 @@ class SpeculativeSteps:
     def next(self, plan: Plan) -> Run | None:
         """The next run of a plan, if it ran ahead or is started now with others; None: the caller carries it out."""
         self.served += 1
-        runs = self._plans.serving(plan)
+        runs = self._plans.shared_runs(plan)
         result = self._hand_out() if runs is self._last else None
         if result is None:
             # A step of training is one of a loop from the first on, whose bits are the same however many run at once.
@@ -387,7 +387,7 @@ class SpeculativeSteps:
             self._last = runs
             self._begun = self._begin(runs) if repeats else None
             result = self._hand_out()
-        self._horizon.passed()
+        self._horizon.count_run()
         return result
 
     def stages(self, plan: Plan) -> Sequence[Stage]:
@@ -406,7 +406,7 @@ class SpeculativeSteps:
 
     def ran(self, plan: Plan, seconds: float) -> None:
         """Note the seconds of a run that the caller carried out."""
-        self._plans.serving(plan).ran(seconds)
+        self._plans.shared_runs(plan).note_run(seconds)
 
     def used(self) -> None:
         """Note another use of the session: the state becomes that after the steps that were handed out."""

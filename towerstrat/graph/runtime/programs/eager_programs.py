@@ -121,7 +121,7 @@ class PullbackProgram:
       forward: the computation.
       op: the operation that it is of; None where it is a gradient itself.
       wanted: for each input of the computation whether its cotangent is an output.
-      given: for each output of the computation whether its cotangent is an input.
+      seeded: for each output of the computation whether its cotangent is an input.
 
     Attributes:
       results: per wanted input its gradient in the graph: a tensor, IndexedSlices, or None.
@@ -137,11 +137,11 @@ class PullbackProgram:
     host = None
 
     def __init__(
-        self, forward: Computation, op: Operation | None, wanted: tuple[bool, ...], given: tuple[bool, ...]
+        self, forward: Computation, op: Operation | None, wanted: tuple[bool, ...], seeded: tuple[bool, ...]
     ):  # fmt: skip
         graph = forward.graph
         with graph.as_default():
-            ys = [t for t, g in zip(forward.outputs, given, strict=True) if g]
+            ys = [t for t, has_seed in zip(forward.outputs, seeded, strict=True) if has_seed]
             seeds = [placeholder(t.dtype, t.dims) for t in ys]
             xs = [p for p, w in zip(forward.places, wanted, strict=True) if w]
             self.results = gradients_through(ys, xs, seeds)
@@ -175,14 +175,14 @@ class Pullbacks:
         self._op = op
         self._programs: dict[tuple[tuple[bool, ...], tuple[bool, ...]], PullbackProgram] = {}
 
-    def find(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
-        """The pullback program: from cotangents of the outputs in ``given`` to those of the inputs in ``wanted``.
+    def find(self, wanted: tuple[bool, ...], seeded: tuple[bool, ...]) -> PullbackProgram | None:
+        """The pullback program: from cotangents of the outputs in ``seeded`` to those of the inputs in ``wanted``.
 
         None where no wanted input is connected.
         """
-        program = self._programs.get((wanted, given))
+        program = self._programs.get((wanted, seeded))
         if program is None:
-            program = self._programs[wanted, given] = PullbackProgram(self._computation, self._op, wanted, given)
+            program = self._programs[wanted, seeded] = PullbackProgram(self._computation, self._op, wanted, seeded)
         return program if program.computation.outputs else None
 
 

@@ -46,19 +46,19 @@ def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
     Raises:
       ValueError: operations of two different axes (two strategies) in one run.
     """
-    found: Axis | None = None
-    where: Operation | None = None
+    common: Axis | None = None
+    first: Operation | None = None
     for op, axis in _axes(operations):
         if not axis.mapped:
             continue
-        if found is not None and axis is not found:
-            assert where is not None
+        if common is not None and axis is not common:
+            assert first is not None
             raise ValueError(
-                f"One run cannot mix two strategies: {where.name} (created at {where.line}) runs on {found}, "
+                f"One run cannot mix two strategies: {first.name} (created at {first.line}) runs on {common}, "
                 f"{op.name} (created at {op.line}) on {axis}. Run them one after the other."
             )
-        found, where = axis, op
-    return found
+        common, first = axis, op
+    return common
 
 
 def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
@@ -157,7 +157,7 @@ class Placement:
                 return value
             if self.mapped.spans and self.unverified is not None:
                 self.unverified[f"the variable {cell.name}"] = value
-            placed: jax.Array = put(_detached(value), sharding)
+            placed: jax.Array = put(_detach(value), sharding)
             if not donating:
                 store.move({cell: placed})
             return placed
@@ -185,6 +185,6 @@ def _must_move(value: Array, sharding: NamedSharding) -> bool:
     return not sharding.is_fully_addressable and not sharding.is_fully_replicated
 
 
-def _detached(value: Array) -> Array:
+def _detach(value: Array) -> Array:
     """A value that is safe from later in-place writes: a device array itself, a copy of a numpy array."""
     return value if isinstance(value, jax.Array) else np.array(value)

@@ -120,14 +120,18 @@ class OperationScopes:
             self.colocation, self.devices = outer
 
 
+VariableMaker = Callable[..., Any]
+"""A variable creator at the end of those in scope: it makes the variable."""
+
+
 @dataclass
 class VariableScopes:
-    """What new variables of a graph go by.
+    """The store and the maker of a graph's variables.
 
     Attributes:
       maker: the innermost creator if a strategy makes variables of a class of its own; None: ``tf.Variable``'s.
       store: the variable store of the graph's variable scopes; None before the first use.
     """
 
-    maker: Callable[..., Any] | None = None
+    maker: VariableMaker | None = None
     store: Any = None

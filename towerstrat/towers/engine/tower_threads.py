@@ -16,6 +16,7 @@ from towerstrat.graph.eager.context import context, recorded_by
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.graph_scopes import VariableMaker
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.shard_operations import AxisIndex, shard_of, shard_of_operation
 from towerstrat.graph.ir.shard_traces import ShardTraces
@@ -70,7 +71,7 @@ class _Scopes:
     def __init__(self, graph: Graph):
         self._graph = graph
         self._values: dict[str, Any] = {}
-        self._maker: Callable[..., Any] | None = None
+        self._maker: VariableMaker | None = None
         self.save()
         self._values["scopes"] = graph.scopes.for_thread()
 

@@ -301,7 +301,7 @@ class _PlanTable:
 
 
 class _Horizon:
-    """How far steps may run ahead: until the next other use of the session, as far as that is known.
+    """The bound of steps that run ahead: until the next other use of the session, as far as that is known.
 
     Args:
       limit: says how many steps may be run at once.
@@ -310,7 +310,7 @@ class _Horizon:
     def __init__(self, limit: Limit):
         self._limit = limit
         self._single = 0
-        """How many of the next runs are one step by itself."""
+        """Number of the next runs that are one step by itself."""
         self._since = 0
         """Runs since the session was used otherwise."""
         self._gap: int | None = None

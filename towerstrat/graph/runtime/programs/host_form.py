@@ -72,7 +72,7 @@ class HostForm:
         self._always = runs_in_numpy(op)
         self._is_view = definition.view
         self._first_times = FIRST_TIMES if definition.type in EXACT and all(map(_plain, inputs)) else 0
-        """How many more times numpy computes it for inputs that are not small."""
+        """Number of further times that numpy computes it for inputs that are not small."""
 
     def take(self, inputs: Sequence[Argument]) -> list[HostArray] | None:
         """The inputs as numpy arrays, where numpy is to compute the outputs; else None."""

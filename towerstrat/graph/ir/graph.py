@@ -187,9 +187,11 @@ class Graph(Naming, Collections):
         self._bind_effects(op)
         if controls is None:
             controls = self.controls_of(op._inputs, op.block, control_inputs)
-            scopes.note(op)
+            if scopes.controls:
+                scopes.note(op)
         op._control_inputs = controls
-        scopes.place(op)
+        if scopes.devices or scopes.colocation:
+            scopes.place(op)
         for tensor in op._inputs:
             tensor._consumers.append(op)
         mark_varying(op)

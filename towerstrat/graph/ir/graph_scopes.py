@@ -82,8 +82,10 @@ class OperationScopes:
 
         ``further`` are added to them.
         """
+        if not self.controls:
+            return list(dict.fromkeys(further))
         controls: dict[Operation, None] = {}
-        makers = {tensor.op for tensor in inputs} if self.controls else set()
+        makers = {tensor.op for tensor in inputs}
         for scope in reversed(self.controls):
             if scope is None:
                 break

@@ -241,7 +241,7 @@ class FunctionGraph(Graph):
             return value
         known = {inner: self.outer.lifted(outer, name) for outer, inner in self.captured.items()}
         order = execution_order([tensor.op], self.root, known)
-        wrong = next((op for op in order if op.definition.given and not op.inputs), None)
+        wrong = next((op for op in order if op.definition.is_placeholder and not op.inputs), None)
         if wrong is not None or tensor.op.block is not self.root:
             where = f"the argument {wrong.name}" if wrong is not None else "a branch or loop"
             raise ValueError(

@@ -499,7 +499,7 @@ def of_strings(op: Operation) -> bool:
 def runs_in_numpy(op: Operation) -> bool:
     """Whether numpy has to compute the operation: it works on strings, or its type has no kernel."""
     definition = op.definition
-    if definition.numpy is None or definition.constant or definition.given:
+    if definition.numpy is None or definition.constant or definition.is_placeholder:
         return False
     return (definition.kernel is None and definition.lower is None) or of_strings(op)
 
@@ -513,7 +513,9 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
         if tensor not in fed:
             yield tensor.op
     # A fed placeholder has no value of its own to wait for; another operation runs although its output is fed.
-    yield from (c for c in op._control_inputs if not c.definition.given or any(t not in fed for t in c.outputs))
+    for before in op._control_inputs:
+        if not before.definition.is_placeholder or any(t not in fed for t in before.outputs):
+            yield before
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         yield from body.outer_dependencies(fed)

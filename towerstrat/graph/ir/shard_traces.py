@@ -106,7 +106,7 @@ class ShardTraces:
           sizes: the shapes of its outputs, where constants that differ by shard decide them.
         """
         definition = op_registry.lookup(type)
-        if definition.given or not self._makers:
+        if definition.is_placeholder or not self._makers:
             return None
         for op in self._candidates(type, position, inputs, line):
             further = self._further_controls(op, position, controls)
@@ -370,7 +370,7 @@ class ShardTraces:
         differing = [
             op
             for op, makers in self._makers.items()
-            if len(makers) < size and not op.definition.given and not op.definition.constant
+            if len(makers) < size and not op.definition.is_placeholder and not op.definition.constant
         ]
         for op in differing:
             op.only = frozenset(self._makers[op])

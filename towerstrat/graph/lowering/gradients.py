@@ -694,7 +694,7 @@ define_op(
     lower=_lower,
     backward=_backward,
     sources=used_by,
-    joint=True,
+    handles_shard_classes=True,
     varying=_varying,
     hidden=(
         "path", "active", "rules", "bodies", "ys", "seeds_given", "seed_indices", "xs", "stops", "sparse", "selected",

@@ -250,7 +250,7 @@ class Lowering(ErrorState):
         if self.axis is None or self.differentiated or not varies(value):
             return value
         # Equal everywhere, yet evaluated per shard class: the first one's replicated copy serves them all.
-        if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
+        if self.kind is None and tensor.op in self.split and not tensor.op.definition.handles_shard_classes:
             owner = next(frame for frame in self.frames() if tensor in frame.values)
             return mark_equal(owner.parts[0].invariant(tensor))
         if tensor.varies:
@@ -386,7 +386,7 @@ class Lowering(ErrorState):
             self.failed()  # outside of bodies and shard classes: a collective needs all shards
         if self.kinds is not None and self.kind is None and not has_collective(op) and self._splits(op):
             self.split.add(op)
-            if not op.definition.joint:
+            if not op.definition.handles_shard_classes:
                 self._execute_by_kind(op)
                 return
         if op.reads and (op in self.taped or self.axis is not None):
@@ -401,7 +401,7 @@ class Lowering(ErrorState):
                 outputs = differentiable_by_rule(self, op)
             else:
                 outputs = self.evaluate(op)
-                if self.differentiated and not op.definition.given and not passes_gradient(op):
+                if self.differentiated and not op.definition.is_placeholder and not passes_gradient(op):
                     # Inside of a body JAX differentiates all kernels, also those without a gradient in the original.
                     outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):
@@ -454,7 +454,7 @@ class Lowering(ErrorState):
 
     def _splits(self, op: Operation) -> bool:
         """Whether the operation, an input, state that it uses or its gradient's path differs by shard class."""
-        if op.only is not None or op.definition.chooses:
+        if op.only is not None or op.definition.index_dependent:
             return True
         if any(isinstance(self.value(t), ByClass) for t in op.inputs if t.dtype is not resource):
             return True

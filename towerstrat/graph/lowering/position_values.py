@@ -89,7 +89,7 @@ def _at(
         found = np.asarray(position, np.int32)
     elif op.type == "SelectPosition":
         found = _at(read, op.inputs[0], op.attrs["position"], {}, depth - 1) if depth else None
-    elif depth and _sizes(tensor) and op.definition.numpy is not None and not op.definition.given:
+    elif depth and _sizes(tensor) and op.definition.numpy is not None and not op.definition.is_placeholder:
         args: list[HostArray] = []
         for source in op.inputs:
             arg = _at(read, source, position, seen, depth - 1)

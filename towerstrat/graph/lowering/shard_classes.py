@@ -83,7 +83,7 @@ def index_sets(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, .
         op = stack.pop()
         if op.only is not None:
             columns.append([i in op.only for i in range(axis.size)])
-        elif op.definition.chooses:
+        elif op.definition.index_dependent:
             ids = [id(t) for t in op.inputs]
             columns.append([ids.index(i) for i in ids])
         stack += [inner for body in op.bodies for inner in body.needed]
@@ -200,8 +200,10 @@ def shard_classes_of(
 
 def has_collective(op: Operation) -> bool:
     """Whether a branch or loop has a collective inside: all shards have to run it together."""
+    if op.definition.handles_shard_classes:
+        return False
     inside = (inner for body in op.bodies for inner in body.needed)
-    return not op.definition.joint and any(inner.definition.collective or has_collective(inner) for inner in inside)
+    return any(inner.definition.collective or has_collective(inner) for inner in inside)
 
 
 def steps_of_gradients(op: Operation) -> Iterator[Operation]:

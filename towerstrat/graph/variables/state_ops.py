@@ -275,7 +275,7 @@ define_op(
 )
 define_op(
     "AssignVariableOp", _assign_rule, lower=_first_outside(_assign), writes=True, stateful=True, differentiable=False,
-    immediate=True, execute=_assign_eagerly,
+    needs_no_compile=True, execute=_assign_eagerly,
 )  # fmt: skip
 define_op(
     "AssignAddVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a + b)), reads=True, writes=True,

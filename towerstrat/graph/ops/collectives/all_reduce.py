@@ -14,8 +14,8 @@ differ by position) or invariant (JAX's types under ``jax.shard_map``). Two towe
 Each builds an operation; the ``_lower_...`` functions evaluate it on JAX values. Where the axis is not mapped
 (``lowering.axis`` is None) there is one position, and most are the identity.
 
-Shapes may differ by position, as those of a last batch do. Such a value comes as a ``ByClass``; collectives (``joint``)
-pad it to the largest shape, communicate, and cut the result to the exact shapes.
+Shapes may differ by position, as those of a last batch do. Such a value comes as a ``ByClass``; collectives
+(``handles_shard_classes``) pad it to the largest shape, communicate, and cut the result to the exact shapes.
 
 The first three give their gradients as ``backward``. In tower context the evaluator has summed the cotangents over the
 positions before it calls one, unless the operation is ``own``: what is left is to pass each position its share.
@@ -451,7 +451,7 @@ for _type, _rule, _lower, _backward, _execute in (
         lower=_lower,
         backward=_backward,
         collective=True,
-        joint=True,
+        handles_shard_classes=True,
         hidden=("axis", "own"),
         execute=_execute,
     )
@@ -462,7 +462,7 @@ define_op(
     lower=_lower_own,
     per_position=True,
     hidden=("axis",),
-    chooses=True,
+    index_dependent=True,
 )
 define_op(
     "ConstOfPositions",
@@ -494,6 +494,6 @@ define_op(
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.missing_feed(op),
     per_position=True,
-    given=True,
+    is_placeholder=True,
     hidden=("axis",),
 )

@@ -299,7 +299,7 @@ define_op(
     _rule,
     lower=_lower,
     numpy=_strided,
-    entrywise=True,
+    numpy_takes_objects=True,
     view=True,
     check=InputCheck(_check_picked, (1, 3)),
     sized_by=(1, 2, 3),
@@ -559,6 +559,6 @@ def _check_slice(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 
 define_op(
-    "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=InputCheck(_check_slice, (1, 2)),
-    sized_by=(1, 2),
+    "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, numpy_takes_objects=True,
+    check=InputCheck(_check_slice, (1, 2)), sized_by=(1, 2),
 )  # fmt: skip

@@ -349,7 +349,7 @@ define_op(
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
     lower=_missing,
     per_position=True,
-    given=True,
+    is_placeholder=True,
     differentiable=False,
 )
 define_op(

@@ -280,7 +280,7 @@ def _can_join(op: Operation) -> bool:
     definition = op.definition
     checks = definition.check is not None and not (definition.callback or op.writes)
     acts = has_effect(op) and not checks
-    plain = not (definition.given or definition.host or definition.dynamic or of_strings(op) or acts)
+    plain = not (definition.is_placeholder or definition.host or definition.dynamic or of_strings(op) or acts)
     return plain and not any(t.dtype in (resource, variant) for t in op.outputs)
 
 

@@ -616,7 +616,7 @@ def _given(tensor: Tensor) -> Tensor:
     """
     if not isinstance(tensor, ShardTensor):
         return tensor
-    if not tensor.op.definition.given:
+    if not tensor.op.definition.is_placeholder:
         raise ValueError(
             f"{tensor!r} (created at {tensor.op.line}) is what one tower has of a tensor that all of them compute: it "
             "cannot be fed for that tower alone. Make a placeholder outside, and pass it to the function of the towers."

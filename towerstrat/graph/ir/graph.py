@@ -175,7 +175,7 @@ class Graph(Naming, Collections):
         op.block = self.block if block is None else block
         op.axis = axis or self.axis
         self._check_inputs(op)
-        if definition.writes and op.axis is not None and op.axis.copies:
+        if definition.writes and op.axis is not None and op.axis.copies_on_write:
             allow_varying_writes(op)
         try:
             signatures = definition.rule(op._inputs, op.attrs)

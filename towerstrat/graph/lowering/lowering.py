@@ -351,7 +351,7 @@ class Lowering(ErrorState):
 
     def run(self, operations: Sequence[Operation]) -> None:
         """Evaluate operations in the given order, except that input checks go before the writes that they may mask."""
-        together = self.axis is not None and self.axis.sends_apart
+        together = self.axis is not None and self.axis.sends_unfused
         if not self.eager and (together or any(op.checks for op in operations)):
             operations = late_ones_last(operations, together)
         checked = any(op.checks and op.writes for op in operations)

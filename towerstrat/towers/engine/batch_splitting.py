@@ -27,7 +27,7 @@ from towerstrat.platform import logs
 
 def share_of(axis: Axis, apart: bool = False) -> LocalIndices:
     """This process' share of elements with a part for each position of an axis; where processes are apart its own."""
-    return LocalIndices(len(axis.own)) if apart else LocalIndices(axis.size, axis.own)
+    return LocalIndices(len(axis.local_indices)) if apart else LocalIndices(axis.size, axis.local_indices)
 
 
 class BatchSplit(DatasetNode):

@@ -172,10 +172,10 @@ _TOGETHER = 1 << 20
 def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> jax.Array:
     """The sum of a tensor's values along a mapped axis.
 
-    Where each buffer is sent by itself (``Axis.sends_apart``), the ``AllReduce`` operations ahead whose inputs are
+    Where each buffer is sent by itself (``Axis.sends_unfused``), the ``AllReduce`` operations ahead whose inputs are
     evaluated already are summed in the same buffer, and later find their totals here.
     """
-    if lowering.kinds is not None or lowering.differentiated or not axis.sends_apart:
+    if lowering.kinds is not None or lowering.differentiated or not axis.sends_unfused:
         alone: jax.Array = lax.psum(value, axis.name)
         return alone
     totals: dict[Tensor, jax.Array] = lowering.shared("totals", dict)

@@ -141,7 +141,7 @@ define_op(
 def _called_by_position(session: object, op: Operation, values: Sequence[Value]) -> list[Value]:
     axis = op.axis
     assert axis is not None
-    if axis.spans:
+    if axis.is_multi_process:
         raise _unknown(op)
     found: dict[int, list[HostArray]] = {}
     for position in range(axis.size) if op.only is None else sorted(op.only):

@@ -72,7 +72,7 @@ class ChunkScheduler:
         self._weighed = self._compared = 0
         self._step_bytes = 1
         self._told = False
-        self.shared = axis is not None and axis.spans
+        self.shared = axis is not None and axis.is_multi_process
         self.seconds: float | None = None
         self._under_way: deque[tuple[jax.Array, int, float]] = deque()
         self._finished = 0.0

@@ -43,7 +43,7 @@ from towerstrat.platform.accounts import ACCOUNTS
 def step_stage(op: Operation, stages: Stages) -> LoopStage:
     """The stage of a step loop: ``SharedLoop`` if its axis spans processes, else ``LoopStage``."""
     axis = op.attrs["axis"]
-    return SharedLoop(op, stages) if axis is not None and axis.spans else LoopStage(op, stages)
+    return SharedLoop(op, stages) if axis is not None and axis.is_multi_process else LoopStage(op, stages)
 
 
 class _Under(NamedTuple):
@@ -140,7 +140,7 @@ class SharedLoop(LoopStage):
         assert self.axis is not None
         own = feeder.step_bytes(source)
         if not feeder.uneven:
-            return own // max(1, len(self.axis.own)) * self.axis.most if self.whole else own
+            return own // max(1, len(self.axis.local_indices)) * self.axis.most if self.whole else own
         return max(AGREEMENT.all_of(own, int))
 
     def _have_shapes(self, feeder: ChunkAssembler, source: Source, chunk: Chunk) -> bool:
@@ -169,7 +169,7 @@ class SharedLoop(LoopStage):
             )
         if mine is None:
             assert self.axis is not None
-            lead = (chunk.room, len(self.axis.own) if self.whole else self.axis.size)
+            lead = (chunk.room, len(self.axis.local_indices) if self.whole else self.axis.size)
             chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(known[first], feeder.dtypes, strict=True)]
         return True
 

@@ -102,7 +102,7 @@ class _Feed:
     def __init__(self, takes: Sequence[Operation]):
         self.takes = takes
         parts = takes[0].outputs
-        self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.spans else None
+        self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.is_multi_process else None
         """The mesh axis of which processes hold only their own shards of the input; None where each holds all."""
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
@@ -113,14 +113,14 @@ class _Feed:
         if self.axis is None:
             return chunk.buffers
         pairs = zip(chunk.buffers, self.varying, strict=True)
-        return [self.axis.spread(np.asarray(b), 2) if varying else b for b, varying in pairs]
+        return [self.axis.put_sharded(np.asarray(b), 2) if varying else b for b, varying in pairs]
 
 
 def _stored(tensor: Tensor, axis: Axis | None) -> Dims:
     """The shape of a component as the source gives it: with the own shards as first dimension if it varies."""
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
-    return (len(axis.own), *tensor.dims)
+    return (len(axis.local_indices), *tensor.dims)
 
 
 class _Begun:

@@ -99,7 +99,7 @@ class StepBody:
         self.results = results
         self.every = every
         self.axis = axis
-        self.shared = axis is not None and axis.spans
+        self.shared = axis is not None and axis.is_multi_process
         """Whether several processes run the steps together: in each program as many as all have input for."""
         self.cells = list(dict.fromkeys(cell for o in operations for cell in (*o.reads, *o.writes)))
         self.checked = any(o.checks for o in operations)
@@ -109,7 +109,7 @@ class StepBody:
         """An assembler of this loop's input chunks."""
         dtypes = [t.dtype.np for t in self.inputs]
         if self.whole and self.axis is not None:
-            parts = len(self.axis.own)
+            parts = len(self.axis.local_indices)
             return ChunkAssembler([None if t.dims is None else (parts, *t.dims) for t in self.inputs], dtypes)
         return ChunkAssembler([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
 
@@ -162,7 +162,7 @@ class StepBody:
         more = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
         if behind is not None:
             assert self.axis is not None
-            have = self.axis.spread(np.full(len(self.axis.own), chunk.steps, np.int32))
+            have = self.axis.put_sharded(np.full(len(self.axis.local_indices), chunk.steps, np.int32))
             more += [np.asarray(behind.wanted, np.int32), behind.short, have]
         elif not full:
             more.append(np.asarray(chunk.steps, np.int32))
@@ -187,8 +187,8 @@ class StepBody:
             return buffers
         assert self.axis is not None
         arrays = [np.asarray(buffer) for buffer in buffers]
-        own = slice(None) if self.whole else list(self.axis.own)
-        return [self.axis.spread(array[:, own], 1) for array in arrays]
+        own = slice(None) if self.whole else list(self.axis.local_indices)
+        return [self.axis.put_sharded(array[:, own], 1) for array in arrays]
 
     def zeros(self) -> list[Array]:
         """Initial results, before the first step: zeros of one shard's shapes, unknown sizes as 0."""

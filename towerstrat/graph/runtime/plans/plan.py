@@ -408,7 +408,7 @@ class Plan:
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
         """Whether a run is a training step: it takes gradients, and writes."""
         axes: list[Axis | None] = [getattr(stage, "axis", None) for stage in self.stages]
-        self.shared = any(axis is not None and axis.spans for axis in axes)
+        self.shared = any(axis is not None and axis.is_multi_process for axis in axes)
         """Whether its programs span processes; such programs report their steps to the heartbeat themselves."""
 
     def _is_part(self, fetch: Tensor) -> bool:

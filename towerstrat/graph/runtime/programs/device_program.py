@@ -79,7 +79,7 @@ def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
     found: Axis | None = None
     where: Operation | None = None
     for op, axis in _axes(operations):
-        if not axis.mapped:
+        if not axis.needs_mesh:
             continue
         if found is not None and axis is not found:
             assert where is not None
@@ -275,11 +275,11 @@ class Program:
             )
             options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
             # What the host looks at is whole in each process.
-            whole = (ALL, ALL) if place.spans else outs
+            whole = (ALL, ALL) if place.is_multi_process else outs
             options["out_shardings"] = (
                 tuple(place.placed(s) for s in whole),
                 stored(self.written),
-                place.placed(ALL if place.spans else records),
+                place.placed(ALL if place.is_multi_process else records),
             )
         jitted = compilers.jit(function, self.platform, donate_argnums=(0,), **options)
         lowered: jax.stages.Lowered = jitted.lower(donated, kept, inputs)
@@ -330,7 +330,7 @@ class Program:
             if isinstance(value, jax.Array) and value.sharding == wanted:
                 self.shardings[cell] = value.sharding
                 return value
-            if self.place.spans and self.compiled is None:
+            if self.place.is_multi_process and self.compiled is None:
                 self.arriving[f"the variable {cell.name}"] = value
             placed: jax.Array = put(_detached(value), wanted)
             if not donating:
@@ -416,7 +416,7 @@ class Program:
         The record is a device array, empty where no check can fail.
         """
         self.ran = False
-        if self.place is not None and self.place.spans:
+        if self.place is not None and self.place.is_multi_process:
             PROGRESS.more(self.step_count)
             PROGRESS.share(self.step_count)
         else:

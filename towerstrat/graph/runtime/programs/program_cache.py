@@ -289,7 +289,7 @@ class ProgramVariants(Generic[P]):
                     start = time.perf_counter()
                     with ACCOUNTS.spent(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
                         program = self._expected.pop(key, None) or make(given, counts)
-                        spans = program.place is not None and program.place.spans
+                        spans = program.place is not None and program.place.is_multi_process
                         agree = functools.partial(self._agree, program, given, form) if spans else None
                         compiled = program.prepare(store, given.inputs, agree)
                         program.arriving = {}

@@ -166,7 +166,7 @@ class Function(Part):
                     None, op, f"Attempting to use uninitialized value {cell.name} in a function of a dataset; run its "
                     "initializer before the iterator's."
                 )  # fmt: skip
-            state[cell] = value[0] if cell.per_position else value
+            state[cell] = value[0] if cell.is_varying else value
         return state
 
     def _counters(self, opening: IteratorContext) -> CellValues:

@@ -446,11 +446,11 @@ class EagerContext(Graph):
     def _is_own(self, cell: StateVariable) -> bool:
         """Whether code runs for a replica that has, or may write, its own row of a variable."""
         place = self.running_place
-        return place is not None and place.axis is (cell.axis if cell.per_position else cell.own)
+        return place is not None and place.axis is (cell.axis if cell.is_varying else cell.own)
 
     def _seen(self, cell: StateVariable, value: Array) -> Array:
         """The value that an operation reads of a variable's stored one; inside a replica its own row."""
-        if value is None or self.running_place is None or not cell.per_position or not self._is_own(cell):
+        if value is None or self.running_place is None or not cell.is_varying or not self._is_own(cell):
             return value
         return np.asarray(cell.stacked(value))[self.running_place.position, ...]
 

@@ -592,7 +592,7 @@ def mark_varying(op: Operation) -> None:
     if (
         definition.writes
         and definition.host is None
-        and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes))
+        and (any(t.varies for t in op._inputs) or any(cell.is_varying for cell in op.writes))
     ):
         for cell in op.writes:
             make_varying(cell, op.graph)
@@ -600,7 +600,7 @@ def mark_varying(op: Operation) -> None:
     mapped = op.axis is not None and op.axis.size > 1
     varying = mapped and (definition.per_position or definition.random)
     if definition.reads or definition.writes:
-        varying = mapped and op._inputs[0].op.attrs["cell"].per_position
+        varying = mapped and op._inputs[0].op.attrs["cell"].is_varying
     if not varying and not definition.writes:
         for tensor in op._inputs:
             if tensor.varies:
@@ -624,7 +624,7 @@ def allow_varying_writes(op: Operation) -> None:
 
 def make_varying(cell: StateVariable, graph: Graph) -> None:
     """Turn a replicated state variable with ``own`` into a varying one, with a value per shard; else a no-op."""
-    if cell.per_position or cell.own is None:
+    if cell.is_varying or cell.own is None:
         return
     cell.axis, cell.combine = cell.own, "first"
     layouts.changed()

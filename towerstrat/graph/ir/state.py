@@ -1,6 +1,6 @@
 """Session state: state variables (a variable or a random counter), and the store of their values that a session owns.
 
-A state variable is *replicated*, one value for all shards of an axis, or *varying* (``per_position``): one value per
+A state variable is *replicated*, one value for all shards of an axis, or *varying* (``is_varying``): one value per
 shard, stored stacked along a new leading dimension. ``combine`` says which one value of these a checkpoint or a fetch
 outside of the towers sees, and ``divided`` is its inverse:
 
@@ -73,18 +73,18 @@ class StateVariable:
         self.number = next(_NUMBERS)
 
     @property
-    def per_position(self) -> bool:
+    def is_varying(self) -> bool:
         """Whether it is varying: the store holds one value per shard, of an axis with more than one."""
         return self.axis is not None and self.axis.size > 1
 
     @property
     def may_differ(self) -> bool:
         """Whether shards may write different values, now or from the first such write on."""
-        return self.per_position or self.own is not None
+        return self.is_varying or self.own is not None
 
     def stacked(self, value: Array) -> Array:
         """A stored value as ``[shards, ...]`` if it is varying; one value is repeated for each."""
-        if not self.per_position or self.dims is None or value is None or len(np.shape(value)) > len(self.dims):
+        if not self.is_varying or self.dims is None or value is None or len(np.shape(value)) > len(self.dims):
             return value
         assert self.axis is not None
         return np.broadcast_to(np.asarray(value), (self.axis.size, *np.shape(value)))
@@ -94,7 +94,7 @@ class StateVariable:
 
         The mean of integers is rounded down; of floats it is the sum times 1/n in the variable's own type.
         """
-        if not self.per_position:
+        if not self.is_varying:
             return value
         stacked: HostArray = np.asarray(everywhere(self.stacked(value)))
         if self.combine == "first":
@@ -114,7 +114,7 @@ class StateVariable:
 
         Of an integer that does not divide the first shard gets the rest.
         """
-        if not self.per_position or self.combine != "sum":
+        if not self.is_varying or self.combine != "sum":
             return self.stacked(value)
         assert self.axis is not None
         count = self.axis.size
@@ -148,7 +148,7 @@ class _Fault(StateVariable):
     __slots__ = ()
 
     @property
-    def per_position(self) -> bool:
+    def is_varying(self) -> bool:
         return True
 
 

@@ -488,7 +488,7 @@ class Lowering(ErrorState):
         """Write to this evaluation what its children per shard class wrote, and clear their lists."""
         for cell in {cell: None for part in self.parts for cell in part.written}:
             wrote = next(part.state[cell] for part in self.parts if cell in part.written)
-            if cell.per_position:
+            if cell.is_varying:
                 self.write(cell, ByClass([part.state.get(cell, wrote) for part in self.parts]))
             else:
                 self.write(cell, mark_equal(wrote))
@@ -685,7 +685,7 @@ class Lowering(ErrorState):
 
         Replicated values come from a second evaluation without casts, which the compiler merges with the first.
         """
-        if self.axis is None or self.differentiated or all(c.per_position for c in found):
+        if self.axis is None or self.differentiated or all(c.is_varying for c in found):
             return found
         plain = self.fork()
         plain.quiet = True

@@ -480,4 +480,4 @@ def _is_mirrored(value: Any) -> bool:
 def _differs(value: Any) -> bool:
     """Whether a value, or a variable, has a part of its own on each replica."""
     value = value_container(value)
-    return value.cell.per_position if isinstance(value, Variable) else isinstance(value, PerDevice)
+    return value.cell.is_varying if isinstance(value, Variable) else isinstance(value, PerDevice)

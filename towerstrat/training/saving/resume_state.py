@@ -123,7 +123,7 @@ def _counters(runner: Runner, state: State) -> str:
 def _known(graph: Graph, found: dict[str, Any]) -> dict[str, Any]:
     """The values for the counters that a graph has; others are logged."""
     cells = {name: cell for name, cell in graph.cells().items() if _is_counter(cell)}
-    shapes = {name: (cell.axis.size,) if cell.axis and cell.per_position else () for name, cell in cells.items()}
+    shapes = {name: (cell.axis.size,) if cell.axis and cell.is_varying else () for name, cell in cells.items()}
     fitting = {name: value for name, value in found.items() if shapes.get(name) == value.shape}
     other = sorted(found.keys() - fitting.keys())
     if other:

@@ -446,7 +446,7 @@ def _assign_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
 def _lower_assign(lowering: Lowering, op: Operation) -> list[Any]:
     cell = op.inputs[0].op.attrs["cell"]
     old = jnp.asarray(lowering.read(cell, op))
-    read = lowering.value if cell.per_position else lowering.invariant
+    read = lowering.value if cell.is_varying else lowering.invariant
     begin, value = read(op.inputs[1]), jnp.asarray(read(op.inputs[4]))
     strides = _ends(lowering.static(op, 3))
     if _known(begin) and _known(lowering.value(op.inputs[2])):

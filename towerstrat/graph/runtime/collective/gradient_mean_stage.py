@@ -175,4 +175,4 @@ def _cells(graph: Graph) -> dict[str, StateVariable]:
     """State variables that the processes share, by name."""
     own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
     cells: list[StateVariable] = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
-    return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.per_position}
+    return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.is_varying}

@@ -663,7 +663,7 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
 
     def state(cells: Sequence[StateVariable]) -> list[jax.ShapeDtypeStruct]:
         return [
-            jax.ShapeDtypeStruct((*(positions if c.per_position else ()), *(c.dims or ())), c.dtype.np) for c in cells
+            jax.ShapeDtypeStruct((*(positions if c.is_varying else ()), *(c.dims or ())), c.dtype.np) for c in cells
         ]
 
     values = [like(t) for t in stage.body_vars]

@@ -130,7 +130,7 @@ class PlanStep(StepBody):
             if wanted not in of:
                 continue
             split = self.axis is not None and (
-                wanted.per_position if isinstance(wanted, StateVariable) else wanted.varies
+                wanted.is_varying if isinstance(wanted, StateVariable) else wanted.varies
             )
             value = of[wanted][:, step] if split else of[wanted][step]
             if isinstance(wanted, StateVariable):

@@ -315,7 +315,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         return jax.ShapeDtypeStruct((*before, *(value.dims or ())), value.dtype.np)
 
     def state(cells: Sequence[StateVariable]) -> list[jax.ShapeDtypeStruct]:
-        return [like(c, *lead) if c.per_position else like(c) for c in cells]
+        return [like(c, *lead) if c.is_varying else like(c) for c in cells]
 
     inputs = [like(t, steps, *lead) for t in stage.inputs]
     inputs += [jax.ShapeDtypeStruct((), np.int32)] if stage.checked else []

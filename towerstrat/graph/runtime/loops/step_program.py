@@ -367,4 +367,4 @@ class StepLoopProgram(Program):
 
 
 def _differs(value: Tensor | StateVariable) -> bool:
-    return value.per_position if isinstance(value, StateVariable) else value.varies
+    return value.is_varying if isinstance(value, StateVariable) else value.varies

@@ -109,7 +109,7 @@ class ServerState:
                     f"Trying to access variable {cell.name!r} of {self.target} as {cell.dtype.name} {cell.dims}; "
                     f"another graph made it as {found.dtype.name} {found.dims}. Give one of them another name.",
                 )  # fmt: skip
-            if found.per_position != cell.per_position:
+            if found.is_varying != cell.is_varying:
                 raise UnsupportedError(
                     f"Variable {cell.name!r} of {self.target} has a value on every tower in one graph and one value in "
                     "another: sessions of both graphs cannot share it. Give one of them another name."

@@ -182,7 +182,7 @@ class Program:
     # ---- tracing ---------------------------------------------------------------------------------------------
 
     def _local(self, cell: StateVariable, value: Array) -> Array:
-        return value[0] if cell.per_position and self.axis is not None else value
+        return value[0] if cell.is_varying and self.axis is not None else value
 
     def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Traced:
         values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
@@ -217,7 +217,7 @@ class Program:
         results = [lowering.joined(v) for v in results]
         return (
             self._grouped(results),
-            [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
+            [self._outgoing(v, c.is_varying) for c, v in zip(self.written, new_state, strict=True)],
             self._record(lowering),
         )
 
@@ -260,7 +260,7 @@ class Program:
         if place is not None:
 
             def specs(cells: Iterable[StateVariable]) -> list[PartitionSpec]:
-                return [self._spec("split" if c.per_position else "same") for c in cells]
+                return [self._spec("split" if c.is_varying else "same") for c in cells]
 
             def stored(cells: Iterable[StateVariable]) -> list[NamedSharding]:
                 return [self._stored(c) for c in cells]
@@ -301,7 +301,7 @@ class Program:
         """The sharding of a variable's array in the store, before and after this program."""
         assert self.place is not None
         if cell not in self.wanted:
-            self.wanted[cell] = self.place.placed(self._spec("split" if cell.per_position else "same"), cell.parts)
+            self.wanted[cell] = self.place.placed(self._spec("split" if cell.is_varying else "same"), cell.parts)
         return self.wanted[cell]
 
     # ---- running ---------------------------------------------------------------------------------------------

@@ -575,12 +575,12 @@ def execution_order(
 def mark_varying(op: Operation) -> None:
     """Set ``Tensor.varies`` on the outputs of an operation: variance along the axis, as in ``jax.shard_map``.
 
-    By default an output varies where an input does. A collective's never does, unless its type is ``per_position``; a
+    By default an output varies where an input does. A collective's never does, unless its type is ``always_varies``; a
     write's, and a read's of inputs that do not vary, as its state variable; in tower context those of random and
-    ``per_position`` types always do.
+    ``always_varies`` types always do.
     """
     definition = op.definition
-    if definition.collective and not definition.per_position:
+    if definition.collective and not definition.always_varies:
         return
     marked = op.attrs.get("varying_outputs") if definition.varying is None else definition.varying(op)
     if marked is not None:
@@ -598,7 +598,7 @@ def mark_varying(op: Operation) -> None:
             make_varying(cell, op.graph)
     # In cross-tower context (no axis) a varying variable is read as one combined value, which does not vary.
     mapped = op.axis is not None and op.axis.size > 1
-    varying = mapped and (definition.per_position or definition.random)
+    varying = mapped and (definition.always_varies or definition.random)
     if definition.reads or definition.writes:
         varying = mapped and op._inputs[0].op.attrs["cell"].is_varying
     if not varying and not definition.writes:

@@ -130,12 +130,12 @@ class OpDef:
       stateful: has a side effect; never folded.
       reads, writes: it reads, or writes, the state variables behind those inputs that are handles.
       callback: calls Python while a device program runs; a run waits for its calls.
-      collective: combines values along the named axis; its output is replicated, unless ``per_position``.
+      collective: combines values along the named axis; its output is replicated, unless ``always_varies``.
       handles_shard_classes: ``lower`` takes inputs whose shape differs by shard; other types are evaluated once per
         shard class.
       index_dependent: selects an input by axis index: operations of it are evaluated once per shard class.
       own: the attribute that may differ by shard; "_own" then has a list of those of all.
-      per_position: its output may differ along the axis even where its inputs do not.
+      always_varies: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> one bool per output, True where it may differ along the axis; for types of which the
         inputs do not decide it.
       hidden: attributes that are the engine's own, not shown in a node definition. They may hold parts of the graph.
@@ -179,7 +179,7 @@ class OpDef:
     handles_shard_classes: bool = False
     index_dependent: bool = False
     own: str | None = None
-    per_position: bool = False
+    always_varies: bool = False
     varying: Callable[[Operation], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()
     constant: bool = False

@@ -455,12 +455,12 @@ for _type, _rule, _lower, _backward, _execute in (
         hidden=("axis", "own"),
         execute=_execute,
     )
-define_op("Divide", _divide_rule, lower=_lower_divide, per_position=True, hidden=("axis",))
+define_op("Divide", _divide_rule, lower=_lower_divide, always_varies=True, hidden=("axis",))
 define_op(
     "OwnOfPositions",
     _own_rule,
     lower=_lower_own,
-    per_position=True,
+    always_varies=True,
     hidden=("axis",),
     index_dependent=True,
 )
@@ -468,24 +468,24 @@ define_op(
     "ConstOfPositions",
     lambda inputs, attrs: [Signature(attrs["dtype"], np.shape(attrs["values"][0]))],
     lower=_lower_constants,
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     own="value",
     hidden=("axis", "values"),
 )
-define_op("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis", "joined"))
+define_op("FromPositions", same, lower=_lower_distribute, always_varies=True, hidden=("axis", "joined"))
 define_op(
     "Spread",
     same,
     lower=lambda lowering, op: [vary(jnp.asarray(lowering.value(op.inputs[0])), lowering.axis)],
-    per_position=True,
+    always_varies=True,
     hidden=("axis",),
 )
 define_op(
     "PositionIndex",
     lambda inputs, attrs: [Signature(int32, ())],
     lower=lambda lowering, op: [lowering.position()],
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     hidden=("axis",),
 )
@@ -493,7 +493,7 @@ define_op(
     "PositionInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.missing_feed(op),
-    per_position=True,
+    always_varies=True,
     is_placeholder=True,
     hidden=("axis",),
 )

@@ -141,7 +141,7 @@ def _define(type: str, rule: Rule, exchange: Callable[..., jax.Array]) -> None:
         backward=backward,
         collective=True,
         handles_shard_classes=True,
-        per_position=True,
+        always_varies=True,
         hidden=("axis",),
     )
 

@@ -132,7 +132,7 @@ define_op(
     check=InputCheck(_raised, values=(), words=lambda op: 1, after=True),
     stateful=True,
     callback=True,
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     hidden=("_func", "_failures"),
 )
@@ -168,7 +168,7 @@ define_op(
     _rule,
     host=_called_by_position,
     stateful=True,
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     hidden=("_func", "_failures"),
 )

@@ -348,7 +348,7 @@ define_op(
     "StepInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
     lower=_missing,
-    per_position=True,
+    always_varies=True,
     is_placeholder=True,
     differentiable=False,
 )

@@ -12,7 +12,7 @@ tape:
 
 State is the ``EagerSession``'s, the same kind of ``Runner`` that graph sessions are, so that functions, datasets and
 host operations work in both. Arrays in the store may be outputs or inputs as well, and records keep them for gradients:
-they are marked as lent, so that no program donates them.
+they are marked as shared, so that no program donates them.
 
 Code that runs for one replica (``running_place``) sees of a varying variable its own row, and writes only that
 (``_seen``, ``_kept``). Tapes are per thread.
@@ -323,7 +323,7 @@ class EagerContext(Graph):
             handle = next(handles)
             if self.tapes.active:
                 # The record keeps the value for its gradient, so no later program may take the memory.
-                value = store.lend(handle.cell)
+                value = store.share_buffer(handle.cell)
                 self._accessed(handle)
             else:
                 value = store.get(handle.cell)
@@ -378,7 +378,7 @@ class EagerContext(Graph):
             if cell is not None and own in written:
                 self.session.state.update({cell: self._kept(cell, value)})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.
-                self.session.state.lent.add(cell)
+                self.session.state.shared_buffers.add(cell)
 
     def _on_host(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Tensor]:
         assert definition.host is not None
@@ -408,7 +408,7 @@ class EagerContext(Graph):
         Raises:
           FailedPreconditionError: the variable was never initialized.
         """
-        value = self.session.state.lend(handle.cell)
+        value = self.session.state.share_buffer(handle.cell)
         if value is None:
             raise uninitialized(handle.cell, handle.op)
         tensor = EagerTensor(self, on_one_device(self.read_here(handle.cell, value)), handle.cell.dtype)
@@ -431,7 +431,7 @@ class EagerContext(Graph):
         array = cell.stacked(self._kept(cell, value.array))
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
-            self.session.state.lent.add(cell)
+            self.session.state.shared_buffers.add(cell)
         elif array.dtype.hasobject:
             self.session.state.update({cell: array})
         else:
@@ -475,10 +475,10 @@ class EagerContext(Graph):
             yield
             return
         state = self.session.state
-        values = {cell: value for cell in copies if (value := state.lend(cell)) is not None}
+        values = {cell: value for cell in copies if (value := state.share_buffer(cell)) is not None}
         before = {copies[cell]: self._seen(cell, value) for cell, value in values.items()}
         state.update(before)
-        state.lent.update(before)
+        state.shared_buffers.update(before)
         try:
             yield
         finally:
@@ -486,7 +486,7 @@ class EagerContext(Graph):
                 after = state.get(copy)
                 if after is not None and after is not before.get(copy):
                     state.update({cell: self._kept(cell, after)})
-                    state.lent.add(cell)
+                    state.shared_buffers.add(cell)
                 state.discard(copy)
 
     # ---- what graphs do ----------------------------------------------------------------------------------------

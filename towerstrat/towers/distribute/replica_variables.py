@@ -106,8 +106,8 @@ class ReplicaVariable(DistributedVariableMixin):
             )  # fmt: skip
             state = context().session.state
             made.cell.axis, made.cell.combine = self._cell.axis, self._cell.combine
-            state.update({made.cell: state.lend(self._cell)})
-            state.lent.add(made.cell)
+            state.update({made.cell: state.share_buffer(self._cell)})
+            state.shared_buffers.add(made.cell)
         return made
 
     # ---- where code stands -----------------------------------------------------------------------------------

@@ -305,7 +305,7 @@ class DeviceStage:
         Counts are rounded up to powers of two, so that few of them compile anew.
         """
         trips: dict[Operation, int] = {}
-        last = store.last
+        last = store.reusable_arguments
         for op in self.loops:
             counter_key = (key, op, tuple(trips.values()))
             counter = self.counters.get(counter_key)
@@ -315,7 +315,7 @@ class DeviceStage:
             counts, _ = counter(store, given.inputs)
             for loop, of_positions in zip(loops_in(op), counts, strict=True):
                 trips[loop] = 1 << max(0, int(np.max(of_positions)) - 1).bit_length()
-        store.last = last
+        store.reusable_arguments = last
         return trips
 
     def _counter(

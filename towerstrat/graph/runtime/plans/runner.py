@@ -174,19 +174,19 @@ class PendingIteratorStates:
         self.states: dict[str, State] = {}
         self.open = False
         self._store = store
-        self._watched = 0
+        self._restored_count = 0
 
     def expect(self, states: Mapping[str, State], restored: Iterable[StateVariable]) -> None:
         """Replace the waiting states. ``restored``: the variables that were restored with them."""
         self.states = dict(states)
         self.open = True
-        self._store.watched = set(restored)
-        self._watched = len(self._store.watched)
+        self._store.unwritten_since_restore = set(restored)
+        self._restored_count = len(self._store.unwritten_since_restore)
 
     def take(self, name: str, always: bool) -> State | None:
         """Pop the state of an iterator that begins, if one waits. ``always``: with its place in any case."""
         state = self.states.pop(name, None)
-        unwritten = len(self._store.watched) == self._watched
+        unwritten = len(self._store.unwritten_since_restore) == self._restored_count
         if state is None or always or (self.open and unwritten):
             return state
         return {key: value for key, value in state.items() if key != "place"}
@@ -291,8 +291,8 @@ class Runner:
         """Reset the counters whose names begin with ``prefix``."""
         for name in [n for n in self._counters if n.startswith(prefix)]:
             self._store.discard(self._counters.pop(name))
-        for name in [n for n in self._store.expected if n.startswith(prefix)]:
-            del self._store.expected[name]
+        for name in [n for n in self._store.pending_restores if n.startswith(prefix)]:
+            del self._store.pending_restores[name]
 
     def counts(self) -> dict[str, int]:
         """The counters of ``count``, by name."""

@@ -19,7 +19,8 @@ of all written variables where a check failed (``jnp.where``), so the state is r
 Variables whose old value cannot be selected, because there is none or it has another shape (``held``), are not donated,
 and the host stores their new values only if the record is empty.
 
-A program that is called again with nothing changed in between (``store.last``) does not collect its state again.
+A program that is called again with nothing changed in between (``store.reusable_arguments``) does not collect its state
+again.
 """
 
 from __future__ import annotations
@@ -316,7 +317,7 @@ class Program:
                 value = self._placed(store, cell, value, donating)
             if donating:
                 # No buffer may be donated twice, or while somebody else holds it.
-                if id(value) in seen or store.is_lent(cell):
+                if id(value) in seen or store.has_shared_buffer(cell):
                     value = jnp.copy(value)
                 seen.add(id(value))
             result.append(value)
@@ -370,7 +371,7 @@ class Program:
         donated, kept = self._state(store)
         if self._compiling is not None:
             self.compiled, self._compiling = self._compiling.result(), None
-            store.last = (self, donated, kept)
+            store.reusable_arguments = (self, donated, kept)
             return self.compiled
         lowered = self.lowered(donated, kept, self._brought(inputs))
         if meanwhile is None:
@@ -381,7 +382,7 @@ class Program:
                 self.compiled = lowered.compile()
                 with PROGRESS.phase(COMPILING, "comparing a program with the other processes"):
                     beside.result()
-        store.last = (self, donated, kept)
+        store.reusable_arguments = (self, donated, kept)
         return self.compiled
 
     def begin_to_prepare(self, store: StateStore, inputs: Sequence[Array]) -> None:
@@ -404,8 +405,8 @@ class Program:
         return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
 
     def _state(self, store: StateStore) -> tuple[list[Array], list[Array]]:
-        """(arrays to donate, arrays to read) for the next call; from ``store.last`` where this ran last."""
-        last, store.last = store.last, None
+        """(arrays to donate, arrays to read) for the next call; those of the store where this ran last."""
+        last, store.reusable_arguments = store.reusable_arguments, None
         if last is not None and last[0] is self:
             return last[1], last[2]
         return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
@@ -434,12 +435,12 @@ class Program:
                     values = {c: v for c, v in values.items() if c not in self.held}
                 store.update(values)
                 if len(self.donated) == len(self.written):
-                    store.last = (self, state, kept)
+                    store.reusable_arguments = (self, state, kept)
                 self.ran = True
         else:
             made = compiled(donated, kept, inputs)
             groups, _, record = made
-            store.last = (self, donated, kept)
+            store.reusable_arguments = (self, donated, kept)
             self.ran = True
         if self.calls_back:
             jax.effects_barrier()

@@ -332,7 +332,7 @@ class ProgramVariants(Generic[P]):
     def _state_key(self, values: Mapping[Tensor, Any], store: StateStore) -> tuple[Hashable, ...]:
         static = [to_host(values[t]) for t in self.static]
         known = (tuple(self.arguments), tuple([(v.shape, v.tobytes()) for v in static])) if static else ()
-        last = store.last
+        last = store.reusable_arguments
         if last is not None and not self.loose and last[0].complete_for is self.programs:
             return (
                 known,

@@ -14,7 +14,7 @@ State is the ``EagerSession``'s, the same kind of ``Runner`` that graph sessions
 host operations work in both. Arrays in the store may be outputs or inputs as well, and records keep them for gradients:
 they are marked as shared, so that no program donates them.
 
-Code that runs for one replica (``running_place``) sees of a varying variable its own row, and writes only that
+Code that runs for one replica (``running_index``) sees of a varying variable its own row, and writes only that
 (``_seen``, ``_kept``). Tapes are per thread.
 """
 
@@ -336,8 +336,8 @@ class EagerContext(Graph):
         """Advance a random counter and return its value: one per type and seed, or one for all without a seed."""
         seeds = attrs.get("seeds", (None, None))
         name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
-        if self.running_place is not None and seeds[1] is not None:
-            name = f"{name}/{self.running_place.position}"  # each position's draws begin with the same
+        if self.running_index is not None and seeds[1] is not None:
+            name = f"{name}/{self.running_index.position}"  # each position's draws begin with the same
         return np.asarray(self.session.count(name), np.uint32)
 
     def execute(self, execution: Executable, inputs: Sequence[Any], state: CellValues = ()) -> list[Tensor]:
@@ -445,23 +445,23 @@ class EagerContext(Graph):
 
     def _is_own(self, cell: StateVariable) -> bool:
         """Whether code runs for a replica that has, or may write, its own row of a variable."""
-        place = self.running_place
+        place = self.running_index
         return place is not None and place.axis is (cell.axis if cell.is_varying else cell.own)
 
     def _seen(self, cell: StateVariable, value: Array) -> Array:
         """The value that an operation reads of a variable's stored one; inside a replica its own row."""
-        if value is None or self.running_place is None or not cell.is_varying or not self._is_own(cell):
+        if value is None or self.running_index is None or not cell.is_varying or not self._is_own(cell):
             return value
-        return np.asarray(cell.stacked(value))[self.running_place.position, ...]
+        return np.asarray(cell.stacked(value))[self.running_index.position, ...]
 
     def _kept(self, cell: StateVariable, value: Array) -> Array:
         """The array to store after a write of ``value``; inside a replica only that replica's row changes."""
         before = self.session.state.get(cell)
-        if self.running_place is None or before is None or not self._is_own(cell):
+        if self.running_index is None or before is None or not self._is_own(cell):
             return value
         make_varying(cell, self)
         stacked = np.array(cell.stacked(before))
-        stacked[self.running_place.position] = value
+        stacked[self.running_index.position] = value
         return stacked
 
     @contextmanager

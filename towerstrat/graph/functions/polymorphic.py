@@ -325,7 +325,7 @@ def _surroundings() -> Hashable:
     graph = current.home
     around = TRACE_CONTEXTS.current()
     key = None if around is None else around.trace_key()
-    place = current.running_place if current.trace is None else current.trace.place
+    place = current.running_index if current.trace is None else current.trace.place
     return None if graph.executing_eagerly else graph, layouts.count, key, place
 
 

@@ -231,10 +231,10 @@ class Operation:
       reads, writes: the state variables it reads and writes, those of its bodies included.
       counter: the state variable that counts its executions, if it draws random numbers.
       checks: whether it, or an operation in its bodies, checks the values of its inputs.
-      only: the axis indices that run it; None: all.
+      axis_indices: those that run it; None: all.
     """
 
-    only: frozenset[int] | None = None
+    axis_indices: frozenset[int] | None = None
 
     __slots__ = (
         "__dict__",

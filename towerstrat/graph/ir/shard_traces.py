@@ -130,7 +130,7 @@ class ShardTraces:
 
     def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
         """The control inputs of an operation that its shard runs."""
-        return {c for c in controls if position in self._makers.get(c, c.only or (position,))}
+        return {c for c in controls if position in self._makers.get(c, c.axis_indices or (position,))}
 
     def _take(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:
         """Match an operation by attributes and inputs, or by ones that may differ by shard; whether it matched."""
@@ -373,7 +373,7 @@ class ShardTraces:
             if len(makers) < size and not op.definition.is_placeholder and not op.definition.constant
         ]
         for op in differing:
-            op.only = frozenset(self._makers[op])
+            op.axis_indices = frozenset(self._makers[op])
         if differing and self.first_difference is None:
             self.first_difference = self._described(differing)
         if self._changed is not None:
@@ -386,7 +386,7 @@ class ShardTraces:
 
     def _described(self, differing: Sequence[Operation]) -> str:
         """A description of the first differing operation: not a consequence of another, made by the fewest shards."""
-        roots = [op for op in differing if all(t.op.only is None for t in op._inputs)] or differing
+        roots = [op for op in differing if all(t.op.axis_indices is None for t in op._inputs)] or differing
         first = min(roots, key=lambda op: (len(self._makers[op]), op.index))
         which = ", ".join(str(m) for m in sorted(self._makers[first])[:8])
         return f"{first.name} (type {first.type}, created at {first.line}), of {which} alone"

@@ -454,7 +454,7 @@ class Lowering(ErrorState):
 
     def _splits(self, op: Operation) -> bool:
         """Whether the operation, an input, state that it uses or its gradient's path differs by shard class."""
-        if op.only is not None or op.definition.index_dependent:
+        if op.axis_indices is not None or op.definition.index_dependent:
             return True
         if any(isinstance(self.value(t), ByClass) for t in op.inputs if t.dtype is not resource):
             return True

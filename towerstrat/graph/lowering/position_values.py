@@ -32,7 +32,7 @@ def positions_of(lowering: Lowering, op: Operation) -> list[int]:
     return [
         position
         for position in range(lowering.axis.size)
-        if (op.only is None or position in op.only)
+        if (op.axis_indices is None or position in op.axis_indices)
         and (lowering.kind is None or lowering.kinds is None or lowering.kinds.table[position] == lowering.kind)
     ]
 

@@ -10,7 +10,8 @@ value that depends on such an input is a ``ByClass``: one value per class, at it
 >>> classes.count, classes.table, classes.shapes
 (2, (0, 0, 1), (((3,), (2,)),))
 
-Shards that run different operations (``Operation.only``) or select different tensors are of different classes, too.
+Shards that run different operations (``Operation.axis_indices``) or select different tensors are of different classes,
+too.
 
 ``joined`` makes one padded, varying value of a ``ByClass``. It and ``mark_equal`` are calls of jitted functions by
 whose names ``class_switch`` recognises them in the jaxpr, when it turns the trace into a program in which each shard
@@ -81,8 +82,8 @@ def index_sets(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, .
     stack = list(operations)
     while stack:
         op = stack.pop()
-        if op.only is not None:
-            columns.append([i in op.only for i in range(axis.size)])
+        if op.axis_indices is not None:
+            columns.append([i in op.axis_indices for i in range(axis.size)])
         elif op.definition.index_dependent:
             ids = [id(t) for t in op.inputs]
             columns.append([ids.index(i) for i in ids])
@@ -119,7 +120,7 @@ class ShardClasses:
 
     def of(self, op: Operation) -> list[int]:
         """The classes of the shards that run an operation."""
-        return [k for k in range(self.count) if op.only is None or self.first_of(k) in op.only]
+        return [k for k in range(self.count) if op.axis_indices is None or self.first_of(k) in op.axis_indices]
 
     def by_position(self, of_kinds: Sequence[T]) -> list[T]:
         """One entry per axis index from one per class."""

@@ -150,7 +150,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
     def _within(self) -> bool:
         """Whether code runs for one tower."""
         graph = get_default_graph()
-        return graph.axis is not None or graph.running_place is not None
+        return graph.axis is not None or graph.running_index is not None
 
     def _own_read(self) -> Tensor:
         with get_default_graph().under(self._axis):

@@ -133,7 +133,7 @@ class ReplicaVariable(DistributedVariableMixin):
 
     def _within(self) -> bool:
         graph = get_default_graph()
-        return graph.axis is not None or graph.running_place is not None
+        return graph.axis is not None or graph.running_index is not None
 
     # ---- reading ---------------------------------------------------------------------------------------------
 

@@ -144,7 +144,7 @@ def _called_by_position(session: object, op: Operation, values: Sequence[Value])
     if axis.is_multi_process:
         raise _unknown(op)
     found: dict[int, list[HostArray]] = {}
-    for position in range(axis.size) if op.only is None else sorted(op.only):
+    for position in range(axis.size) if op.axis_indices is None else sorted(op.axis_indices):
         own = [
             _part(v, position) if t.varies or isinstance(v, UnevenShards) else v
             for t, v in zip(op.inputs, values, strict=True)

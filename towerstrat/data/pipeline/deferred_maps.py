@@ -187,23 +187,23 @@ class Chain(DeferredFunction):
         super().__init__(before.width)
         self.before = before
         self.maps: list[Function] = []
-        self.ahead: list[Any] = []
+        self.num_parallel_calls: list[Any] = []
         self._add(first)
 
     def followed_by(self, map: Map) -> Chain:
         """This chain and another map."""
         made = copy(self)
-        made.maps, made.ahead = [*self.maps], [*self.ahead]
+        made.maps, made.num_parallel_calls = [*self.maps], [*self.num_parallel_calls]
         made._add(map)
         return made
 
     def _add(self, map: Map) -> None:
         self.maps.append(map.function)
-        self.ahead.append(map.ahead)
+        self.num_parallel_calls.append(map.num_parallel_calls)
         self.width += bool(map.function.draws)
         self.functions = [*self.before.functions, *self.maps]
         captured = [t for function in self.maps for t in function.captures]
-        self.tensors = [*self.before.tensors, *captured, *tensors_among(*self.ahead)]
+        self.tensors = [*self.before.tensors, *captured, *tensors_among(*self.num_parallel_calls)]
 
     def bind(self, opening: IteratorContext) -> Callable[[Columns, bool], Columns]:
         return _BoundChain(self, opening)
@@ -246,7 +246,7 @@ class _BoundChain:
             whole = _Stage(function, function.bind_row(opening), place, function.pays_in_threads())
             self.wholes.append(whole)
             self.stages += [whole] if function.program.divided is None else _divided(function, opening, whole)
-        wanted = max(AUTO if n == -1 else int(n) for n in map(opening.value, chain.ahead))
+        wanted = max(AUTO if n == -1 else int(n) for n in map(opening.value, chain.num_parallel_calls))
         pays = wanted > 1 and any(stage.threads for stage in self.stages)
         self.threads = ThreadPoolExecutor(min(wanted, os.cpu_count() or 1), "rows") if pays else None
 

@@ -22,7 +22,7 @@ WRONG = 3
 class Blocks(ElementIterator):
     """Elements of so many values each, and their numbers; ``at_once`` of one size and more may come together."""
 
-    changing = {"place": "place"}
+    checkpointed = {"place": "place"}
 
     def __init__(self, sizes, at_once=1):
         self.sizes = sizes

@@ -143,7 +143,7 @@ def scalar_string(value: bytes) -> np.ndarray[Any, Any]:
 class RecordsPull(ElementIterator):
     """The records of one file after the other."""
 
-    changing = {"names": "names", "name": "name", "position": "position"}
+    checkpointed = {"names": "names", "name": "name", "position": "position"}
 
     def __init__(self, names: Iterator[Element], read: Callable[[str, int], Blocks]):
         self.names = names

@@ -137,7 +137,7 @@ class WithPlaces(FunctionNode):
 
 
 class _PlacesPull(ElementIterator):
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], clock: Callable[[int], int]):
         self.source = source

@@ -54,7 +54,7 @@ class Computed(DatasetNode):
 class _Runs(ElementIterator):
     """It has no state of its own: what it takes from has one, in the session."""
 
-    changing: ClassVar[Mapping[str, str] | None] = {}
+    checkpointed: ClassVar[Mapping[str, str] | None] = {}
 
     def __init__(self, node: Computed, opening: IteratorContext):
         self._node = node

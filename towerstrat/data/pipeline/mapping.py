@@ -62,7 +62,7 @@ class MapIterator(ElementIterator):
     they are made.
     """
 
-    changing = {"source": "source", "taken": "taken", "waiting": "inputs_taken", "made": "outputs_ready"}
+    checkpointed = {"source": "source", "taken": "taken", "waiting": "inputs_taken", "made": "outputs_ready"}
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class Map(FunctionNode):
 
 
 class FilteredPull(ElementIterator):
-    changing: ClassVar[Mapping[str, str] | None] = {"source": "source"}
+    checkpointed: ClassVar[Mapping[str, str] | None] = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], predicate: Bound):
         self.source = source
@@ -286,7 +286,7 @@ class Filter(FunctionNode):
 
 
 class TakenWhilePull(FilteredPull):
-    changing = {"source": "source", "ended": "ended"}
+    checkpointed = {"source": "source", "ended": "ended"}
     ended = False
 
     def __next__(self) -> Element:
@@ -329,7 +329,7 @@ class InnerDataset:
 class InterleavedPull(ElementIterator):
     """Goes round ``cycle`` open datasets, ``block`` elements from each at a time."""
 
-    changing = {
+    checkpointed = {
         "source": "source",
         "slots": "slots",
         "place": "place",
@@ -405,7 +405,7 @@ class Interleave(FunctionNode):
 
 
 class ScannedPull(ElementIterator):
-    changing = {"source": "source", "carry": "carry"}
+    checkpointed = {"source": "source", "carry": "carry"}
 
     def __init__(self, source: Iterator[Element], function: Bound, carry: Element):
         self.source = source
@@ -453,7 +453,7 @@ class Elements(DatasetNode):
 class WindowedPull(ElementIterator):
     """Collects elements by key; a full window becomes a dataset, whose elements come out."""
 
-    changing = {"source": "source", "groups": "groups", "current": "current", "ended": "ended"}
+    checkpointed = {"source": "source", "groups": "groups", "current": "current", "ended": "ended"}
 
     def __init__(self, source: Iterator[Element], key: Bound, size: Bound | int, reduce: InnerDataset):
         self.source = source
@@ -524,7 +524,7 @@ class GroupByWindow(FunctionNode):
 class BucketedPull(ElementIterator):
     """Batches of elements of similar length; what is left at the end comes out by bucket."""
 
-    changing = {"source": "source", "groups": "groups"}
+    checkpointed = {"source": "source", "groups": "groups"}
 
     def __init__(self, source: Iterator[Element], length: Bound, node: Buckets, opening: IteratorContext):
         self.source = source
@@ -594,7 +594,7 @@ class ChosenPull(ElementIterator):
       choices: what ``choose`` takes its choices from.
     """
 
-    changing = {"parts": "parts", "choices": "choices", "alive": "alive"}
+    checkpointed = {"parts": "parts", "choices": "choices", "alive": "alive"}
 
     def __init__(
         self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int], choices: object, stop: bool

@@ -69,7 +69,7 @@ class Columns:
 class ShuffledPull(ElementIterator):
     """Draws from a buffer of the next ``size`` elements."""
 
-    changing = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended", "waiting": "waiting"}
+    checkpointed = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended", "waiting": "waiting"}
 
     def __init__(self, source: Iterator[Element], size: int, draws: UniformStream):
         self.source = source

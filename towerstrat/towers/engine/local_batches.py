@@ -166,7 +166,7 @@ class LocalRows(DatasetNode):
 class _Elements(Resumable):
     """Elements that come in blocks, or one by one, so many at a time."""
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element]):
         self.source = source
@@ -183,7 +183,7 @@ class _Elements(Resumable):
 class _TableRows(Resumable):
     """The same of a pass over a table."""
 
-    changing = {"order": "order"}
+    checkpointed = {"order": "order"}
 
     def __init__(self, rows: TablePass):
         self.rows = rows
@@ -195,7 +195,7 @@ class _TableRows(Resumable):
 
 
 class _OwnRowsPull(ElementIterator):
-    changing = {"source": "source", "taken": "taken"}
+    checkpointed = {"source": "source", "taken": "taken"}
 
     def __init__(
         self,

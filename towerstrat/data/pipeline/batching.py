@@ -163,7 +163,7 @@ class Batches(ElementIterator):
         """The next batch, where its elements are made together."""
         if self.structure.composite:
             return None
-        return self.source.next_columns(self.size) if isinstance(self.source, ElementIterator) else None
+        return self.source.next_batch_columns(self.size) if isinstance(self.source, ElementIterator) else None
 
     def _stacked(self, elements: Sequence[Element]) -> Element:
         columns = list(zip(*elements, strict=True))

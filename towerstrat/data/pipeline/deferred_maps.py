@@ -147,8 +147,8 @@ class _PlacesPull(ElementIterator):
         element = next(self.source)
         return [*element, np.array(self.clock(1), np.int64)]
 
-    def next_columns(self, count: int) -> Element | None:
-        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
+    def next_batch_columns(self, count: int) -> Element | None:
+        columns = self.source.next_batch_columns(count) if isinstance(self.source, ElementIterator) else None
         return None if columns is None else [*columns, np.arange(count) + self.clock(count)]
 
 

@@ -118,7 +118,7 @@ class MapIterator(ElementIterator):
             self.inputs_taken.popleft()
         return element
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         columns = self._together(count) if self._may_join() else None
         if columns is None and isinstance(self.source, MapIterator):
             self.source.prepare(count)
@@ -133,7 +133,7 @@ class MapIterator(ElementIterator):
 
     def _together(self, count: int) -> Element | None:
         """The function of the next ``count`` elements, stacked; None where they are not alike, or it has none."""
-        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
+        columns = self.source.next_batch_columns(count) if isinstance(self.source, ElementIterator) else None
         if columns is None:
             columns = self._stacked(count)
         if columns is None:

@@ -97,10 +97,10 @@ class LimitedPull(ElementIterator):
         self.left -= 1
         return element
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         if self.skip or (self.left is not None and self.left < count) or not isinstance(self.source, ElementIterator):
             return None
-        columns = self.source.next_columns(count)
+        columns = self.source.next_batch_columns(count)
         if columns is not None and self.left is not None:
             self.left -= count
         return columns
@@ -238,8 +238,8 @@ class RepeatedPull(ElementIterator):
             if not self.seen_in_pass and self.left < 0:
                 self.left = 0
 
-    def next_columns(self, count: int) -> Element | None:
-        columns = self.current.next_columns(count) if isinstance(self.current, ElementIterator) else None
+    def next_batch_columns(self, count: int) -> Element | None:
+        columns = self.current.next_batch_columns(count) if isinstance(self.current, ElementIterator) else None
         self.seen_in_pass |= columns is not None
         return columns
 

@@ -84,7 +84,7 @@ class RowPull(ElementIterator):
                 raise StopIteration
         return self.rows.one(self.numbers.popleft())
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         if not self.rows.functions:
             return None
         if count > len(self.numbers):

@@ -173,7 +173,7 @@ class _Elements(Resumable):
 
     def take(self, count: int) -> tuple[int, Callable[[Array], Columns]]:
         """How many of the next ``count`` elements there are, and what gives those of some numbers, one at least."""
-        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
+        columns = self.source.next_batch_columns(count) if isinstance(self.source, ElementIterator) else None
         if columns is not None:
             return count, lambda own: [column[own] for column in columns]
         taken = list(islice(self.source, count))

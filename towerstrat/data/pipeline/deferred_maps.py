@@ -125,7 +125,7 @@ class WithPlaces(FunctionNode):
         rows = self.child.rows(opening)
         if rows is None or rows.placed or not len(rows.table[0]):
             return None
-        order = NumberedOrder(rows.order, len(rows.table[0]), (self.function.clock(opening),))
+        order = NumberedOrder(rows.order, len(rows.table[0]), (self.function.draw_counter(opening),))
         added = RowFunction(
             lambda element, place: [*element, np.array(place, np.int64)],
             lambda columns, places: [*columns, np.asarray(places, np.int64)],
@@ -133,23 +133,23 @@ class WithPlaces(FunctionNode):
         return TablePass(rows.table, order, (*rows.functions, added), placed=True)
 
     def open(self, opening: IteratorContext) -> Iterator[Element]:
-        return _PlacesPull(self.child.open(opening), self.function.clock(opening))
+        return _PlacesPull(self.child.open(opening), self.function.draw_counter(opening))
 
 
 class _PlacesPull(ElementIterator):
     checkpointed = {"source": "source"}
 
-    def __init__(self, source: Iterator[Element], clock: Callable[[int], int]):
+    def __init__(self, source: Iterator[Element], count_draws: Callable[[int], int]):
         self.source = source
-        self.clock = clock
+        self.count_draws = count_draws
 
     def __next__(self) -> Element:
         element = next(self.source)
-        return [*element, np.array(self.clock(1), np.int64)]
+        return [*element, np.array(self.count_draws(1), np.int64)]
 
     def next_batch_columns(self, count: int) -> Element | None:
         columns = self.source.next_batch_columns(count) if isinstance(self.source, ElementIterator) else None
-        return None if columns is None else [*columns, np.arange(count) + self.clock(count)]
+        return None if columns is None else [*columns, np.arange(count) + self.count_draws(count)]
 
 
 class SideBySide(DeferredFunction):

@@ -78,7 +78,7 @@ class MapIterator(ElementIterator):
         self.num_parallel_calls = num_parallel_calls
         self.min_elements_to_compile = min_elements_to_compile
         self.map_one = function.bind(opening)
-        self.clock = function.clock(opening)
+        self.count_draws = function.draw_counter(opening)
         self.taken = 0
         self.vectorizes = True
         self.threads: _Threads | None = None
@@ -94,7 +94,7 @@ class MapIterator(ElementIterator):
             self.prepare(self.num_parallel_calls)
         element = self.outputs_ready.popleft() if self.outputs_ready else self._of_threads()
         if element is not None:
-            self.clock(1)
+            self.count_draws(1)
             return element
         self.taken += 1
         entry = self.inputs_taken.popleft() if self.inputs_taken else next(self.source)
@@ -109,7 +109,7 @@ class MapIterator(ElementIterator):
             self.outputs_ready.extend([column[i, ...] for column in columns] for i in range(count))
         elif self.taken and not self.outputs_ready and self.threads is not None:  # the first one compiles, alone
             self._wait_for(self.threads.window)
-            self.threads.begin(self.inputs_taken, self.clock(0))
+            self.threads.begin(self.inputs_taken, self.count_draws(0))
 
     def _of_threads(self) -> Element | None:
         """The next element; None where no thread makes it, or one that raises does so again when it is made alone."""
@@ -123,7 +123,7 @@ class MapIterator(ElementIterator):
         if columns is None and isinstance(self.source, MapIterator):
             self.source.prepare(count)
         if columns is not None:
-            self.clock(count)
+            self.count_draws(count)
         return columns
 
     def _may_join(self) -> bool:
@@ -145,7 +145,7 @@ class MapIterator(ElementIterator):
         else:
             # What a check found is raised again by the element that it is about, alone.
             with suppress(OpError):
-                made = many(columns, np.arange(count) + self.clock(0))
+                made = many(columns, np.arange(count) + self.count_draws(0))
         if made is None:
             self.inputs_taken.extend([column[i, ...] for column in columns] for i in range(count))
         return made
@@ -236,13 +236,13 @@ class Map(FunctionNode):
         functions = (*rows.functions, RowFunction(one, many))
         if not function.draws:
             return TablePass(rows.table, rows.order, functions, rows.plain, rows.placed)
-        clock, size = function.clock(opening), len(rows.table[0])
+        count_draws, size = function.draw_counter(opening), len(rows.table[0])
         if isinstance(rows.order, NumberedOrder):
-            order = NumberedOrder(rows.order.source, size, (*rows.order.clocks, clock))
+            order = NumberedOrder(rows.order.source, size, (*rows.order.draw_counters, count_draws))
         elif rows.placed:
             return None  # The places of an earlier map were reordered: this one needs others.
         else:
-            order = NumberedOrder(rows.order, size, (clock,))
+            order = NumberedOrder(rows.order, size, (count_draws,))
         return TablePass(rows.table, order, functions, placed=True)
 
     def open(self, opening: IteratorContext) -> Iterator[Element]:

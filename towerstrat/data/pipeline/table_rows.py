@@ -101,20 +101,20 @@ class NumberedOrder(Order):
 
     Args:
       size: the number of rows of the table.
-      clocks: of functions with random operations: ``clock(count)`` counts so many draws and returns how many there were
-        before. The first one's are the places.
+      draw_counters: of functions with random operations: ``count_draws(count)`` counts so many draws and returns how
+        many there were before. The first one's are the places.
     """
 
     checkpointed = {"source": "source"}
 
-    def __init__(self, source: Order, size: int, clocks: Sequence[Callable[[int], int]]):
+    def __init__(self, source: Order, size: int, draw_counters: Sequence[Callable[[int], int]]):
         self.source = source
         self.size = size
-        self.clocks = clocks
+        self.draw_counters = draw_counters
 
     def take(self, count: int) -> Array:
         numbers = self.source.take(count)
-        first, *_ = [clock(len(numbers)) for clock in self.clocks]
+        first, *_ = [count_draws(len(numbers)) for count_draws in self.draw_counters]
         return np.arange(first, first + len(numbers)) * self.size + numbers
 
 

@@ -18,7 +18,7 @@ def test_processes_that_an_axis_spans_stay_together(multi_process, monkeypatch):
     monkeypatch.setattr(jax, "process_count", lambda: 3)
     monkeypatch.setattr(jax, "process_index", lambda: 0)
     mesh.Axis("tower", jax.devices()[:2])
-    assert processes.united == processes.together == multi_process
+    assert processes.united == processes.in_lockstep == multi_process
 
 
 @pytest.mark.parametrize(("devices", "logical"), [(0, 1), (3, 2)])

@@ -68,7 +68,7 @@ class GradientMeanStage(CollectiveStage):
         op = self.op
         values = [run.values[t] for t in op.inputs]
         if not run.session.meets:
-            if not PROCESSES.together:  # Otherwise all have equal gradients, which are their mean.
+            if not PROCESSES.in_lockstep:  # Otherwise all have equal gradients, which are their mean.
                 logs.log_first_n(logs.WARN, _ALONE, 1, PROCESSES.count)
             assert op.definition.host is not None
             run.values.update(zip(op.outputs, op.definition.host(run.session, op, values), strict=True))

@@ -208,7 +208,7 @@ class BaseSession(Runner):
     @property
     def meets(self) -> bool:
         """Whether this is a session of a cluster whose processes train between-graph, each with a graph of its own."""
-        return self._connected and not PROCESSES.together
+        return self._connected and not PROCESSES.in_lockstep
 
     def step_back(self) -> bool:
         """Restore the state and the iterator position before the last run, where that was a step that ran ahead.

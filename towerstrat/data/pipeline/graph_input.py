@@ -45,7 +45,7 @@ class Computed(DatasetNode):
         """One element. Raises OutOfRangeError."""
 
         def read(run: Run) -> Element:
-            run.settle()
+            run.raise_late_errors()
             return [np.asarray(self._plan.value(t, run)) for t in self._tensors]
 
         return opening.session.carry_out(self._plan.stages, {}, read)

@@ -197,7 +197,7 @@ class Function:
             yield
         finally:
             self._late = before
-            context().session.settle()
+            context().session.raise_late_errors()
 
     def _canonical(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Any, ...]:
         """One value per parameter, defaults filled in: a tuple for ``*args``, a dict for ``**kwargs``."""

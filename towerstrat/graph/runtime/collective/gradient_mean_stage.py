@@ -4,7 +4,8 @@ Each process runs its own plan in its own session; the only operation in it that
 ``MeanOverWorkers`` (``ops/collectives/worker_mean.py``). Its stage, in a session that is connected to the cluster
 (``session.meets``):
 
-1. waits for the checks of the run before (``settle_before``), so that the others hear of a failure in this round,
+1. waits for the checks of the run before (``raise_earlier_errors``), so that the others hear of a failure in
+   this round,
 2. broadcasts the first process's variables, once for each variable (``share_values``),
 3. takes part in a round of ``MEETING`` (``hosts/gradient_rendezvous.py``), and binds the means to its outputs.
 
@@ -75,7 +76,7 @@ class GradientMeanStage(CollectiveStage):
             return
         if op.attrs["asynchronous"]:
             logs.log_first_n(logs.WARN, _IN_STEP, 1, PROCESSES.count)
-        run.settle_before()
+        run.raise_earlier_errors()
         share_values(run.session, op.graph, self._names)
         count = len(op.attrs["dense"])
         arrays = [on_one_device(value) for value in values]

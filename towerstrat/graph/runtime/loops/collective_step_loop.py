@@ -181,7 +181,7 @@ class SharedLoop(LoopStage):
         program: StepLoopProgram | None = None
         bad, short = (under[-1].bad, under[-1].short) if under else (NO_FAILED_STEP, np.asarray(False))
         try:
-            pace.settle(1)
+            pace.wait_until_at_most(1)
             program, inputs = self.program(run, kept.programs, chunk, False, bad, PreviousChunk(wanted, short))
             start = time.perf_counter()
             made, record = program(run.store, inputs)

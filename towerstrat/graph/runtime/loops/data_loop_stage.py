@@ -324,10 +324,10 @@ class DataLoop(HostLoop):
         used: int | None = None
         whole = not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken)
         try:
-            self.pace.settle(1)
+            self.pace.wait_until_at_most(1)
             before = self._before(run) if whole and last else None
             if before is None:
-                run.settle_before()
+                run.raise_earlier_errors()
             if steps:
                 buffers = [b for feed, chunk in zip(self.feeds, taken, strict=True) for b in feed.placed(chunk)]
                 bad = NO_FAILED_STEP if before is None else before.bad
@@ -344,11 +344,11 @@ class DataLoop(HostLoop):
                 before.behind = begun
             self.pace.started(record, steps, start)
             self.pace.make_room(taken[0].room)
-            run.settle_before()  # this program is behind the other, whose input makes room for what comes next
+            run.raise_earlier_errors()  # this program is behind the other, whose input makes room for what comes next
             if whole:
                 meanwhile()
             if not self.pace.shared:
-                self.pace.settle_long()
+                self.pace.wait_for_long()
             if tested:
                 used = int(ran)
             if whole and last:

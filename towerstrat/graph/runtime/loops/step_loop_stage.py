@@ -181,7 +181,7 @@ class LoopStage(StepBody):
                     self.op,
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
-        pace.settle_long()
+        pace.wait_for_long()
         if self.every:
             with run.session.unlocked():
                 jax.block_until_ready(results)
@@ -222,7 +222,7 @@ class LoopStage(StepBody):
         begun = course.begun
         program: Program | None = None
         try:
-            pace.settle(1)
+            pace.wait_until_at_most(1)
             bad = begun[-1].bad if begun else NO_FAILED_STEP
             program, inputs = self.program(run, kept.programs, chunk, chunk.steps == length, bad)
             start = time.perf_counter()

@@ -236,7 +236,7 @@ class BaseSession(Runner):
             plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], given)
 
             def read(run: Run) -> list[HostArray]:
-                run.settle()
+                run.raise_late_errors()
                 values = [plan.value(t, run) for t in tensors]
                 return [to_host(v.padded if isinstance(v, UnevenShards) else v) for v in values]
 
@@ -361,7 +361,7 @@ class BaseSession(Runner):
         self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, HostArray], spans: list[Span] | None = None
     ) -> Any:
         def read(run: Run) -> Any:
-            run.settle()
+            run.raise_late_errors()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
         if self.meets:

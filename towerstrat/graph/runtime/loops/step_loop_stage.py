@@ -4,7 +4,7 @@
 
     chunks       [2 steps] [2 steps] [1 step]       take: float32[2, towers, batch, ...] each
     programs     scan of 2, scan of 2, counted loop with room for 2
-    outputs      results of step 4; values of ``every`` after each step, concatenated to [5, ...]
+    outputs      results of step 4; ``per_step_outputs``, concatenated to [5, ...]
 
 ``_run_chunks`` is a pipeline two deep: while a program runs, the input of the next one is assembled on the host, and
 the checks of the one before are looked at. The host thus learns of a failed check when another program has been
@@ -182,10 +182,10 @@ class LoopStage(StepBody):
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
         pace.wait_for_long()
-        if self.every:
+        if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(results)
-        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
+        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.per_step_outputs, *stacks, strict=True))]
 
     def _joined(self, parts: Sequence[Array], wanted: Tensor | StateVariable) -> HostArray:
         """The values after each step, of all programs: ``[steps, ...]``, or ``[axis size, steps, ...]`` if varying."""
@@ -239,8 +239,8 @@ class LoopStage(StepBody):
             *made, bad = made
             if program.faulty:
                 begun.append(_Begun(program, record, bad, chunk, done))
-        count = len(self.every)
-        return [self._first(x, s, chunk.steps) for x, s in zip(self.every, made, strict=False)], made[count:]
+        count = len(self.per_step_outputs)
+        return [self._first(x, s, chunk.steps) for x, s in zip(self.per_step_outputs, made, strict=False)], made[count:]
 
     def _first(self, wanted: Tensor | StateVariable, stack: Array, steps: int) -> Array:
         """The values of the first steps of a program that has room for more."""

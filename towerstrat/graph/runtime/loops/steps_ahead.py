@@ -146,7 +146,7 @@ class _Steps:
         lifted.pace.wait_until_at_most(1)
         program, made = self._carry_out(chunk)
         bad = made[-1] if lifted.checked and program.faulty else None
-        self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
+        self.parts.append(_Part(chunk, made[: len(lifted.per_step_outputs)], bad))
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
         lifted, store = self.lifted, self.run.store

@@ -139,7 +139,7 @@ class _Ahead:
         self.feeder = feeder
         self.chunk = chunk
 
-    def give_back(self, source: Source) -> None:
+    def return_to_source(self, source: Source) -> None:
         """Return the chunk's elements to the source."""
         source.lender = None
         self.feeder.put_back(source, self.chunk, 0)
@@ -221,7 +221,7 @@ class ChunkAssembler:
         chunk = self._ahead(source, room)
         if chunk is None:
             if source.lender is not None:
-                source.lender.give_back(source)
+                source.lender.return_to_source(source)
             chunk = Chunk(room)
         while chunk.steps < steps and not chunk.closed:
             waiting = self._step_seconds * (steps - chunk.steps)

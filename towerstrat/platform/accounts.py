@@ -66,11 +66,11 @@ class ActivityTimers:
         self._thread = threading.get_ident()
         self._begun = time.perf_counter()
 
-    def spent(self, activity: str) -> _Spent | _Nothing:
+    def timed(self, activity: str) -> _Timed | _Nothing:
         """Context manager that counts its block's time for an activity; does nothing on other threads."""
         if not self.on or threading.get_ident() != self._thread:
             return _NOTHING
-        return _Spent(self, activity)
+        return _Timed(self, activity)
 
     def elapsed(self) -> float:
         """Seconds since ``begin``."""
@@ -97,7 +97,7 @@ class ActivityTimers:
         self._since = now
 
 
-class _Spent:
+class _Timed:
     __slots__ = ("accounts", "activity")
 
     def __init__(self, accounts: ActivityTimers, activity: str):

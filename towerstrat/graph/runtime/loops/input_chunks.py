@@ -233,7 +233,7 @@ class ChunkAssembler:
             source.lender = None
             start, before = time.perf_counter(), chunk.steps
             try:
-                with ACCOUNTS.spent(INPUT):
+                with ACCOUNTS.timed(INPUT):
                     (self._collect if self.uneven else self._fill)(source, chunk, wanted)
             finally:
                 source.lender = _Ahead(self, chunk)

@@ -120,7 +120,7 @@ class HostStage:
     def run(self, run: Run) -> None:
         values = [to_host(run.values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in self.op.inputs]
         assert self.op.definition.host is not None
-        with ACCOUNTS.spent(INPUT if "takes" in self.op.attrs else RUNNING):
+        with ACCOUNTS.timed(INPUT if "takes" in self.op.attrs else RUNNING):
             results = self.op.definition.host(run.session, self.op, values)
         run.values.update(
             (t, v)

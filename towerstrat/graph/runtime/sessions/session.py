@@ -316,7 +316,7 @@ class BaseSession(Runner):
     ) -> T:
         """Call ``run(spans=...)`` under the lock and a deadline, and fill the metadata that the options ask for."""
         if options is None and metadata is None:
-            with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING), DEADLINE.within(self._timeout):
+            with self.lock, jax.enable_x64(True), ACCOUNTS.timed(RUNNING), DEADLINE.within(self._timeout):
                 return run()
         check_options(options, metadata)
         if self.ahead is not None:

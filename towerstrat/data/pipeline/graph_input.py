@@ -45,16 +45,16 @@ class Computed(DatasetNode):
         """One element. Raises OutOfRangeError."""
 
         def read(run: Run) -> Element:
-            run.settle()
+            run.raise_late_errors()
             return [np.asarray(self._plan.value(t, run)) for t in self._tensors]
 
-        return opening.session.carry_out(self._plan.stages, {}, read)
+        return opening.session.execute_plan(self._plan.stages, {}, read)
 
 
 class _Runs(ElementIterator):
     """It has no state of its own: what it takes from has one, in the session."""
 
-    changing: ClassVar[Mapping[str, str] | None] = {}
+    checkpointed: ClassVar[Mapping[str, str] | None] = {}
 
     def __init__(self, node: Computed, opening: IteratorContext):
         self._node = node

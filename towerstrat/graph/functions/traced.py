@@ -131,7 +131,7 @@ class Traced:
           tensors: eager tensors, one per placeholder.
           stages: of the function's plan, or of one with its derivatives.
           store: the state to run over, if not the eager session's.
-          late: see ``Runner.carry_out``.
+          late: see ``Runner.execute_plan``.
         """
         fed: dict[Tensor, Any] = {p: t.array for p, t in zip(self.inputs, tensors, strict=True)}
         for outer, inner in self.graph.captured.items():
@@ -146,11 +146,11 @@ class Traced:
             return [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)], run
 
         with session.lock, jax.enable_x64(True), eager.standing_in(copies):
-            return session.carry_out(stages, fed, read, store, late)
+            return session.execute_plan(stages, fed, read, store, late)
 
     def _output(self, eager: EagerContext, run: Run, tensor: Tensor, dtype: DType) -> Tensor:
         axis = self._axis
-        source, position = self.plan().picked.get(tensor, (tensor, None))
+        source, position = self.plan().indexed_fetches.get(tensor, (tensor, None))
         value = run.values[source]
         if axis is None:
             return EagerTensor(eager, _array(value), dtype)
@@ -216,17 +216,17 @@ class Traced:
     def _snapshot(self, eager: EagerContext, store: StateStore | None = None) -> StateStore:
         """A copy of the state that the function uses, from a store or (None) from the eager session.
 
-        The arrays are shared, and marked as lent in both stores, so that no program donates them.
+        The arrays are marked as shared in both stores, so that no program donates them.
         """
         source, copy = eager.session.state if store is None else store, StateStore()
         cells = [h.cell for h in self.graph.handles if isinstance(h, Handle)]
         cells += [op.counter for op in self.graph.carried_out() if op.counter is not None]
         with eager.standing_in(self.graph.copies if store is None else {}):
             for cell in [*cells, *self.graph.copies.values()]:
-                value = source.lend(cell)
+                value = source.share_buffer(cell)
                 if value is not None:
                     copy.update({cell: value})
-                    copy.lent.add(cell)
+                    copy.shared_buffers.add(cell)
         return copy
 
     def _derivative(self, active: tuple[bool, ...], inside: Sequence[Tensor]) -> _Derivative | None:
@@ -347,7 +347,7 @@ class _ForwardProgram(Program):
         found: list[Array] = []
         for route in self.routes:
             if isinstance(route, StateVariable):
-                found.append(run.store.lend(route))
+                found.append(run.store.share_buffer(route))
             else:
                 found.append(next(made) if route is None else run.values[route])
         return found

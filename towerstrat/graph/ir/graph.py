@@ -95,9 +95,9 @@ class Graph(Naming, Collections):
         self.axis: Axis | None = None
         self.trace: PositionTrace | None = None
         """The trace of one tower that operations are made in, where towers are traced one by one."""
-        self.has_parts = False
+        self.has_shard_operations = False
         """Whether some towers were traced one by one: there are views of single shards."""
-        self.running_place: AxisIndex | None = None
+        self.running_index: AxisIndex | None = None
         """The axis index whose function runs, where operations are executed eagerly for one tower after the other."""
 
     def cells(self) -> dict[str, StateVariable]:
@@ -135,7 +135,7 @@ class Graph(Naming, Collections):
         """
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
-        if self.has_parts:
+        if self.has_shard_operations:
             trace = self.trace
             if trace is not None and attrs and op_registry.lookup(type).random and attrs["seeds"][1] is not None:
                 attrs = {**attrs, "_same_draws": True}  # a seed that the program gave means the same everywhere
@@ -166,7 +166,7 @@ class Graph(Naming, Collections):
         op.block = self.block if block is None else block
         op.axis = axis or self.axis
         self._check_inputs(op)
-        if definition.writes and op.axis is not None and op.axis.copies:
+        if definition.writes and op.axis is not None and op.axis.copies_on_write:
             allow_varying_writes(op)
         try:
             signatures = definition.rule(op._inputs, op.attrs)
@@ -304,7 +304,7 @@ class Graph(Naming, Collections):
           further: those that the caller gives.
         """
         controls = self.scopes.controls_of(inputs, block, further)
-        return [self.own_operation(c) for c in controls] if self.has_parts else controls
+        return [self.own_operation(c) for c in controls] if self.has_shard_operations else controls
 
     @contextmanager
     def body(self, what: str) -> Iterator[Block]:
@@ -468,7 +468,7 @@ class Graph(Naming, Collections):
 
     def get_operations(self) -> list[Operation]:
         """The operations in order of creation; where towers were traced one by one, the views of each."""
-        return self.nodes.list_with_views() if self.has_parts else list(self.nodes.operations)
+        return self.nodes.list_with_views() if self.has_shard_operations else list(self.nodes.operations)
 
     def carried_out(self, since: int = 0) -> list[Operation]:
         """The operations that run, in order of creation: not views of single shards, but what they stand for.

@@ -121,19 +121,19 @@ class _OperationTable:
 
     def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
         """The control inputs of an operation that its shard runs."""
-        return {c for c in controls if position in self.makers.get(c, c.only or (position,))}
+        return {c for c in controls if position in self.makers.get(c, c.axis_indices or (position,))}
 
     def find_differing(self, size: int) -> list[Operation]:
         """The operations that not all of ``size`` shards have made."""
         return [
             op
             for op, makers in self.makers.items()
-            if len(makers) < size and not op.definition.given and not op.definition.constant
+            if len(makers) < size and not op.definition.is_placeholder and not op.definition.constant
         ]
 
     def describe(self, differing: Sequence[Operation]) -> str:
         """A description of the first differing operation: not a consequence of another, made by the fewest shards."""
-        roots = [op for op in differing if all(t.op.only is None for t in op._inputs)] or differing
+        roots = [op for op in differing if all(t.op.axis_indices is None for t in op._inputs)] or differing
         first = min(roots, key=lambda op: (len(self.makers[op]), op.index))
         which = ", ".join(str(m) for m in sorted(self.makers[first])[:8])
         return f"{first.name} (type {first.type}, created at {first.line}), of {which} alone"
@@ -215,7 +215,7 @@ class ShardTraces:
           sizes: the shapes of its outputs, where constants that differ by shard decide them.
         """
         definition = op_registry.lookup(type)
-        if definition.given or not self._table.makers:
+        if definition.is_placeholder or not self._table.makers:
             return None
         for op in self._table.candidates(type, position, inputs, line):
             further = self._table.further_controls(op, position, controls)
@@ -426,7 +426,7 @@ class ShardTraces:
             trace.opened, trace.counts, trace.taken = {}, {}, set()
         differing = self._table.find_differing(self.axis.size)
         for op in differing:
-            op.only = frozenset(self._table.makers[op])
+            op.axis_indices = frozenset(self._table.makers[op])
         if differing and self.first_difference is None:
             self.first_difference = self._table.describe(differing)
         if self._changed is not None:

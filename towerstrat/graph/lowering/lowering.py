@@ -250,7 +250,7 @@ class Lowering(ErrorState):
         if self.axis is None or self.differentiated or not varies(value):
             return value
         # Equal everywhere, yet evaluated per shard class: the first one's replicated copy serves them all.
-        if self.kind is None and tensor.op in self.split and not tensor.op.definition.joint:
+        if self.kind is None and tensor.op in self.split and not tensor.op.definition.handles_shard_classes:
             owner = next(frame for frame in self.frames() if tensor in frame.values)
             return mark_equal(owner.parts[0].invariant(tensor))
         if tensor.varies:
@@ -351,7 +351,7 @@ class Lowering(ErrorState):
 
     def run(self, operations: Sequence[Operation]) -> None:
         """Evaluate operations in the given order, except that input checks go before the writes that they may mask."""
-        together = self.axis is not None and self.axis.sends_apart
+        together = self.axis is not None and self.axis.sends_unfused
         if not self.eager and (together or any(op.checks for op in operations)):
             operations = late_ones_last(operations, together)
         checked = any(op.checks and op.writes for op in operations)
@@ -386,7 +386,7 @@ class Lowering(ErrorState):
             self.failed()  # outside of bodies and shard classes: a collective needs all shards
         if self.kinds is not None and self.kind is None and not has_collective(op) and self._splits(op):
             self.split.add(op)
-            if not op.definition.joint:
+            if not op.definition.handles_shard_classes:
                 self._execute_by_kind(op)
                 return
         if op.reads and (op in self.taped or self.axis is not None):
@@ -401,7 +401,7 @@ class Lowering(ErrorState):
                 outputs = differentiable_by_rule(self, op)
             else:
                 outputs = self.evaluate(op)
-                if self.differentiated and not op.definition.given and not passes_gradient(op):
+                if self.differentiated and not op.definition.is_placeholder and not passes_gradient(op):
                     # Inside of a body JAX differentiates all kernels, also those without a gradient in the original.
                     outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):
@@ -454,7 +454,7 @@ class Lowering(ErrorState):
 
     def _splits(self, op: Operation) -> bool:
         """Whether the operation, an input, state that it uses or its gradient's path differs by shard class."""
-        if op.only is not None or op.definition.chooses:
+        if op.axis_indices is not None or op.definition.index_dependent:
             return True
         if any(isinstance(self.value(t), ByClass) for t in op.inputs if t.dtype is not resource):
             return True
@@ -488,7 +488,7 @@ class Lowering(ErrorState):
         """Write to this evaluation what its children per shard class wrote, and clear their lists."""
         for cell in {cell: None for part in self.parts for cell in part.written}:
             wrote = next(part.state[cell] for part in self.parts if cell in part.written)
-            if cell.per_position:
+            if cell.is_varying:
                 self.write(cell, ByClass([part.state.get(cell, wrote) for part in self.parts]))
             else:
                 self.write(cell, mark_equal(wrote))
@@ -685,7 +685,7 @@ class Lowering(ErrorState):
 
         Replicated values come from a second evaluation without casts, which the compiler merges with the first.
         """
-        if self.axis is None or self.differentiated or all(c.per_position for c in found):
+        if self.axis is None or self.differentiated or all(c.is_varying for c in found):
             return found
         plain = self.fork()
         plain.quiet = True

@@ -7,7 +7,7 @@ Anything else raises ``NotAStep``, whose text says why:
     session.run([train_op, loss])                               stages of the plan
 
     HostStage      features, labels = iterator.get_next()       -> the element of a step
-    DeviceStage    forward, gradient, update, loss              -> its operations; loss is one of ``every``
+    DeviceStage    forward, gradient, update, loss              -> its operations; loss: per_step_outputs
 
     fed placeholder, py_func, second iterator, strings          -> NotAStep
 
@@ -82,7 +82,7 @@ class PlanStep(StepBody):
             op, stage.ops, stage.ops, taken, True, [t for t in stage.inputs if t not in set(taken)], (), (),
             stage.axis,
         )  # fmt: skip
-        self.every = (
+        self.per_step_outputs = (
             stage.outputs
             if alone
             else [x for x in dict.fromkeys(self.named.values()) if not isinstance(x, StateVariable) or x in self.cells]
@@ -93,9 +93,9 @@ class PlanStep(StepBody):
         self.seconds: float | None = None
         """Seconds of a step in the first runs, which bound the number of steps per program."""
         self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
-        sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
+        sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.per_step_outputs)
         self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)
-        """Bytes of the values of ``every`` after one step."""
+        """Bytes of the values of ``per_step_outputs`` after one step."""
 
     def source(self, run: Run) -> Source:
         """The source of the elements in a session: its iterator."""
@@ -121,17 +121,17 @@ class PlanStep(StepBody):
 
         Args:
           run: with the values that are the same in each of them.
-          stacks: the values of ``every`` after each step, on the host.
+          stacks: the values of ``per_step_outputs`` after each step, on the host.
           step: from 0, of the steps that the program has run.
         """
         variables: Values = {}
         values: Values = dict(run.values)
-        of = dict(zip(self.every, stacks, strict=True))
+        of = dict(zip(self.per_step_outputs, stacks, strict=True))
         for fetch, wanted in self.named.items():
             if wanted not in of:
                 continue
             split = self.axis is not None and (
-                wanted.per_position if isinstance(wanted, StateVariable) else wanted.varies
+                wanted.is_varying if isinstance(wanted, StateVariable) else wanted.varies
             )
             value = of[wanted][:, step] if split else of[wanted][step]
             if isinstance(wanted, StateVariable):

@@ -4,7 +4,7 @@
 
     chunks       [2 steps] [2 steps] [1 step]       take: float32[2, towers, batch, ...] each
     programs     scan of 2, scan of 2, counted loop with room for 2
-    outputs      results of step 4; values of ``every`` after each step, concatenated to [5, ...]
+    outputs      results of step 4; ``per_step_outputs``, concatenated to [5, ...]
 
 ``_run_chunks`` is a pipeline two deep: while a program runs, the input of the next one is assembled on the host, and
 the checks of the one before are looked at. The host thus learns of a failed check when another program has been
@@ -135,7 +135,7 @@ class LoopStage(StepBody):
                 self._raise_found(kept.feeder, source, course, 0)
             finally:
                 if course.ready:
-                    self._give_back_ready(kept.feeder, source, course)
+                    self._return_ready_to_source(kept.feeder, source, course)
 
     def _run_chunks(
         self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course
@@ -181,11 +181,11 @@ class LoopStage(StepBody):
                     self.op,
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
-        pace.settle_long()
-        if self.every:
+        pace.wait_for_long()
+        if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(results)
-        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
+        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.per_step_outputs, *stacks, strict=True))]
 
     def _joined(self, parts: Sequence[Array], wanted: Tensor | StateVariable) -> HostArray:
         """The values after each step, of all programs: ``[steps, ...]``, or ``[axis size, steps, ...]`` if varying."""
@@ -222,7 +222,7 @@ class LoopStage(StepBody):
         begun = course.begun
         program: Program | None = None
         try:
-            pace.settle(1)
+            pace.wait_until_at_most(1)
             bad = begun[-1].bad if begun else NO_FAILED_STEP
             program, inputs = self.program(run, kept.programs, chunk, chunk.steps == length, bad)
             start = time.perf_counter()
@@ -239,8 +239,8 @@ class LoopStage(StepBody):
             *made, bad = made
             if program.checks.can_fail:
                 begun.append(_Begun(program, record, bad, chunk, done))
-        count = len(self.every)
-        return [self._first(x, s, chunk.steps) for x, s in zip(self.every, made, strict=False)], made[count:]
+        count = len(self.per_step_outputs)
+        return [self._first(x, s, chunk.steps) for x, s in zip(self.per_step_outputs, made, strict=False)], made[count:]
 
     def _first(self, wanted: Tensor | StateVariable, stack: Array, steps: int) -> Array:
         """The values of the first steps of a program that has room for more."""
@@ -264,7 +264,7 @@ class LoopStage(StepBody):
             if error is None:
                 continue
             step = done + int(bad)
-            self._give_back_ready(feeder, source, course)
+            self._return_ready_to_source(feeder, source, course)
             while course.begun:
                 feeder.put_back(source, course.begun.pop().chunk, 0)
             feeder.put_back(source, chunk, int(bad) + 1)
@@ -274,10 +274,10 @@ class LoopStage(StepBody):
                 f"{step} steps before it.",
             )  # fmt: skip
 
-    def _give_back_ready(self, feeder: ChunkAssembler, source: Source, course: _Course) -> None:
+    def _return_ready_to_source(self, feeder: ChunkAssembler, source: Source, course: _Course) -> None:
         """Return to the source what was assembled ahead, and the chunks whose programs have not been dispatched."""
         if source.lender is not None:
-            source.lender.give_back(source)
+            source.lender.return_to_source(source)
         while course.ready:
             feeder.put_back(source, course.ready.pop(), 0)
 
@@ -315,7 +315,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         return jax.ShapeDtypeStruct((*before, *(value.dims or ())), value.dtype.np)
 
     def state(cells: Sequence[StateVariable]) -> list[jax.ShapeDtypeStruct]:
-        return [like(c, *lead) if c.per_position else like(c) for c in cells]
+        return [like(c, *lead) if c.is_varying else like(c) for c in cells]
 
     inputs = [like(t, steps, *lead) for t in stage.inputs]
     inputs += [jax.ShapeDtypeStruct((), np.int32)] if stage.checked else []
@@ -348,8 +348,8 @@ define_op(
     "StepInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
     lower=_missing,
-    per_position=True,
-    given=True,
+    always_varies=True,
+    is_placeholder=True,
     differentiable=False,
 )
 define_op(

@@ -143,10 +143,10 @@ class _Steps:
 
     def _run(self, chunk: Chunk) -> None:
         lifted = self.lifted
-        lifted.pace.settle(1)
+        lifted.pace.wait_until_at_most(1)
         program, made = self._carry_out(chunk)
         bad = made[-1] if lifted.checked and program.checks.can_fail else None
-        self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
+        self.parts.append(_Part(chunk, made[: len(lifted.per_step_outputs)], bad))
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
         lifted, store = self.lifted, self.run.store
@@ -170,7 +170,8 @@ class _Steps:
             if self._handed == len(self.parts) - 1:
                 self.begin_part()
             if part.stacks or part.bad is not None:
-                self.lifted.pace.settle(len(self.parts) - self._handed - 1)  # which learns how long its steps took
+                # While it waits it learns how long the steps took.
+                self.lifted.pace.wait_until_at_most(len(self.parts) - self._handed - 1)
             if part.bad is not None and int(part.bad) >= 0:
                 return None
             part.stacks = [np.asarray(stack) for stack in part.stacks]
@@ -205,7 +206,7 @@ class _Steps:
         for cell in (c for c, value in self.before.items() if value is None):
             store.discard(cell)
         if source.lender is not None:
-            source.lender.give_back(source)
+            source.lender.return_to_source(source)
         for i in reversed(range(self._handed, len(self.parts))):
             feeder.put_back(source, self.parts[i].chunk, self._place if i == self._handed else 0)
         again = [part.chunk for part in self.parts[: self._handed]]
@@ -464,7 +465,7 @@ class SpeculativeSteps:
         source, pace = lifted.source(run), lifted.pace
         if source.live:
             raise NotAStep("its data reads variables")
-        pace.settle(0)
+        pace.wait_until_at_most(0)
         lifted.seconds = lifted.seconds or pace.seconds or runs.seconds
         wanted = 1 if lifted.seconds is None else self._together(runs, lifted, run, source, most)
         if wanted < 2 and not runs.plan.trains:

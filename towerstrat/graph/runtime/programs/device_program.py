@@ -19,7 +19,8 @@ of all written variables where a check failed (``jnp.where``), so the state is r
 Variables whose old value cannot be selected, because there is none or it has another shape (``unmaskable``), are not
 donated, and the host stores their new values only if the record is empty.
 
-A program that is called again with nothing changed in between (``store.last``) does not collect its state again.
+A program that is called again with nothing changed in between (``store.reusable_arguments``) does not collect its state
+again.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ class Program:
     # ---- tracing ---------------------------------------------------------------------------------------------
 
     def _local(self, cell: StateVariable, value: Array) -> Array:
-        return value[0] if cell.per_position and self.placement.axis is not None else value
+        return value[0] if cell.is_varying and self.placement.axis is not None else value
 
     def _function(self, donated: Sequence[Array], undonated: Sequence[Array], inputs: Sequence[Array]) -> Traced:
         divided = ("split", "uneven") if self.placement.axis is not None else ()
@@ -155,7 +156,7 @@ class Program:
         results = [lowering.joined(v) for v in results]
         return (
             self._grouped(results),
-            [self._outgoing(v, c.per_position) for c, v in zip(written, new_state, strict=True)],
+            [self._outgoing(v, c.is_varying) for c, v in zip(written, new_state, strict=True)],
             self._record(lowering),
         )
 
@@ -208,11 +209,11 @@ class Program:
                 placement.input_shardings,
             )
             # What the host looks at is whole in each process.
-            whole = (ALL, ALL) if mapped.spans else outs
+            whole = (ALL, ALL) if mapped.is_multi_process else outs
             options["out_shardings"] = (
                 tuple(mapped.placed(s) for s in whole),
                 placement.state_shardings(state.written),
-                mapped.placed(ALL if mapped.spans else records),
+                mapped.placed(ALL if mapped.is_multi_process else records),
             )
         jitted = compilers.jit(function, placement.platform, donate_argnums=(0,), **options)
         lowered: jax.stages.Lowered = jitted.lower(donated, undonated, inputs)
@@ -238,7 +239,7 @@ class Program:
             compiled = _compile(lowered, meanwhile)
         self.compiled = compiled
         self.placement.unverified = None
-        store.last = (self, donated, undonated)
+        store.reusable_arguments = (self, donated, undonated)
         return compiled
 
     def begin_to_prepare(self, store: StateStore, inputs: Sequence[Array]) -> None:
@@ -263,8 +264,8 @@ class Program:
         return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
 
     def _state_arrays(self, store: StateStore) -> tuple[list[Array], list[Array]]:
-        """(arrays to donate, arrays to read) for the next call; from ``store.last`` where this ran last."""
-        last, store.last = store.last, None
+        """(arrays to donate, arrays to read) for the next call; those of the store where this ran last."""
+        last, store.reusable_arguments = store.reusable_arguments, None
         if last is not None and last[0] is self:
             return last[1], last[2]
         gather = self.placement.gather
@@ -277,7 +278,7 @@ class Program:
         """
         self.ran = False
         placement, state, checks = self.placement, self.state, self.checks
-        if placement.mapped is not None and placement.mapped.spans:
+        if placement.mapped is not None and placement.mapped.is_multi_process:
             PROGRESS.more(self.step_count)
             PROGRESS.share(self.step_count)
         else:
@@ -296,12 +297,12 @@ class Program:
                     values = {c: v for c, v in values.items() if c not in state.unmaskable}
                 store.update(values)
                 if len(state.donated) == len(state.written):
-                    store.last = (self, arrays, undonated)
+                    store.reusable_arguments = (self, arrays, undonated)
                 self.ran = True
         else:
             results = compiled(donated, undonated, inputs)
             groups, _, record = results
-            store.last = (self, donated, undonated)
+            store.reusable_arguments = (self, donated, undonated)
             self.ran = True
         if self._calls_back:
             jax.effects_barrier()

@@ -49,7 +49,7 @@ def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
     common: Axis | None = None
     first: Operation | None = None
     for op, axis in _axes(operations):
-        if not axis.mapped:
+        if not axis.needs_mesh:
             continue
         if common is not None and axis is not common:
             assert first is not None
@@ -118,7 +118,7 @@ class Placement:
 
     def state_specs(self, cells: Iterable[StateVariable]) -> list[PartitionSpec]:
         """The PartitionSpecs of variables: those that vary along the axis are split."""
-        return [self.spec("split" if cell.per_position else "same") for cell in cells]
+        return [self.spec("split" if cell.is_varying else "same") for cell in cells]
 
     def state_shardings(self, cells: Iterable[StateVariable]) -> list[NamedSharding]:
         """The shardings of the variables' arrays in the store, before and after the program."""
@@ -141,7 +141,7 @@ class Placement:
                 value = self._placed(store, cell, value, donating)
             if donating:
                 # No buffer may be donated twice, or while somebody else holds it.
-                if id(value) in seen or store.is_lent(cell):
+                if id(value) in seen or store.has_shared_buffer(cell):
                     value = jnp.copy(value)
                 seen.add(id(value))
             result.append(value)
@@ -155,7 +155,7 @@ class Placement:
             if isinstance(value, jax.Array) and value.sharding == sharding:
                 self._seen[cell] = value.sharding
                 return value
-            if self.mapped.spans and self.unverified is not None:
+            if self.mapped.is_multi_process and self.unverified is not None:
                 self.unverified[f"the variable {cell.name}"] = value
             placed: jax.Array = put(_detach(value), sharding)
             if not donating:

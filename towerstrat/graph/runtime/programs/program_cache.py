@@ -287,10 +287,10 @@ class ProgramVariants(Generic[P]):
                 program = self.programs.get(key)
                 if program is None and key not in self._refused:
                     start = time.perf_counter()
-                    with ACCOUNTS.spent(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
+                    with ACCOUNTS.timed(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
                         program = self._expected.pop(key, None) or make(given, counts)
                         mapped = program.placement.mapped
-                        spans = mapped is not None and mapped.spans
+                        spans = mapped is not None and mapped.is_multi_process
                         agree = functools.partial(self._agree, program, given, form) if spans else None
                         compiled = program.prepare(store, given.inputs, agree)
                     self.log.note(time.perf_counter() - start, self._described(given))
@@ -332,7 +332,7 @@ class ProgramVariants(Generic[P]):
     def _state_key(self, values: Mapping[Tensor, Any], store: StateStore) -> tuple[Hashable, ...]:
         static = [to_host(values[t]) for t in self.static]
         known = (tuple(self.arguments), tuple([(v.shape, v.tobytes()) for v in static])) if static else ()
-        last = store.last
+        last = store.reusable_arguments
         if last is not None and not self.loose and last[0].complete_for is self.programs:
             return (
                 known,

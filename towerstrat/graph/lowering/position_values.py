@@ -33,7 +33,7 @@ def positions_of(lowering: Lowering, op: Operation) -> list[int]:
         position
         for position in range(lowering.axis.size)
         if (op.axis_indices is None or position in op.axis_indices)
-        and (lowering.kind is None or lowering.kinds is None or lowering.kinds.table[position] == lowering.kind)
+        and (lowering.classes.shard_class is None or lowering.classes.partition is None or lowering.classes.partition.table[position] == lowering.classes.shard_class)
     ]
 
 

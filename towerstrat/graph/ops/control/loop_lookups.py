@@ -39,21 +39,21 @@ class LoopLookups:
         """Let an iteration of a compiled loop look up rows, with its slice of the zeros."""
         if self._lookups is not None:
             self._iteration = self._lookups.step(dict(zip(self._keys, zeros, strict=True)))
-            child.lookups = self._iteration
+            child.vjp.lookups = self._iteration
 
     def enter_unrolled(self, child: Lowering, iteration: int) -> None:
         """Let an iteration of an unrolled loop look up rows."""
         if self._lookups is not None:
-            child.lookups = self._lookups.region((self._op, iteration))
+            child.vjp.lookups = self._lookups.region((self._op, iteration))
 
     def leave_unrolled(self, child: Lowering) -> None:
         """Enter the indices that an iteration of an unrolled loop has looked up."""
         if self._lookups is not None:
-            self._lookups.take(child.lookups)
+            self._lookups.take(child.vjp.lookups)
 
     def indices(self, child: Lowering) -> list[Array]:
         """The indices that an iteration of a compiled loop has looked up."""
-        return [] if child.lookups is None else child.lookups.of(self._keys)
+        return [] if child.vjp.lookups is None else child.vjp.lookups.of(self._keys)
 
     def zeros(self, count: int) -> list[Array]:
         """The zeros of ``count`` iterations."""

@@ -7,7 +7,7 @@
     eager, or none of these                    iteration by iteration; or NeedsStatic, NeedsTripCount to the plan
 
 ``evaluate_control`` tells the number of iterations where it depends on known values; else the bound is
-``maximum_iterations`` or the count of a forward run (``lowering.trips``).
+``maximum_iterations`` or the count of a forward run (``lowering.trip_counts``).
 
 The carry is (iteration number, loop variables that the body changes, state variables that it writes). ``while i < 3:
 s += x[i] * w; i += 1``, with x a TensorArray of float32[3], w captured:
@@ -136,14 +136,14 @@ class Loop:
         self._unmasked: set[StateVariable] = set()
         self.changing = self.regions.changing()
         self.walks = Walks()
-        self.lookups = LoopLookups(lowering.lookups, op)
+        self.lookups = LoopLookups(lowering.vjp.lookups, op)
 
     def _value(self, tensor: Tensor) -> Any:
         return self.replicated[tensor] if tensor in self.replicated else self.lowering.value(tensor)
 
     def _varies(self, output: int) -> bool:
         """Whether JAX types an output as varying: where gradients are taken everything is."""
-        return self.lowering.differentiated or self.op.outputs[output].varies
+        return self.lowering.vjp.active or self.op.outputs[output].varies
 
     # ---- one iteration ---------------------------------------------------------------------------------------
 
@@ -157,7 +157,7 @@ class Loop:
         )
 
     def _state(self, child: Lowering) -> tuple[Array, ...]:
-        self._unmasked.update(c for c in self.cells if not child.is_gated(c))
+        self._unmasked.update(c for c in self.cells if not child.errors.is_masked(c))
         return tuple(child.state[c] for c in self.cells)
 
     def test(self, carry: Carry) -> tuple[jax.Array, Carry]:
@@ -165,7 +165,7 @@ class Loop:
         child = self._child(self.regions.cond_vars, carry)
         child.run(self.regions.cond.needed)
         result = self.regions.cond.results[0]
-        goes_on = jnp.reshape(leaving(child, result, self.lowering.differentiated or result.varies), ())
+        goes_on = jnp.reshape(leaving(child, result, self.lowering.vjp.active or result.varies), ())
         if self.maximum is not None:
             goes_on = goes_on & (carry[0] < jnp.asarray(self.maximum, jnp.int32))
         return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
@@ -225,9 +225,9 @@ class Loop:
         count = jnp.zeros((), jnp.int32)
         values = []
         for i in self.changing:
-            value = jnp.asarray(self.lowering.even(self.inits[i], self.op.inputs[i]))
+            value = jnp.asarray(self.lowering.classes.require_one_shape(self.inits[i], self.op.inputs[i]))
             values.append(vary(value, axis) if self._varies(i) else value)
-        state = [self.lowering.read(c, self.op) for c in self.cells]
+        state = [self.lowering.state.read(c, self.op) for c in self.cells]
         return vary(count, axis) if self._varies(len(self.inits)) else count, tuple(values), self._typed(state)
 
     # ---- the whole -------------------------------------------------------------------------------------------
@@ -244,7 +244,7 @@ class Loop:
         if any(t.dtype is string for t in self.op.outputs):
             raise self._needs_course()
         # Without gradients lax.while_loop serves any trip count, so the control part is not worth following.
-        found = evaluate_control(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
+        found = evaluate_control(self.lowering, self.op, self._limit()) if self.lowering.vjp.active else None
         try:
             self.shape_arrays()
             return self._finish(self._compiled(found))
@@ -268,15 +268,15 @@ class Loop:
     def _finish(self, carry: Carry) -> list[Value]:
         """Write the state back; return the outputs from the final carry."""
         count, changed, state = carry
-        before = self.lowering.fault
+        before = self.lowering.errors.record
         for cell, value in zip(self.cells, state, strict=True):
-            self.lowering.write(cell, value, None if cell in self._unmasked else before)
+            self.lowering.state.write(cell, value, None if cell in self._unmasked else before)
         values = list(self.inits)
         for i, value in zip(self.changing, changed, strict=True):
             values[i] = value
-        counter = self.lowering.counted.get(self.op)
+        counter = self.lowering.trip_counters.get(self.op)
         if counter is not None:
-            self.lowering.write(counter, jnp.maximum(self.lowering.read(counter, self.op), count))
+            self.lowering.state.write(counter, jnp.maximum(self.lowering.state.read(counter, self.op), count))
         return [*values, jnp.asarray(count, jnp.int32)]
 
     def shape_arrays(self) -> None:
@@ -295,7 +295,7 @@ class Loop:
                     self.regions.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
                 )
                 # The zeros of the row lookups are those of all iterations, too many for one.
-                child.lookups = None
+                child.vjp.lookups = None
                 self.run_body(child)
                 found.extend(child.value(r) for r in self.regions.body.results)
                 return ()
@@ -316,21 +316,21 @@ class Loop:
                 break
 
     def _first_state(self) -> tuple[Array, ...]:
-        return tuple(self.lowering.read(c, self.op) for c in self.cells)
+        return tuple(self.lowering.state.read(c, self.op) for c in self.cells)
 
     def _compiled(self, found: LoopTrajectory | None) -> Carry:
         """Evaluate the loop as one JAX loop. ``found``: its evaluated control part, where it is known."""
         # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
         if found is not None and not self.regions.condition_calls:
             return self._differentiable(found, exact=True)
-        if not self.lowering.differentiated:
+        if not self.lowering.vjp.active:
             return self._loop()
         bound = self._limit() if found is None else found.length
         if bound is None:
-            bound = self.lowering.trips.get(self.op)
+            bound = self.lowering.trip_counts.get(self.op)
         if bound is None:
             raise NeedsTripCount(self.op)
-        counters = () if self.lowering.differentiated_again else indices_in(self.op)
+        counters = () if self.lowering.vjp.nested else indices_in(self.op)
         return self._differentiable(evaluate_counters(self.lowering, self.op, counters, bound), exact=False)
 
     def _loop(self) -> Carry:
@@ -352,7 +352,7 @@ class Loop:
         if count:
             rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.walks.reads)
             inputs = (rows, self.lookups.zeros(count))
-            if not self.lowering.differentiated_again:
+            if not self.lowering.vjp.nested:
                 ends = () if exact else (self._goes_on, self._rest(count))
                 state, (elements, indices) = repeat(self._advanced, state, inputs, count, *ends)
             elif exact:
@@ -404,7 +404,7 @@ class Loop:
     def _rows(self, tensor: Tensor) -> Any:
         """The value of an array that the loop reads."""
         place = place_of(tensor, self.regions.body_vars)
-        return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
+        return self.lowering.classes.require_one_shape(self._value(tensor) if place is None else self.inits[place], tensor)
 
     def _find_walks(self, found: LoopTrajectory, exact: bool) -> None:
         """Find the arrays that become inputs and outputs of iterations (``walks``); see ``scan_arrays``.

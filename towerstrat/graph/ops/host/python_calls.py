@@ -188,7 +188,7 @@ def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
       op: its attribute ``_own`` has the replicas' messages; its inputs from number ``_skip`` on are the data.
       write: (message or the like, values).
     """
-    if lowering.quiet:
+    if lowering.suppress_prints:
         return
     tensors = [t for t in op.inputs[op.attrs["_skip"] :] if t.dtype is not resource]
     values = [lowering.value(t) for t in tensors]

@@ -145,15 +145,15 @@ class Program:
         self.checks.begin(state)
         placement = self.placement
         lowering = Lowering(placement.platform, placement.axis, state, operations=self.operations, trips=self.trips)
-        lowering.kinds = self.kinds
+        lowering.classes.partition = self.kinds
         of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
         results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
         self.checks.mask_writes(lowering, before, self.state.unmaskable)
-        new_state = [lowering.stored(c, lowering.state.get(c, before.get(c))) for c in written]
+        new_state = [lowering.classes.stored(c, lowering.state.get(c, before.get(c))) for c in written]
         for i, value in enumerate(results):
             if isinstance(value, ByClass) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
-        results = [lowering.joined(v) for v in results]
+        results = [lowering.classes.padded_value(v) for v in results]
         return (
             self._grouped(results),
             [self._outgoing(v, c.is_varying) for c, v in zip(written, new_state, strict=True)],

@@ -63,15 +63,15 @@ class RuntimeChecks:
           but: variables that stay as they were written.
         """
         if self.evaluated and self.atomic:
-            for cell in lowering.written & before.keys() - but:
-                lowering.state[cell] = lowering.restored(cell, before[cell])
+            for cell in lowering.state.written & before.keys() - but:
+                lowering.state[cell] = lowering.errors.old_if_failed(cell, before[cell])
 
     def finish(self, lowering: Lowering) -> Array:
         """The error record of this shard, after the operations were evaluated; an empty one where no check can fail."""
         record = lowering.state[ERROR_RECORD]
-        self.records = lowering.faults
+        self.records = lowering.errors.records
         self.can_fail = isinstance(record, jax.Array | ByClass)
-        return lowering.joined(record) if self.can_fail else no_error(1)
+        return lowering.classes.padded_value(record) if self.can_fail else no_error(1)
 
     def error(self, record: Array) -> InvalidArgumentError | None:
         """The error of the first failed check in a run's error record, or None. Waits for the run."""

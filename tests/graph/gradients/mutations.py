@@ -56,7 +56,7 @@ REPAIRS = (
     ),
     Mutation(
         "paths through what towers were later found to differ in", "graph/ir/shard_traces.py",
-        "            self._lead_through(join, op, its)\n", "",
+        "        self._lead_through(other.op, op, its)\n", "",
     ),
     Mutation(
         "what a gradient in a region uses of outside: the gradient of a Jacobian", "graph/lowering/gradients.py",
@@ -68,7 +68,7 @@ REPAIRS = (
     ),
     Mutation(
         "what a gradient function uses, in a gradient of the gradient", "graph/lowering/gradients.py",
-        'o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]',
+        'o.definition.reads_value or o.definition.collective or o in rules',
         "o.definition.reads_value or o.definition.collective",
     ),
     Mutation(
@@ -86,7 +86,7 @@ REPAIRS = (
     ),
     Mutation(
         "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/gradients.py",
-        "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total",
+        "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.vjp.active else total",
         "total",
     ),
     Mutation(
@@ -99,7 +99,7 @@ REPAIRS = (
     ),
     Mutation(
         "gradients in regions through what towers join", "graph/ir/shard_traces.py",
-        " or self._is_led_through_inside(op, its)", "",
+        "if self._is_led_through_inside(op, its):", "if False:",
     ),
     Mutation(
         "what is read after a write, where an outer tape records the gradient", "graph/functions/traced.py",
@@ -130,9 +130,9 @@ FLOWS = (
         "flows_of([s & {*made.body_vars} for s in sets], inputs, made.body_vars) for sets in (flows, reached)",
     ),
     Mutation(
-        "variables that loops and branches read", "graph/lowering/lowering.py",
-        "sources = [t for t in dict.fromkeys(op.inputs) if t in self.active]",
-        "sources = [t for t in self.active.intersection(op.inputs) if not (op.bodies and t.dtype is resource)]",
+        "variables that loops and branches read", "graph/lowering/taped_evaluation.py",
+        "sources = [t for t in dict.fromkeys(op.inputs) if t in paths.tensors]",
+        "sources = [t for t in paths.tensors.intersection(op.inputs) if not (op.bodies and t.dtype is resource)]",
     ),
     Mutation(
         "what the second branch depends on alone", "graph/ops/control/branches.py",
@@ -171,7 +171,7 @@ FLOWS = (
     ),
     Mutation(
         "what towers share, in a gradient over all of them", "graph/lowering/gradients.py",
-        "total = vary((yield whole), lowering.axis)", "total = vary(whole, lowering.axis)",
+        "total = vary((yield id(tensor), whole), lowering.axis)", "total = vary(whole, lowering.axis)",
     ),
 )  # fmt: skip
 

@@ -397,9 +397,9 @@ class _ForwardStage(DeviceStage):
 
             def back(*cotangents: Array) -> list[Array]:
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
-                child.quiet = True
+                child.suppress_prints = True
                 if ERROR_RECORD in child.state:
-                    child.begin_step(program.record_size)
+                    child.errors.begin_step(program.record_size)
                 child.execute(grad)
                 record = child.state.get(ERROR_RECORD)
                 found: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]

@@ -54,7 +54,7 @@ define_op(
 define_op(
     "Placeholder",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
-    lower=lambda lowering, op: lowering.missing_feed(op),
+    lower=lambda lowering, op: lowering.raise_unfed(op),
     execute=_no_placeholder,
     given=True,
 )

@@ -36,6 +36,7 @@ from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import Array, int32, resource
+from towerstrat.graph.lowering.class_evaluation import by_shard_class, collect
 from towerstrat.graph.lowering.gradient_check import Dependence, check_paths, report
 from towerstrat.graph.lowering.gradient_formulas import in_place_of
 from towerstrat.graph.lowering.gradient_paths import (
@@ -338,9 +339,10 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums, position is not None)):
             if tensor in active:
                 sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
-    for step in lowering.taped.intersection(path).difference(records):
+    for step in lowering.tape.paths.operations.intersection(path).difference(records):
         # What only other shard classes ran has no part in what this one computes.
-        of_others = lowering.kind is not None and lowering.kinds and lowering.kind not in lowering.kinds.of(step)
+        classes = lowering.classes
+        of_others = classes.shard_class is not None and classes.shard_class not in classes.of_all.of(step)
         if not of_others and any(sums.has(t) for t in step.outputs if t not in op.attrs["stops"]):
             report(
                 step,
@@ -356,7 +358,7 @@ def _with_records_of_region(lowering: Lowering, op: Operation) -> Lowering:
     The records that were made outside take what they use as constants. In these, each operation is a function of what
     the region captures, so that the derivative of the gradient by that is there too.
     """
-    outside = [o for o in op.attrs["path"] if not op.block.encloses(o.block)] if lowering.differentiated else []
+    outside = [o for o in op.attrs["path"] if not op.block.encloses(o.block)] if lowering.vjp.active else []
     records = {o: r for o in outside if (r := lowering.record(o)) is not None}
     if not records:
         return lowering
@@ -364,16 +366,16 @@ def _with_records_of_region(lowering: Lowering, op: Operation) -> Lowering:
     for step, record in records.items():
         if not step.definition.reads_value:  # the cotangent of a read is that of its value, whichever it is
             again = lowering.fork(state=_state_again(lowering, op, step))
-            again.quiet = True
+            again.suppress_prints = True
             _execute_again(again, op, step)
-            record = again.records[step]
-        inner.records[step] = record._replace(order=_first_order(lowering, step))
+            record = again.tape.records[step]
+        inner.tape.records[step] = record._replace(order=_first_order(lowering, step))
     return inner
 
 
 def _first_order(lowering: Lowering, op: Operation) -> int:
     """A recorded operation's place in the order of evaluation, before parts of that were evaluated again."""
-    return [frame.records[op].order for frame in lowering.frames() if op in frame.records][-1]
+    return [frame.tape.records[op].order for frame in lowering.frames() if op in frame.tape.records][-1]
 
 
 def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[StateVariable, Any]:
@@ -382,7 +384,8 @@ def _state_again(lowering: Lowering, op: Operation, step: Operation) -> dict[Sta
     Raises:
       UnsupportedError: it is differentiated by a variable that was assigned since.
     """
-    around: Mapping[StateVariable, Any] = next((f.state for f in lowering.frames() if step in f.snapshots), {})
+    frame = next((f for f in lowering.frames() if step in f.tape.snapshots), None)
+    around: Mapping[StateVariable, Any] = {} if frame is None else frame.state.values
     state: dict[StateVariable, Any] = {}
     for cell, value in lowering.state_read_by(step).items():
         if lowering.state.get(cell) is around.get(cell):
@@ -428,7 +431,7 @@ def _step_back(
     if by_rule:
         return _by_rule(lowering, step, rules[step], given)
     assert definition.backward is not None
-    if lowering.differentiated and definition.collective and not definition.per_position and op.axis is None:
+    if lowering.vjp.active and definition.collective and not definition.per_position and op.axis is None:
         given = [g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in given]
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
     together = definition.collective and not definition.per_position and (of_one or not step.attrs.get("own"))
@@ -451,8 +454,8 @@ def _by_rule(
     """Evaluate a traced gradient function, with its effects; None in ``given`` stands for zeros."""
     child = lowering.fork()
     found = list(input_cotangents(child, step, rule, given))
-    for cell in child.written:
-        lowering.write(cell, child.state[cell])
+    for cell in child.state.written:
+        lowering.state.write(cell, child.state[cell])
     return found
 
 
@@ -472,20 +475,20 @@ def _summed_over_towers(
     whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
     total = vary((yield id(tensor), whole), lowering.axis)
     # Cotangents of replicated values are equal on all shards: that of the sum is that of each summand.
-    return in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total
+    return in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.vjp.active else total
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Any]:
-    if lowering.kind is not None or op not in lowering.split:
+    if lowering.classes.shard_class is not None or op not in lowering.classes.operations:
         (results,) = _run_together(lowering, op, [_gradients_of_xs(lowering, op)])
         return results
-    assert lowering.kinds is not None
-    kinds = lowering.kinds.of(op)
-    found = _run_together(lowering, op, [_gradients_of_xs(lowering.parts[k], op) for k in kinds])
-    lowering.collect()
+    numbers = lowering.classes.of_all.of(op)
+    children = by_shard_class(lowering)
+    found = _run_together(lowering, op, [_gradients_of_xs(children[number], op) for number in numbers])
+    collect(lowering)
     by_output = zip(op.outputs, zip(*found, strict=True), strict=True)
     return [
-        lowering.of_kinds(dict(zip(kinds, values, strict=True))) if output.varies else values[0]
+        lowering.classes.by_class(dict(zip(numbers, values, strict=True))) if output.varies else values[0]
         for output, values in by_output
     ]
 
@@ -509,11 +512,13 @@ def _run_together(lowering: Lowering, op: Operation, passes: Sequence[Pass[T]]) 
             raise sums_differ(op)
         if results:
             return results
-        if lowering.kind is not None:
+        if lowering.classes.shard_class is not None:
             raise combines_inside(op)
         assert lowering.axis is not None
         values = [value for _, value in requests]
-        answer = lax.psum(lowering.joined(values[0] if len(passes) == 1 else ByClass(values)), lowering.axis.name)
+        answer = lax.psum(
+            lowering.classes.padded_value(values[0] if len(passes) == 1 else ByClass(values)), lowering.axis.name
+        )
 
 
 def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
@@ -592,7 +597,7 @@ def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pa
 
 
 def _value_of(lowering: Lowering, x: Tensor) -> Array:
-    return lowering.read(x.op.attrs["cell"], x.op) if x.dtype is resource else lowering.value(x)
+    return lowering.state.read(x.op.attrs["cell"], x.op) if x.dtype is resource else lowering.value(x)
 
 
 def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> Pass[Array]:
@@ -600,7 +605,7 @@ def _of_declared_variance(lowering: Lowering, output: Tensor, value: Array) -> P
     if lowering.axis is None:
         return value
     varying = vary(value, lowering.axis)
-    if output.varies or lowering.differentiated:  # cotangents of replicated values are equal on all shards: no sum
+    if output.varies or lowering.vjp.active:  # cotangents of replicated values are equal on all shards: no sum
         return varying
     # The graph knows that shards agree, JAX does not (the path was cast to varying): the first one's share summed
     # over the axis is the same value, and one that JAX knows to be equal everywhere.
@@ -620,12 +625,12 @@ def _execute_again(lowering: Lowering, op: Operation, step: Operation) -> None:
     shared = [t for t in step.inputs if t.op.axis is None and not t.varies]
     values = {t: lowering.value(t) for t in shared if t.dtype.is_differentiable}
     handles: list[StateVariable] = [t.op.attrs["cell"] for t in shared if t.dtype is resource]
-    cells = {c: lowering.variables[c] for c in handles if c in lowering.variables}
+    cells = {c: lowering.vjp.variables[c] for c in handles if c in lowering.vjp.variables}
     lowering.values.update({t: share(v, axis) for t, v in values.items()})
-    lowering.variables |= {c: share(v, axis) for c, v in cells.items()}
+    lowering.vjp.variables |= {c: share(v, axis) for c, v in cells.items()}
     lowering.execute(step)
     lowering.values.update(values)
-    lowering.variables |= cells
+    lowering.vjp.variables |= cells
 
 
 def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> Array | None:
@@ -633,10 +638,11 @@ def _primal(lowering: Lowering, leaf: Tensor, replayed: Sequence[Operation]) -> 
     if leaf.dtype is not resource:
         return lowering.value(leaf)
     cell = leaf.op.attrs["cell"]
-    if cell in lowering.variables:
-        return lowering.variables[cell]
+    if cell in lowering.vjp.variables:
+        return lowering.vjp.variables[cell]
     states = (lowering.state_read_by(o) for o in replayed if cell in o.reads)
-    return next((state[cell] for state in states if cell in state), lowering.state.get(cell))
+    value: Array | None = next((state[cell] for state in states if cell in state), lowering.state.get(cell))
+    return value
 
 
 def _backward(
@@ -667,18 +673,16 @@ def _backward(
         values = {t: v for t, v in given.items() if t not in cells}
         inner = lowering.fork(values)
         # Operations inside of these rules that have gradient functions themselves find theirs there, too.
-        inner.rules = {**lowering.rules, **rules}
-        inner.variables |= {cells[t]: v for t, v in given.items() if t in cells}
-        inner.differentiated_again = lowering.differentiated
-        inner.quiet = inner.differentiated = True
-        inner.cut = frozenset(values)
+        inner.tape.paths = inner.tape.paths._replace(rules={**lowering.tape.paths.rules, **rules})
+        inner.vjp.enter({cells[t]: v for t, v in given.items() if t in cells}, independent=values)
+        inner.suppress_prints = True
         for step in path:
             if step in kept:
-                inner.note(step)
+                inner.tape.note(step)
                 continue
-            inner.state.update(lowering.state_read_by(step))
+            inner.state.values.update(lowering.state_read_by(step))
             _execute_again(inner, op, step)
-        inner.state.update(lowering.state_read_by(op))
+        inner.state.values.update(lowering.state_read_by(op))
         outputs = _lower(inner, op)
         return [outputs[i] for i in slots]
 

@@ -29,11 +29,12 @@ _DEPTH = 40
 def positions_of(lowering: Lowering, op: Operation) -> list[int]:
     """The axis indices for which an operation is evaluated: in a part those of its shard class."""
     assert lowering.axis is not None
+    number = lowering.classes.shard_class
     return [
         position
         for position in range(lowering.axis.size)
         if (op.only is None or position in op.only)
-        and (lowering.kind is None or lowering.kinds is None or lowering.kinds.table[position] == lowering.kind)
+        and (number is None or lowering.classes.of_all.table[position] == number)
     ]
 
 

@@ -68,16 +68,16 @@ def _hold_back(child: Lowering, rule: TracedRule) -> None:
 
 def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]:
     """The outputs of an operation that has a gradient function, as a ``jax.custom_vjp``."""
-    rule = lowering.rules[op]
+    rule = lowering.tape.paths.rules[op]
     seen = dict.fromkeys((*op.inputs, *(t for t in rule.block.captures() if t.op is not op and lowering.is_known(t))))
     tensors = [t for t in seen if t.dtype is not resource and isinstance(lowering.value(t), jax.core.Tracer)]
-    handles = [t for t in seen if t.dtype is resource and t.op.attrs["cell"] in lowering.variables]
+    handles = [t for t in seen if t.dtype is resource and t.op.attrs["cell"] in lowering.vjp.variables]
     read = dict.fromkeys(c for o in (op, *rule.block.needed) for c in o.reads)
     cells = [c for c in read if isinstance(lowering.state.get(c), jax.core.Tracer)]
 
     def inside(args: Arguments) -> Lowering:
         child = lowering.fork(dict(zip(tensors, args[0], strict=True)), dict(zip(cells, args[2], strict=True)))
-        child.variables |= {t.op.attrs["cell"]: value for t, value in zip(handles, args[1], strict=True)}
+        child.vjp.variables |= {t.op.attrs["cell"]: value for t, value in zip(handles, args[1], strict=True)}
         return child
 
     def value(*args: list[Array]) -> list[Array]:
@@ -112,6 +112,6 @@ def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]
     axis = lowering.axis
     return function(
         [vary(lowering.value(t), axis) for t in tensors],
-        [vary(lowering.variables[t.op.attrs["cell"]], axis) for t in handles],
+        [vary(lowering.vjp.variables[t.op.attrs["cell"]], axis) for t in handles],
         [vary(lowering.state[c], axis) for c in cells],
     )

@@ -97,13 +97,13 @@ def _skip_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signa
 def _skip(lowering: Lowering, op: Operation) -> list[jax.Array]:
     """Moves the counter, the first words, by 256 per number; returns the state before."""
     cell = op.inputs[0].op.attrs["cell"]
-    state = jnp.asarray(lowering.read(cell, op))
+    state = jnp.asarray(lowering.state.read(cell, op))
     step = jnp.asarray(lowering.invariant(op.inputs[1])).astype(jnp.uint64) * np.uint64(_STEP)
     low = state[0].astype(jnp.uint64) + step
     after = state.at[0].set(low.astype(jnp.int64))
     if state.shape[0] == 3:
         after = after.at[1].add((low < step).astype(jnp.int64))
-    lowering.write(cell, after)
+    lowering.state.write(cell, after)
     return [state]
 
 

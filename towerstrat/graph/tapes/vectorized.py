@@ -153,7 +153,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
         child = lowering.fork({**given, **dict(zip(rows, args, strict=True))})
         child.run(block.needed)
         results = [
-            jnp.asarray(leaving(child, r, lowering.differentiated or out.varies))
+            jnp.asarray(leaving(child, r, lowering.vjp.active or out.varies))
             for r, out in zip(block.results, op.outputs, strict=True)
         ]
         return results, [jnp.asarray(child.state[c]) for c in cells]
@@ -169,7 +169,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
     results, records = mapped(*(v[0] if a else v for v, a in zip(values, alone, strict=True)))
     for cell, record in zip(cells, records, strict=True):
         # The record of the first row that has one.
-        lowering.write(cell, state_type(lowering, cell, record[jnp.argmax(record[:, 0] != 0)]))
+        lowering.state.write(cell, state_type(lowering, cell, record[jnp.argmax(record[:, 0] != 0)]))
     return results
 
 

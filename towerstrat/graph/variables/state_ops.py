@@ -1,8 +1,8 @@
 """The operations on variables: reads, assignments, lookups and updates of rows.
 
-Each takes a variable's handle, whose value while lowering is its ``StateVariable``: ``lowering.read`` gives the present
-array, ``lowering.write`` replaces it. Kernels are functional: an update of rows is ``table.at[indices].add(updates)``,
-which XLA does in place where the program donates the array.
+Each takes a variable's handle, whose value while lowering is its ``StateVariable``: ``lowering.state.read`` gives the
+present array, ``lowering.state.write`` replaces it. Kernels are functional: an update of rows is
+``table.at[indices].add(updates)``, which XLA does in place where the program donates the array.
 
     AssignAddVariableOp(v, d)       state[v] = where(failed, old, old + d)
     ResourceScatterAdd(v, i, d)     state[v] = old.at[where(failed, PADDING, i)].add(d, mode="drop")
@@ -132,7 +132,7 @@ def _assign(lowering: Lowering, op: Operation) -> list[Array]:
     if old is not None and np.shape(old) == value.shape:
         lowering.update(cell, old, value)
     else:
-        lowering.write(cell, value)
+        lowering.state.write(cell, value)
     return [value]
 
 
@@ -158,7 +158,7 @@ def _updating(function: Callable[[Array, Array], Array]) -> Lower:
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
-        old = lowering.read(cell, op)
+        old = lowering.state.read(cell, op)
         delta = _storable(lowering, op, 1)
         if np.shape(delta) != np.shape(old):
             _check_shape(cell, old, delta)
@@ -170,7 +170,7 @@ def _updating(function: Callable[[Array, Array], Array]) -> Lower:
 
 def _rows_written(lowering: Lowering, op: Operation, value: Array) -> list[Array]:
     """Write the result of a row update, which is masked already: its indices were dropped if a check had failed."""
-    lowering.write(_cell(op.inputs[0]), value, lowering.fault)
+    lowering.state.write(_cell(op.inputs[0]), value, lowering.errors.record)
     return [value]
 
 
@@ -179,9 +179,9 @@ def _scattering(method: Method) -> Lower:
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
-        old = lowering.read(cell, op)
+        old = lowering.state.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
-        indices = drop_if(lowering.failed(), indices)
+        indices = drop_if(lowering.errors.failed(), indices)
         shape = (*indices.shape, *old.shape[1:])
         updates = jnp.broadcast_to(jnp.asarray(updates, old.dtype), shape)
         value = write_rows(jnp.asarray(old), indices, method, updates, distinct=are_distinct(op.inputs[1]))
@@ -195,10 +195,10 @@ def _scattering_nd(method: str) -> Lower:
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
-        old = lowering.read(cell, op)
+        old = lowering.state.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
         first, *rest = jnp.moveaxis(indices, -1, 0)
-        at = jnp.asarray(old).at[(drop_if(lowering.failed(), first), *rest)]
+        at = jnp.asarray(old).at[(drop_if(lowering.errors.failed(), first), *rest)]
         written = getattr(at, method)(jnp.asarray(updates, old.dtype), mode="drop", wrap_negative_indices=False)
         return _rows_written(lowering, op, lax.stop_gradient(written))
 
@@ -231,7 +231,7 @@ def _gather(lowering: Lowering, op: Operation) -> list[Array]:
     table = lowering.read_variable(_cell(op.inputs[0]), op)
     indices = jnp.asarray(lowering.value(op.inputs[1]))
     rows = jnp.take(jnp.asarray(table), indices, axis=0, mode="clip")
-    return [rows if lowering.lookups is None else lowering.lookups.read(op, rows, indices)]
+    return [rows if lowering.vjp.lookups is None else lowering.vjp.lookups.read(op, rows, indices)]
 
 
 def _is_initialized(lowering: Lowering, op: Operation) -> list[Array]:

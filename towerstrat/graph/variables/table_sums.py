@@ -79,7 +79,7 @@ def table_sum(
     values, indices = repeated(values, indices)
     ways, source = [from_positions(values), from_positions(indices)], looked_up(indices)
     axis = lowering.axis
-    if source is None or axis is None or lowering.kinds is not None or lowering.differentiated:
+    if source is None or axis is None or lowering.classes.partition is not None or lowering.vjp.active:
         return None
     own = [way.pop() for way in ways]
     between = [t for way in ways for t in way]
@@ -103,7 +103,7 @@ def table_sum(
         table, given = lax.psum((table, given), axis.name)
         return TableSum(table, given > 0)
 
-    found: TableSum = lowering.shared(("table sum", values, indices), make)
+    found: TableSum = lowering.memoize(("table sum", values, indices), make)
     return found
 
 

@@ -145,14 +145,14 @@ def _total(update: Update, lowering: Lowering, op: Operation) -> TableSum | None
 
 def _lower(update: Update, lowering: Lowering, op: Operation, sparse: bool) -> list[Any]:
     cells = _cells(update, op.inputs)
-    tables = [jnp.asarray(lowering.read(cell, op)) for cell in cells]
+    tables = [jnp.asarray(lowering.state.read(cell, op)) for cell in cells]
     rest = [_storable(lowering, cells[0], t) for t in op.inputs[len(cells) :]]
     indices = rest.pop() if sparse else None
     *scalars, grad = rest
     scalars = [s.astype(tables[0].dtype) for s in scalars]
     if indices is None and grad.shape != tables[0].shape:
         raise ValueError(f"The gradient has shape {grad.shape}, variable {cells[0].name} has {tables[0].shape}.")
-    failed = lowering.failed()
+    failed = lowering.errors.failed()
     total = _total(update, lowering, op) if sparse else None
     if indices is not None and update.whole is not None:
         changed = [CellRows(table, failed=failed) for table in tables]
@@ -168,5 +168,5 @@ def _lower(update: Update, lowering: Lowering, op: Operation, sparse: bool) -> l
         changed = [CellRows(table, indices, distinct, failed) for table in tables]
         update.function(changed, scalars, grad, **op.attrs)
     for cell, rows in zip(cells, changed, strict=True):
-        lowering.write(cell, lax.stop_gradient(rows.table), lowering.fault)
+        lowering.state.write(cell, lax.stop_gradient(rows.table), lowering.errors.record)
     return []

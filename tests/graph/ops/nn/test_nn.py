@@ -261,7 +261,7 @@ def test_no_kernel_and_no_gradient_widens(platform):
 
             def kernel(*some):
                 if op.counter is not None:
-                    lowering.state[op.counter] = np.uint32(0)
+                    lowering.state.values[op.counter] = np.uint32(0)
                 made = lowering.apply(
                     op, [{**given, **static, **dict(zip(wanted, some, strict=True))}[t] for t in op.inputs]
                 )

@@ -175,13 +175,13 @@ def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> 
     Where each buffer is sent by itself (``Axis.sends_apart``), the ``AllReduce`` operations ahead whose inputs are
     evaluated already are summed in the same buffer, and later find their totals here.
     """
-    if lowering.kinds is not None or lowering.differentiated or not axis.sends_apart:
+    if lowering.classes.partition is not None or lowering.vjp.active or not axis.sends_apart:
         alone: jax.Array = lax.psum(value, axis.name)
         return alone
-    totals: dict[Tensor, jax.Array] = lowering.shared("totals", dict)
+    totals: dict[Tensor, jax.Array] = lowering.memoize("totals", dict)
     if tensor not in totals:
         values = {tensor: value}
-        for op in lowering.ahead if value.nbytes <= _TOGETHER else ():
+        for op in lowering.upcoming if value.nbytes <= _TOGETHER else ():
             if op.type != "AllReduce" or op.attrs["how"] == "first":
                 continue
             other = op.inputs[0]
@@ -198,7 +198,7 @@ def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) 
     packs: dict[np.dtype[Any], list[Tensor]] = {}
     for tensor, value in values.items():
         packs.setdefault(value.dtype, []).append(tensor)
-    failing = lowering.failing()
+    failing = lowering.errors.failure_count()
     totals: dict[Tensor, jax.Array] = {}
     for dtype, tensors in packs.items():
         parts = [values[t].ravel() for t in tensors]
@@ -212,7 +212,7 @@ def _totals(lowering: Lowering, values: Mapping[Tensor, jax.Array], axis: Axis) 
             totals[tensor] = total[start : start + size].reshape(values[tensor].shape)
             start += size
         if term is not None:
-            lowering.failing_are(total[start])
+            lowering.errors.set_failure_count(total[start])
     return totals
 
 
@@ -228,7 +228,7 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
     shapes = _shapes(lowering, value)
-    reduced = _reduced(lowering, tensor, lowering.joined(value), how)
+    reduced = _reduced(lowering, tensor, lowering.classes.padded_value(value), how)
     if how == "first":
         return [reduced[exactly(shapes[0])]]
     if len(set(shapes)) > 1:
@@ -244,8 +244,8 @@ def _shapes(lowering: Lowering, value: Array | ByClass) -> list[tuple[int, ...]]
     """The shape of a value at each position, in order."""
     assert lowering.axis is not None
     if isinstance(value, ByClass):
-        assert lowering.kinds is not None
-        return lowering.kinds.by_position(value.shapes)
+        assert lowering.classes.partition is not None
+        return lowering.classes.partition.by_position(value.shapes)
     return [np.shape(value)] * lowering.axis.size
 
 
@@ -294,7 +294,7 @@ def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
             None, op,
             f"Values are joined along dimension {dim}, and their shapes differ in another one: {_listed(shapes)}.",
         )  # fmt: skip
-    gathered = _gathered(lowering.joined(value), lowering.axis)
+    gathered = _gathered(lowering.classes.padded_value(value), lowering.axis)
     # Positions of one shape stand side by side: one slice and reshape per run of them, not per position.
     parts = []
     start = 0
@@ -316,7 +316,7 @@ def _concat_backward(
     if axis is None:
         return {tensor: cotangent}
     dim: int = op.attrs["dim"] % cotangent.ndim
-    sizes = [shape[dim] for shape in _shapes(lowering, lowering.of_all_kinds(tensor))]
+    sizes = [shape[dim] for shape in _shapes(lowering, lowering.value_by_class(tensor))]
     starts = np.cumsum([0, *sizes[:-1]]).astype(np.int32)
     start = jnp.asarray(starts)[lax.axis_index(axis.name)]
     size = np.shape(lowering.value(tensor))[dim]
@@ -344,8 +344,9 @@ def _lower_select(lowering: Lowering, op: Operation) -> list[Array]:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
     # Selections of all positions share one gather.
-    shared: tuple[jax.Array, list[tuple[int, ...]]] = lowering.shared(
-        ("gathered", tensor), lambda: (_gathered(lowering.joined(value), op.attrs["axis"]), _shapes(lowering, value))
+    shared: tuple[jax.Array, list[tuple[int, ...]]] = lowering.memoize(
+        ("gathered", tensor),
+        lambda: (_gathered(lowering.classes.padded_value(value), op.attrs["axis"]), _shapes(lowering, value)),
     )
     gathered, shapes = shared
     return [gathered[position][exactly(shapes[position])]]
@@ -394,9 +395,9 @@ def _own_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 def _lower_own(lowering: Lowering, op: Operation) -> list[Array]:
     if lowering.axis is None:
         return [lowering.value(op.inputs[0])]
-    assert lowering.kinds is not None
-    assert lowering.kind is not None
-    return [lowering.value(op.inputs[lowering.kinds.first_of(lowering.kind)])]
+    assert lowering.classes.partition is not None
+    assert lowering.classes.shard_class is not None
+    return [lowering.value(op.inputs[lowering.classes.partition.first_of(lowering.classes.shard_class)])]
 
 
 def _lower_constants(lowering: Lowering, op: Operation) -> list[Array]:
@@ -492,7 +493,7 @@ define_op(
 define_op(
     "PositionInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
-    lower=lambda lowering, op: lowering.missing_feed(op),
+    lower=lambda lowering, op: lowering.raise_unfed(op),
     per_position=True,
     given=True,
     hidden=("axis",),

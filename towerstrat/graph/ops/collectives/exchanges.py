@@ -12,7 +12,7 @@ The gradient of each is the exchange in the other direction (``_sent_back``): of
 all-to-all the one with the dimensions swapped, of a permutation its inverse. It is given as ``backward``, in place of
 ``jax.vjp``.
 
-All replicas have one shape: a value of uneven shape is refused (``Lowering.even``).
+All replicas have one shape: a value of uneven shape is refused (``ClassEvaluation.require_one_shape``).
 
 Source: ``tensorflow/python/tpu/ops/tpu_ops.py``.
 """
@@ -123,13 +123,13 @@ def _define(type: str, rule: Rule, exchange: Callable[..., jax.Array]) -> None:
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         (tensor,) = op.inputs
-        value = jnp.asarray(lowering.even(lowering.value(tensor), tensor))
+        value = jnp.asarray(lowering.classes.require_one_shape(lowering.value(tensor), tensor))
         return [exchange(vary(value, lowering.axis), lowering.axis, **op.arguments)]
 
     def backward(
         lowering: Lowering, op: Operation, cotangents: Sequence[Array], outer: Operation
     ) -> Mapping[Tensor, Array]:
-        if lowering.kind is not None:
+        if lowering.classes.shard_class is not None:
             raise combines_inside(op)
         given = vary(jnp.asarray(cotangents[0]), lowering.axis)
         return {op.inputs[0]: exchange(given, lowering.axis, **_sent_back(type, op.arguments))}

@@ -329,7 +329,7 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
     cells = lowering.cells_of(op)
     ungated: set[StateVariable] = set()
     traced: dict[int, list[builtins.tuple[Shape, str]]] = {}
-    keys = [] if lowering.lookups is None else lowering.lookups.keys_in(op)
+    keys = [] if lowering.vjp.lookups is None else lowering.vjp.lookups.keys_in(op)
 
     def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array], list[Array]]]:
         def run() -> builtins.tuple[list[Value], list[jax.Array], list[Array]]:
@@ -341,27 +341,27 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
             # lax.cond would raise a TypeError about its branches; the plan can run the operation another way.
             if len(traced) == 2 and traced[0] != traced[1]:
                 raise NeedsStatic(op, 0)
-            state = [state_type(lowering, c, child.read(c, op)) for c in cells]
-            ungated.update(c for c in cells if not child.is_gated(c))
-            indices = [] if child.lookups is None else child.lookups.of(keys)
+            state = [state_type(lowering, c, child.state.read(c, op)) for c in cells]
+            ungated.update(c for c in cells if not child.errors.is_masked(c))
+            indices = [] if child.vjp.lookups is None else child.vjp.lookups.of(keys)
             return [v for v in values if not isinstance(v, Unwritten)], state, indices
 
         return run
 
     unwritten = _unwritten(lowering, op, given, templates)
     made, state, indices = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
-    if lowering.lookups is not None:
-        lowering.lookups.join(keys, indices)
-    before = lowering.fault
+    if lowering.vjp.lookups is not None:
+        lowering.vjp.lookups.join(keys, indices)
+    before = lowering.errors.record
     for cell, value in zip(cells, state, strict=True):
-        lowering.write(cell, value, None if cell in ungated else before)
+        lowering.state.write(cell, value, None if cell in ungated else before)
     values = iter(made)
     return [unwritten[i] if i in unwritten else next(values) for i in range(len(op.outputs))]
 
 
 def _results(child: Lowering, op: Operation, block: Block, keep: bool = False) -> list[Value]:
     """The values of a region's results. ``keep``: leave numpy values as they are."""
-    varying = child.differentiated
+    varying = child.vjp.active
     return [leaving(child, r, varying or out.varies, keep) for r, out in zip(block.results, op.outputs, strict=True)]
 
 
@@ -370,11 +370,11 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array],
     block = op.bodies[0 if pred else 1]
     child = lowering.fork(given)
     child.run(block.needed)
-    gates = {cell: lowering.fault if child.is_gated(cell) else None for cell in child.written}
+    gates = {cell: lowering.errors.record if child.errors.is_masked(cell) else None for cell in child.state.written}
     for cell, gate in gates.items():
-        lowering.write(cell, child.state[cell], gate)
-    if lowering.lookups is not None:
-        lowering.lookups.take(child.lookups)
+        lowering.state.write(cell, child.state[cell], gate)
+    if lowering.vjp.lookups is not None:
+        lowering.vjp.lookups.take(child.vjp.lookups)
     return _results(child, op, block, keep=True)
 
 

@@ -142,7 +142,7 @@ def entering(lowering: Lowering, inputs: Iterable[Tensor]) -> dict[Tensor, Array
     So JAX types replicated values as such, and ``lax.cond`` and ``lax.scan`` keep it so. Empty without a mesh
     axis, and where gradients are taken: there values are varying, to have cotangents of their own.
     """
-    if lowering.axis is None or lowering.differentiated:
+    if lowering.axis is None or lowering.vjp.active:
         return {}
     return {t: lowering.invariant(t) for t in inputs if not t.varies and t.dtype not in (resource, string, variant)}
 
@@ -167,10 +167,10 @@ def by_position(lower: Lower) -> Lower:
         child = lowering.fork(_whole(values), _whole(state))
         with undivided():
             outputs = lower(child, op)
-        for cell in child.written:
-            lowering.write(cell, whole(child.state[cell]))
-        if lowering.lookups is not None:
-            lowering.lookups.take(child.lookups)
+        for cell in child.state.written:
+            lowering.state.write(cell, whole(child.state[cell]))
+        if lowering.vjp.lookups is not None:
+            lowering.vjp.lookups.take(child.vjp.lookups)
         gathered: list[Any] = whole(outputs)
         return gathered
 
@@ -179,7 +179,7 @@ def by_position(lower: Lower) -> Lower:
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:
     """The value of a region's result, typed as varying or replicated. ``keep``: leave numpy values as they are."""
-    value = child.even(child.value(tensor), tensor)
+    value = child.classes.require_one_shape(child.value(tensor), tensor)
     if tensor.dtype is string or not isinstance(value, jax.Array | np.ndarray | np.generic):
         return value
     if keep and not isinstance(value, jax.Array):
@@ -191,8 +191,8 @@ def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) 
 
 def state_type(lowering: Lowering, cell: StateVariable, value: Array | ByClass) -> jax.Array:
     """A state variable's value, typed as in a carry: varying where it is per replica or differentiated."""
-    value = lowering.even(value, cell)
-    if cell.per_position or lowering.differentiated:
+    value = lowering.classes.require_one_shape(value, cell)
+    if cell.per_position or lowering.vjp.active:
         varying: jax.Array = vary(jnp.asarray(value), lowering.axis)
         return varying
     return jnp.asarray(value)

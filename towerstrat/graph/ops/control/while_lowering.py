@@ -7,7 +7,7 @@
     eager, or none of these                    iteration by iteration; or NeedsStatic, NeedsTripCount to the plan
 
 ``evaluate_control`` tells the number of iterations where it depends on known values; else the bound is
-``maximum_iterations`` or the count of a forward run (``lowering.trips``).
+``maximum_iterations`` or the count of a forward run (``lowering.trip_counts``).
 
 The carry is (iteration number, loop variables that the body changes, state variables that it writes). ``while i < 3:
 s += x[i] * w; i += 1``, with x a TensorArray of float32[3], w captured:
@@ -104,7 +104,7 @@ class Loop:
         self.reads: list[Walk] = []
         self.writes: dict[int, Walk] = {}
         self.unsure: list[Operation] = []
-        self.lookups = lowering.lookups
+        self.lookups = lowering.vjp.lookups
         self._looked_up: Lookups | None = None
         self.keys = [] if self.lookups is None else self.lookups.keys_in(op)
         self.cond_acts = any(inner.writes or inner.checks or has_effect(inner) for inner in self.cond.needed)
@@ -114,7 +114,7 @@ class Loop:
 
     def _varies(self, output: int) -> bool:
         """Whether JAX types an output as varying: where gradients are taken everything is."""
-        return self.lowering.differentiated or self.op.outputs[output].varies
+        return self.lowering.vjp.active or self.op.outputs[output].varies
 
     # ---- one iteration ---------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Loop:
         return self.lowering.fork(bind(variables, values, self.given), dict(zip(self.cells, carry[2], strict=True)))
 
     def _state(self, child: Lowering) -> tuple[Array, ...]:
-        self._ungated.update(c for c in self.cells if not child.is_gated(c))
+        self._ungated.update(c for c in self.cells if not child.errors.is_masked(c))
         return tuple(child.state[c] for c in self.cells)
 
     def test(self, carry: Carry) -> tuple[jax.Array, Carry]:
@@ -134,7 +134,7 @@ class Loop:
         child = self._child(self.cond_vars, carry)
         child.run(self.cond.needed)
         result = self.cond.results[0]
-        goes_on = jnp.reshape(leaving(child, result, self.lowering.differentiated or result.varies), ())
+        goes_on = jnp.reshape(leaving(child, result, self.lowering.vjp.active or result.varies), ())
         if self.maximum is not None:
             goes_on = goes_on & (carry[0] < jnp.asarray(self.maximum, jnp.int32))
         return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
@@ -164,7 +164,7 @@ class Loop:
         rows, zeros = given
         child = self._child(self.body_vars, carry)
         if self.lookups is not None:
-            child.lookups = self._looked_up = self.lookups.step(dict(zip(self.keys, zeros, strict=True)))
+            child.vjp.lookups = self._looked_up = self.lookups.step(dict(zip(self.keys, zeros, strict=True)))
         child.values.update((walk.op.outputs[0], row) for walk, row in zip(self.reads, rows, strict=True))
         for walk in self.reads:
             self._check(child, walk)
@@ -175,7 +175,7 @@ class Loop:
         values = tuple(leaving(child, self.body.results[i], self._varies(i)) for i in self.changing)
         if [described(v) for v in values] != [described(v) for v in carry[1]]:
             raise Changes
-        indices = [] if child.lookups is None else child.lookups.of(self.keys)
+        indices = [] if child.vjp.lookups is None else child.vjp.lookups.of(self.keys)
         return (carry[0] + np.int32(1), values, self._typed(self._state(child))), (made, indices)
 
     def _check(self, child: Lowering, walk: Walk) -> None:
@@ -193,9 +193,9 @@ class Loop:
         count = jnp.zeros((), jnp.int32)
         values = []
         for i in self.changing:
-            value = jnp.asarray(self.lowering.even(self.inits[i], self.op.inputs[i]))
+            value = jnp.asarray(self.lowering.classes.require_one_shape(self.inits[i], self.op.inputs[i]))
             values.append(vary(value, axis) if self._varies(i) else value)
-        state = [self.lowering.read(c, self.op) for c in self.cells]
+        state = [self.lowering.state.read(c, self.op) for c in self.cells]
         return vary(count, axis) if self._varies(self.size) else count, tuple(values), self._typed(state)
 
     # ---- the whole -------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ class Loop:
         if any(t.dtype is string for t in self.op.outputs):
             raise self._needs_course()
         # Without gradients lax.while_loop serves any trip count, so the control part is not worth following.
-        found = evaluate_control(self.lowering, self.op, self._limit()) if self.lowering.differentiated else None
+        found = evaluate_control(self.lowering, self.op, self._limit()) if self.lowering.vjp.active else None
         try:
             self.shape_arrays()
             return self._finish(self._compiled(found))
@@ -236,15 +236,15 @@ class Loop:
     def _finish(self, carry: Carry) -> list[Value]:
         """Write the state back; return the outputs from the final carry."""
         count, changed, state = carry
-        before = self.lowering.fault
+        before = self.lowering.errors.record
         for cell, value in zip(self.cells, state, strict=True):
-            self.lowering.write(cell, value, None if cell in self._ungated else before)
+            self.lowering.state.write(cell, value, None if cell in self._ungated else before)
         values = list(self.inits)
         for i, value in zip(self.changing, changed, strict=True):
             values[i] = value
-        counter = self.lowering.counted.get(self.op)
+        counter = self.lowering.trip_counters.get(self.op)
         if counter is not None:
-            self.lowering.write(counter, jnp.maximum(self.lowering.read(counter, self.op), count))
+            self.lowering.state.write(counter, jnp.maximum(self.lowering.state.read(counter, self.op), count))
         return [*values, jnp.asarray(count, jnp.int32)]
 
     def shape_arrays(self) -> None:
@@ -263,7 +263,7 @@ class Loop:
                     self.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
                 )
                 # The zeros of the row lookups are those of all iterations, too many for one.
-                child.lookups = None
+                child.vjp.lookups = None
                 self.run_body(child)
                 found.extend(child.value(r) for r in self.body.results)
                 return ()
@@ -284,7 +284,7 @@ class Loop:
                 break
 
     def _first_state(self) -> tuple[Array, ...]:
-        return tuple(self.lowering.read(c, self.op) for c in self.cells)
+        return tuple(self.lowering.state.read(c, self.op) for c in self.cells)
 
     def _compiled(self, found: LoopTrajectory | None) -> Carry:
         """Evaluate the loop as one JAX loop. ``found``: its evaluated control part, where it is known."""
@@ -292,14 +292,14 @@ class Loop:
         calls = any(has_effect(inner) and not inner.writes for inner in self.cond.needed)
         if found is not None and not calls:
             return self._differentiable(found, exact=True)
-        if not self.lowering.differentiated:
+        if not self.lowering.vjp.active:
             return self._loop()
         bound = self._limit() if found is None else found.length
         if bound is None:
-            bound = self.lowering.trips.get(self.op)
+            bound = self.lowering.trip_counts.get(self.op)
         if bound is None:
             raise NeedsTripCount(self.op)
-        counters = () if self.lowering.differentiated_again else indices_in(self.op)
+        counters = () if self.lowering.vjp.nested else indices_in(self.op)
         return self._differentiable(evaluate_counters(self.lowering, self.op, counters, bound), exact=False)
 
     def _loop(self) -> Carry:
@@ -320,7 +320,7 @@ class Loop:
         if count:
             rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)
             given = (rows, self._zeros(count))
-            if not self.lowering.differentiated_again:
+            if not self.lowering.vjp.nested:
                 ends = () if exact else (self._goes_on, self._rest(count))
                 state, (made, indices) = repeat(self._advanced, state, given, count, *ends)
             elif exact:
@@ -385,7 +385,9 @@ class Loop:
     def _rows(self, tensor: Tensor) -> Any:
         """The value of an array that the loop reads."""
         place = place_of(tensor, self.body_vars)
-        return self.lowering.even(self._value(tensor) if place is None else self.inits[place], tensor)
+        return self.lowering.classes.require_one_shape(
+            self._value(tensor) if place is None else self.inits[place], tensor
+        )
 
     def _find_walks(self, found: LoopTrajectory, exact: bool) -> None:
         """Find the arrays that become inputs (``reads``) and outputs (``writes``) of iterations; see ``scan_arrays``.
@@ -434,10 +436,10 @@ class Loop:
                 break
             child = self._child(self.body_vars, carry)
             if self.lookups is not None:
-                child.lookups = self.lookups.region((self.op, int(carry[0])))
+                child.vjp.lookups = self.lookups.region((self.op, int(carry[0])))
             self.run_body(child)
             if self.lookups is not None:
-                self.lookups.take(child.lookups)
+                self.lookups.take(child.vjp.lookups)
             values = tuple(leaving(child, self.body.results[i], self._varies(i), keep=True) for i in self.changing)
             carry = (carry[0] + 1, values, self._state(child))
         return carry

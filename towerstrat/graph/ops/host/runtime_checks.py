@@ -234,7 +234,7 @@ def _numerics_backward(
     (cotangent,) = cotangents
     words = "Not a number (NaN) or infinity (Inf) values detected in gradient. : Tensor had NaN or Inf values ({})"
     message, *messages = _said(op, words)
-    lowering.find(op, CheckResult(_not_finite(cotangent), (), message, messages))
+    lowering.errors.find(op, CheckResult(_not_finite(cotangent), (), message, messages))
     return {op.inputs[0]: cotangent}
 
 

@@ -46,14 +46,14 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     *results, number = op.outputs
     if of_strings(op) or not all(shapes.known(t.dims) for t in results):
         raise _unknown(op)
-    if lowering.counted:
+    if lowering.trip_counters:
         raise UnsupportedError(
             f"{op.name} (tf.py_func, created at {op.line}) would be called twice: a loop whose gradient is taken, of "
             "unknown length, is run ahead of the program to count its iterations. Pass maximum_iterations= to "
             "tf.while_loop."
         )
     kinds = [ShapeDtypeStruct(tuple(t.dims or ()), t.dtype.np) for t in (*results, number)]
-    values = [jnp.asarray(lowering.even(lowering.value(t), t)) for t in op.inputs]
+    values = [jnp.asarray(lowering.classes.require_one_shape(lowering.value(t), t)) for t in op.inputs]
     given = [value.dtype for value in values]
 
     def call(*words: Array) -> list[HostArray]:

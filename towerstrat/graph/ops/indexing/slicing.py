@@ -445,7 +445,7 @@ def _assign_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
 
 def _lower_assign(lowering: Lowering, op: Operation) -> list[Any]:
     cell = op.inputs[0].op.attrs["cell"]
-    old = jnp.asarray(lowering.read(cell, op))
+    old = jnp.asarray(lowering.state.read(cell, op))
     read = lowering.value if cell.per_position else lowering.invariant
     begin, value = read(op.inputs[1]), jnp.asarray(read(op.inputs[4]))
     strides = _ends(lowering.static(op, 3))
@@ -460,7 +460,7 @@ def _lower_assign(lowering: Lowering, op: Operation) -> list[Any]:
         else:
             key = tuple(_place(s, begin) for s in specs)
     new = lax.stop_gradient(old.at[key].set(value))
-    lowering.write(cell, new)
+    lowering.state.write(cell, new)
     return [new]
 
 

@@ -45,7 +45,7 @@ def rows_of_unique(op: Operation, lowering: Lowering) -> set[Tensor] | None:
             if not ends and not measures and not _gives_rows(use, of, rows, sizes, places):
                 continue  # What it takes beside may turn out to have such rows as well.
             waiting.remove((use, of))
-            if (lowering.differentiated or use in lowering.taped) and use.type in _ENTRYWISE - _POLYNOMIAL:
+            if (lowering.vjp.active or use in lowering.tape.paths.operations) and use.type in _ENTRYWISE - _POLYNOMIAL:
                 return None
             if not ends:
                 found = sizes if measures else rows
@@ -87,7 +87,7 @@ def lower_unique(lowering: Lowering, op: Operation) -> Any:
     rows = rows_of_unique(op, lowering) if op.inputs[0].dtype in (int32, int64) else None
     if rows is None:
         raise varying_shape(op)
-    lowering.left_over.update(rows)
+    lowering.padded_tensors.update(rows)
     size = x.shape[0]
     at = lax.iota(jnp.int32, size)
     ordered, order = lax.sort((x, at), num_keys=1, is_stable=True)

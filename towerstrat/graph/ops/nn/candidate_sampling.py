@@ -175,11 +175,11 @@ define_op("CandidateSampler", _sample_rule, _sample, random=True, differentiable
 def _learn(lowering: Lowering, op: Operation) -> tuple[Array, ...]:
     """Samples by the weights of the classes so far, then counts the true ones."""
     cell = op.inputs[0].op.attrs["cell"]
-    weights = jnp.asarray(lowering.read(cell, op))
+    weights = jnp.asarray(lowering.state.read(cell, op))
     true = jnp.asarray(lowering.value(op.inputs[1]))
     attrs = {name: op.attrs[name] for name in ("num_sampled", "unique")}
-    lowering.write(cell, weights.at[true.ravel()].add(1, mode="drop", wrap_negative_indices=False))
-    return _sample(lowering.key(op), true, distribution=_Learned(weights), **attrs)
+    lowering.state.write(cell, weights.at[true.ravel()].add(1, mode="drop", wrap_negative_indices=False))
+    return _sample(lowering.random.key(op), true, distribution=_Learned(weights), **attrs)
 
 
 define_op("LearnedUnigramCandidateSampler", _sample_rule, lower=_learn, random=True, reads=True, writes=True,

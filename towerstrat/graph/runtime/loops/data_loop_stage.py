@@ -509,12 +509,12 @@ class _BufferedLoop(Loop):
         if not self.record_size:
             super().run_body(child, self.taking | but)
             return
-        before = dict(child.state)
-        child.begin_step(self.record_size, self.gate)
+        before = dict(child.state.values)
+        child.errors.begin_step(self.record_size, self.gate)
         super().run_body(child, self.taking | but)
-        self.failed = child.failed()
+        self.failed = child.errors.failed()
         for cell in self.op.writes:
-            child.state[cell] = child.restored(cell, before[cell])
+            child.state.values[cell] = child.errors.old_if_failed(cell, before[cell])
 
 
 class _DataLoopProgram(Program):
@@ -562,7 +562,7 @@ class _DataLoopProgram(Program):
             self._scanned(loop, buffers, before) if steps is None else self._counted(loop, buffers, steps, before)
         )
         for cell, value in zip(loop.cells, state, strict=True):
-            lowering.write(cell, value)
+            lowering.state.write(cell, value)
         return [*changed, number, bad]
 
     def _scanned(

@@ -231,7 +231,7 @@ class StepLoopProgram(Program):
         """Lower the loop and return its outputs. No step changes anything where ``bad`` came in as a step's number."""
         steps = self.steps
         rest = iter(values)
-        lowering.kinds = shard_classes_of(self.axis, [], self.operations)
+        lowering.classes.partition = shard_classes_of(self.axis, [], self.operations)
         lowering.values.update(self.known)
         lowering.values.update((t, next(rest)) for t in self.arguments)
         chunk = list(islice(rest, self.components))
@@ -239,7 +239,7 @@ class StepLoopProgram(Program):
             self._varying(t, jnp.asarray(o)) for o, t in zip(steps.zeros(), steps.results, strict=True)
         ]
         results, stacks = self._sized(lowering, chunk, results)
-        state = [jnp.asarray(lowering.read(c, steps.op)) for c in self.written]
+        state = [jnp.asarray(lowering.state.read(c, steps.op)) for c in self.written]
         record = vary(jnp.asarray(no_error(self.record_size)), self.axis) if steps.checked else None
         checks = None
         if steps.checked:
@@ -261,9 +261,9 @@ class StepLoopProgram(Program):
             carry, stacks = lax.fori_loop(np.int32(0), count, body, (carry, stacks))
         last, found, record, checks = carry
         for cell, value in zip(self.written, last, strict=True):
-            lowering.write(cell, value)
+            lowering.state.write(cell, value)
         if record is not None and self._finds:
-            lowering.write(ERROR_RECORD, record)
+            lowering.state.write(ERROR_RECORD, record)
         failed = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]
         return [*stacks, *found, *failed, *(() if ran is None else (ran, short))]
 
@@ -314,15 +314,17 @@ class StepLoopProgram(Program):
         own = [e[0] for e in elements] if self.axis is not None else list(elements)
         child = lowering.fork(dict(zip(steps.inputs, own, strict=True)), state)
         if steps.checked:
-            child.begin_step(self.record_size, failed)
+            child.errors.begin_step(self.record_size, failed)
         child.run(steps.order)
         return child
 
     def _after(self, child: Lowering, wanted: Tensor | StateVariable) -> Array:
         """The value after a step of a tensor, or of a variable."""
         if isinstance(wanted, StateVariable):
-            return self._varying(wanted, jnp.asarray(child.joined(child.read(wanted, self.steps.op))))
-        value = child.joined(child.value(wanted)) if wanted.varies else child.invariant(wanted)
+            return self._varying(
+                wanted, jnp.asarray(child.classes.padded_value(child.state.read(wanted, self.steps.op)))
+            )
+        value = child.classes.padded_value(child.value(wanted)) if wanted.varies else child.invariant(wanted)
         return self._varying(wanted, jnp.asarray(value))
 
     def _step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
@@ -331,20 +333,25 @@ class StepLoopProgram(Program):
         The carry: state, results and, where steps are checked, the error record and (a check has failed, the number of
         that step or of the steps passed so far).
         """
-        if lowering.kinds is None:
+        if lowering.classes.partition is None:
             return self._one_step(lowering, carry, elements)
 
         def step(given: tuple[Carry, list[Array]], uneven: Sequence[ByClass]) -> tuple[Carry, list[Array]]:
             return self._one_step(lowering, *given)
 
-        result: tuple[Carry, list[Array]] = switch_by_class(lowering.kinds, step, (carry, list(elements)), [])
+        result: tuple[Carry, list[Array]] = switch_by_class(
+            lowering.classes.partition, step, (carry, list(elements)), []
+        )
         return result
 
     def _one_step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
         state, _, record, checks = carry
         before, passed = (None, None) if checks is None else checks
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
-        new_state = [child.stored(c, child.restored(c, old)) for c, old in zip(self.written, state, strict=True)]
+        new_state = [
+            child.classes.stored(c, child.errors.old_if_failed(c, old))
+            for c, old in zip(self.written, state, strict=True)
+        ]
         for cell, old, new in zip(self.written, state, new_state, strict=True):
             if np.shape(old) != np.shape(new):
                 raise InvalidArgumentError(
@@ -358,11 +365,11 @@ class StepLoopProgram(Program):
             return (new_state, results, record, checks), every
         found = child.state[ERROR_RECORD]
         self._finds = self._finds or isinstance(found, jax.Array | ByClass)
-        failed = child.failed()
+        failed = child.errors.failed()
         assert failed is not None  # it has a gate
         # Only the first failed step enters the record: later ones compute on the state that it kept from changing.
         first = vary(~before & failed, self.axis)
-        record = jnp.where(first, vary(jnp.asarray(child.joined(found)), self.axis), record)
+        record = jnp.where(first, vary(jnp.asarray(child.classes.padded_value(found)), self.axis), record)
         return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), every
 
 

@@ -50,7 +50,7 @@ class InitializationStage:
         lowering.run(self.ops)
         held = {id(v) for v in run.values.values()}
         values: dict[StateVariable, Any] = {}
-        for cell in lowering.written:
+        for cell in lowering.state.written:
             value = lowering.state[cell]
             # The store may give an array away: it must be nobody else's. By way of the host, a copy compiles nothing.
             owned = isinstance(value, jax.Array) and id(value) not in held

@@ -145,8 +145,7 @@ class ConstantFoldingStage:
     def run(self, run: Run) -> None:
         values = self.values
         if values is None:
-            lowering = Lowering("cpu", fed=None if self.fixed else run.values)
-            lowering.calls_at_once = True
+            lowering = Lowering("cpu", fed=None if self.fixed else run.values, host_calls_inline=True)
             lowering.run(self.ops)
             values = lowering.values
             if self.fixed:
@@ -250,7 +249,7 @@ class DeviceStage:
 
         def outputs(lowering: Lowering, ops: Sequence[Operation]) -> list[Array]:
             lowering.run(ops)
-            if unknown := lowering.left_over.intersection(self.outputs):
+            if unknown := lowering.padded_tensors.intersection(self.outputs):
                 raise varying_shape(unknown.pop().op)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
@@ -328,12 +327,12 @@ class DeviceStage:
 
         def count(lowering: Lowering, ops: Sequence[Operation]) -> list[Array]:
             counters = [StateVariable(f"{loop.name}/iterations", int32, (), self.axis) for loop in loops_in(around)]
-            lowering.counted = dict(zip(loops_in(around), counters, strict=True))
-            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters)
-            lowering.quiet = True
+            lowering.trip_counters = dict(zip(loops_in(around), counters, strict=True))
+            lowering.state.values.update((cell, np.zeros((), np.int32)) for cell in counters)
+            lowering.suppress_prints = True
             lowering.run(ops[: ops.index(around)])
             plain = lowering.fork()
-            plain.taped = set()
+            plain.tape.paths = plain.tape.paths._replace(operations=frozenset())
             plain.execute(around)
             return [plain.state[cell] for cell in counters]
 
@@ -350,14 +349,14 @@ class DeviceStage:
         lowering.values.update(run.values)
         for op in self.ops:
             if op.definition.host is not None:
-                lowering.note(op)
+                lowering.tape.note(op)
                 host_stage(op, self.stages).run(Run(run.session, run.store, lowering.values, {}))
             else:
                 lowering.execute(op)
         if calls_back(self.ops):
             jax.effects_barrier()
-        taken = {id(v) for c, v in before.items() if c not in lowering.written}
-        for cell in lowering.written:
+        taken = {id(v) for c, v in before.items() if c not in lowering.state.written}
+        for cell in lowering.state.written:
             value = lowering.state[cell]
             run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
             taken.add(id(value))

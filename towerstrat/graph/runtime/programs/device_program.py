@@ -203,18 +203,18 @@ class Program:
         before = dict(state)
         if self.checks:
             state[ERROR_RECORD] = no_error(self.record_size)
-        lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trips=self.trips)
-        lowering.kinds = self.kinds
+        lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trip_counts=self.trips)
+        lowering.classes.partition = self.kinds
         of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
         results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
         if self.checks and self.atomic:
-            for cell in lowering.written & before.keys() - self.held:
-                lowering.state[cell] = lowering.restored(cell, before[cell])
-        new_state = [lowering.stored(c, lowering.state.get(c, before.get(c))) for c in self.written]
+            for cell in lowering.state.written & before.keys() - self.held:
+                lowering.state.values[cell] = lowering.errors.old_if_failed(cell, before[cell])
+        new_state = [lowering.classes.stored(c, lowering.state.get(c, before.get(c))) for c in self.written]
         for i, value in enumerate(results):
             if isinstance(value, ByClass) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
-        results = [lowering.joined(v) for v in results]
+        results = [lowering.classes.padded_value(v) for v in results]
         return (
             self._grouped(results),
             [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
@@ -246,9 +246,9 @@ class Program:
             # TPU compiler fails on empty 64-bit outputs.)
             return jnp.zeros((1 if self.calls_back else 0,), jnp.bool_)
         record = lowering.state[ERROR_RECORD]
-        self.faults = lowering.faults
+        self.faults = lowering.errors.records
         self.faulty = isinstance(record, jax.Array | ByClass)
-        return self._outgoing(lowering.joined(record) if self.faulty else no_error(1), True)
+        return self._outgoing(lowering.classes.padded_value(record) if self.faulty else no_error(1), True)
 
     def lowered(
         self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]

@@ -466,7 +466,7 @@ class ArrayFunction:
         lowering.values.update(self.known)
         lowering.values.update(zip(self.inputs, arrays, strict=True))
         lowering.run(self.operations)
-        self._faults = lowering.faults
+        self._faults = lowering.errors.records
         return [lowering.value(t) for t in self.outputs], [lowering.state.get(c) for c in self.cells]
 
     def error(self, record: Array) -> InvalidArgumentError | None:

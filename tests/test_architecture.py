@@ -31,8 +31,8 @@ FLOORS = [
 ]
 ROOMS = {
     "graph": ["ir", "lowering", "variables", "ops", "scopes", "runtime", "eager", "autograph", "functions", "tapes"],
-    "graph.ops": ["building", "array", "math", "host", "text", "collectives", "indexing", "linalg", "control",
-                  "random", "nn", "tables", "sparse", "ragged", "images"],
+    "graph.ops": ["building", "gradients", "array", "math", "host", "text", "collectives", "indexing", "linalg",
+                  "control", "random", "nn", "tables", "sparse", "ragged", "images"],
     "graph.runtime": ["programs", "plans", "loops", "collective", "sessions"],
     "data": ["elements", "parsing", "pipeline", "iterators", "files", "api", "readers", "queues"],
     "towers": ["cluster", "engine", "shards", "contrib", "distribute", "contrib_late"],

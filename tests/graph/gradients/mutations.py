@@ -59,7 +59,7 @@ REPAIRS = (
         "        self._lead_through(other.op, op, its)\n", "",
     ),
     Mutation(
-        "what a gradient in a region uses of outside: the gradient of a Jacobian", "graph/lowering/gradients.py",
+        "what a gradient in a region uses of outside: the gradient of a Jacobian", "graph/lowering/backward_pass.py",
         "lowering = _with_records_of_region(lowering, op)", "lowering.fork()",
     ),
     Mutation(
@@ -67,7 +67,7 @@ REPAIRS = (
         "if variable is None or value is variable:", "if True:",
     ),
     Mutation(
-        "what a gradient function uses, in a gradient of the gradient", "graph/lowering/gradients.py",
+        "what a gradient function uses, in a gradient of the gradient", "graph/lowering/backward_pass.py",
         'o.definition.reads_value or o.definition.collective or o in rules',
         "o.definition.reads_value or o.definition.collective",
     ),
@@ -80,21 +80,21 @@ REPAIRS = (
         'if made and not before.isdisjoint(made[0].op.attrs["path"]):', "if False:",
     ),
     Mutation(
-        "what towers share, in a gradient of a gradient of the whole", "graph/lowering/gradients.py",
+        "what towers share, in a gradient of a gradient of the whole", "graph/lowering/backward_pass.py",
         "lowering.values.update({t: share(v, axis) for t, v in values.items()})",
         "lowering.values.update({t: vary(v, axis) for t, v in values.items()})",
     ),
     Mutation(
-        "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/gradients.py",
+        "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/backward_pass.py",
         "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.vjp.active else total",
         "total",
     ),
     Mutation(
-        "gradients of the whole, in those of a tower", "graph/lowering/gradients.py",
+        "gradients of the whole, in those of a tower", "graph/lowering/backward_pass.py",
         "if (together or of_whole) and", "if together and",
     ),
     Mutation(
-        "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/gradients.py",
+        "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/backward_pass.py",
         "else masked(g, first)) for t, g in found]", "else g) for t, g in found]",
     ),
     Mutation(
@@ -170,7 +170,7 @@ FLOWS = (
         "return {op.inputs[0]: RowCotangent(0 * jnp.reshape(cotangent,",
     ),
     Mutation(
-        "what towers share, in a gradient over all of them", "graph/lowering/gradients.py",
+        "what towers share, in a gradient over all of them", "graph/lowering/backward_pass.py",
         "total = vary((yield id(tensor), whole), lowering.axis)", "total = vary(whole, lowering.axis)",
     ),
 )  # fmt: skip

@@ -45,9 +45,9 @@ from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, string
-from towerstrat.graph.lowering.gradient_paths import is_additive
-from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.gradients.gradient_paths import is_additive
+from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.runtime.loops.data_loop_stage import DataLoop
 from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, Plan
 from towerstrat.graph.runtime.plans.runner import EffectFreeStage, Run, Stage

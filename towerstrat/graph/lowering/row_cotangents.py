@@ -36,6 +36,9 @@ Key = tuple[Operation, Place]
 Shapes = dict[Key, tuple[tuple[int, ...], np.dtype[Any]]]
 """Shape and element type of the rows of each lookup."""
 
+_ROWWISE = frozenset(["Cast", "Exit", "Identity", "Merge", "Neg", "PlaceholderWithDefault", "ReadVariableOp"])
+"""Types through which a cotangent that consists of rows stays such, if they have one input."""
+
 
 def index_type_of(op: Operation) -> DType:
     """The element type of the indices of a lookup's rows."""
@@ -68,6 +71,23 @@ def rows_back(step: Operation, rows: RowCotangent) -> list[tuple[Tensor, RowCota
     elif step.type == "Cast":
         values = values.astype(step.inputs[0].dtype.np)
     return [(t, rows._replace(values=values)) for t in step.inputs]
+
+
+def passes_rows(op: Operation) -> bool:
+    """Whether a sparse cotangent of the result is passed on as a sparse one of each input, as in the original."""
+    if op.type == "Cast":
+        return op.inputs[0].dtype.is_floating and op.outputs[0].dtype.is_floating
+    return op.type == "AddN" or (op.type in _ROWWISE and len(op.inputs) == 1)
+
+
+def looks_up_rows(op: Operation) -> bool:
+    """Whether it gathers rows along dimension 0 of a tensor of its own context: its cotangent is sparse."""
+    if op.type not in ("GatherV2", "GatherNd") or op.axis is not op.inputs[0].op.axis or op.attrs.get("batch_dims"):
+        return False
+    if op.type == "GatherNd":  # of a list of coordinates of one number each, as the original has it
+        dims = op.inputs[1].dims
+        return dims is not None and len(dims) == 2 and dims[1] == 1
+    return op.attrs["axis"] == 0 and "_dense_gradient" not in op.attrs
 
 
 def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:

@@ -14,9 +14,9 @@ from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.input_checks import PADDING
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.runtime.sessions.session import Session

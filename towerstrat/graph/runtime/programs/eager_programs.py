@@ -37,8 +37,8 @@ from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, HostArray, host_array, resource
 from towerstrat.graph.lowering.error_records import no_error, record_size
 from towerstrat.graph.lowering.executor import Pullback
-from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
+from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, OwnedPrograms
 from towerstrat.platform import compilers
 from towerstrat.platform.data_checks import DATA_CHECKS

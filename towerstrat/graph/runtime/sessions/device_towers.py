@@ -41,8 +41,8 @@ from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, repl
 from towerstrat.graph.ir.shard_traces import ShardTraces
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import resource, variant
-from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.shard_classes import index_sets
+from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.runtime.programs.limits import LIMITS
 
 _ALIKE = 0.9

@@ -14,17 +14,12 @@ It costs one walk over the ancestors of the ys per ``tf.gradients``. Third deriv
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from towerstrat.errors import InternalError
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.types import resource
+from towerstrat.graph.lowering.gradient_reports import report
 from towerstrat.graph.lowering.python_gradients import TracedRule
-from towerstrat.platform import logs
-
-VARIABLE = "TOWERSTRAT_GRADIENT_CHECK"
-"""The environment variable that makes the error a warning ("warn")."""
 
 
 class Dependence:
@@ -233,14 +228,3 @@ def _report_missing(source: Tensor, tensor: Tensor, user: Tensor, ys: Sequence[T
         f"{source.op.line}) would be wrong: {user.op.name} (type {user.op.type}, created at {user.op.line}) depends on "
         f"it by way of {tensor.name} (created at {tensor.op.line}), where no gradient flows.",
     )
-
-
-def report(op: Operation, missing: str) -> None:
-    """Raise InternalError about a missing flow of a gradient; log it where the environment asks for warnings."""
-    message = (
-        f"{missing} This is a fault of towerstrat: please report it with the program. With {VARIABLE}=warn in the "
-        "environment the program goes on without this part of the gradient."
-    )
-    if os.environ.get(VARIABLE, "").lower() != "warn":
-        raise InternalError(None, op, message)
-    logs.warning("%s", message)

@@ -1,7 +1,20 @@
 """Hash the seeds of a random operation: the word of its PRNG key that says which operation draws.
 
 ``Lowering.key`` makes a Threefry key of (this hash, number of the execution), so that draws depend on the operation's
-seeds and, without an op-level seed, its name, but not on the other operations of the program.
+seeds and, without an op-level seed, its name, but not on the other operations of the program: an edit elsewhere does
+not move them. Processes of a run that are each on their own draw apart where no seed is set (``PROCESSES.stream``).
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     tf.set_random_seed(1)
+...     seeded = [tf.random_uniform([2], seed=7, name=name).op for name in "ab"]
+...     others = [tf.random_uniform([2], name=name).op for name in "cd"]
+>>> [op.attrs["seeds"] for op in (seeded[0], others[0])]
+[(1, 7), (1, None)]
+>>> hash_of_seeds(seeded[0], None) == hash_of_seeds(seeded[1], None)
+True
+>>> hash_of_seeds(others[0], None) == hash_of_seeds(others[1], None)
+False
 """
 
 from __future__ import annotations

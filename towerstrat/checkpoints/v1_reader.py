@@ -17,9 +17,11 @@ several files. The tables' metadata are read when the checkpoint is opened, the 
 >>> _ = array.shape.dim.add(size=2), array.slice.add().extent.add()         # an empty extent: all of the dimension
 >>> stored.data.data.float_val.extend([1.0, 2.0])
 >>> items = [(b"", meta.SerializeToString()), (Slice((0,), (-1,)).key("w"), stored.SerializeToString())]
->>> with tempfile.NamedTemporaryFile() as file:
-...     _ = file.write(sorted_tables.encoded(items)), file.flush()
-...     FirstFormat([file.name]).read("w")
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = os.path.join(folder, "model.ckpt-0")
+...     with open(path, "wb") as file:
+...         _ = file.write(sorted_tables.encoded(items))
+...     FirstFormat([path]).read("w")
 array([1., 2.], dtype=float32)
 
 Source: ``tensorflow/core/util/tensor_slice_reader.cc``, ``saved_tensor_slice.proto``.

@@ -1,9 +1,9 @@
 """Interface of the eager executor: run one operation as a compiled program of its own, and give its pullback.
 
 ``Lowering`` calls it for operations on concrete arrays instead of the kernel: ``executor(op, [x, y])`` returns
-``(outputs, pullback)``, and an operation on a gradient's path is recorded with that pullback. The executor of the
-package is ``SingleOperations`` (``runtime/programs/eager_programs.py``): a room above, which hands it down, since this
-one cannot import it. One for products of floats would be
+``(outputs, pullback)``, and an operation on a gradient's path is recorded with that pullback. The one that
+there is, ``SingleOperations``, belongs to the room above (``runtime/programs/eager_programs.py``), which hands it down,
+since this one cannot import it. One for products of floats would be
 
 >>> def executor(op, values):
 ...     x, y = values

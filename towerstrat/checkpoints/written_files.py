@@ -2,7 +2,7 @@
 
 After a save ``record`` keeps inode, size and time of the index and the state file (``Storage.identity``). Before the
 next state file is written, and before a checkpoint is deleted, ``replaced`` compares: what somebody else has written
-since is not ours. Such a checkpoint is left alone, and a warning says so.
+since is not ours. Such a checkpoint is left alone, such a state file is written all the same; a warning says either.
 
 >>> import os, tempfile
 >>> with tempfile.TemporaryDirectory() as folder:

@@ -5,13 +5,22 @@ table that it looks rows up in. Instead the table is a constant of the vjp, and 
 lookup as independent variables: their cotangents are the rows' ones.
 
     rows = table[ids] + zeros          zeros: [n, d]
-    vjp  -> d_zeros: [n, d]            the gradient is IndexedSlices(values=d_zeros, indices=ids), whatever the table's
-    size
+    vjp  -> d_zeros: [n, d]            the gradient is IndexedSlices(values=d_zeros, indices=ids), of n rows
 
 Shapes are fixed: a first abstract evaluation finds how many rows are looked up (``shapes``). The indices leave the
 region beside its results; those of a branch that is not taken, and of iterations after a loop's end, are ``PADDING``,
 which updates skip. A compiled loop of n iterations takes its zeros as ``[n, ...]`` (``split``) and returns its indices
 likewise (``join``); in an unrolled one each iteration is a ``Place`` of its own.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     table = tf.get_variable("table", [1000, 2], use_resource=True)
+...     lookup = tf.gather(table, [3, 1]).op
+>>> lookups = Lookups({table.handle: [lookup]}, zeros={}, axis=None)        # as in the first evaluation
+>>> lookups.read(lookup, np.float32([[5, 6], [7, 8]]), np.array([3, 1])).tolist()
+[[5.0, 6.0], [7.0, 8.0]]
+>>> lookups.shapes[lookup, ()], lookups.indices[lookup, ()].tolist()
+(((2, 2), dtype('float32')), [3, 1])
 """
 
 from __future__ import annotations

@@ -3,10 +3,19 @@
 The engine decides in ``gradient_paths`` where gradients flow. This walk shares no code with it: it follows operands of
 operations, and for loops, branches and maps the captures that their bodies' results depend on. Where it finds a
 dependence through differentiable operations and the engine has no path, a gradient would be silently too small, or
-None: that is an InternalError, which names the first edge that is missing.
+None: that is an InternalError, which names the first edge that is missing. Here the engine's ``active`` lacks w:
 
-    y = cond(p, lambda: x * w, lambda: x)       engine: y <- x           this walk: y <- x, y <- w
-                                                error: "... depends on it by way of w, where no gradient flows"
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     x, w = tf.constant(2.0, name="x"), tf.constant(3.0, name="w")
+...     y = tf.multiply(x, w, name="y")
+>>> edges = Dependence({}, products=["Mul"], quotients=[], linear=[])
+>>> edges.operands(y)
+(<tf.Tensor 'x:0' shape=() dtype=float32>, <tf.Tensor 'w:0' shape=() dtype=float32>)
+>>> check_paths([y], [x, w], stops=(), active={y, x}, recorded=None, captures=(), dependence=edges)
+... # doctest: +ELLIPSIS
+Traceback (most recent call last):
+towerstrat.errors.InternalError: ... y (type Mul, ...) depends on it by way of w:0 ..., where no gradient flows. ...
 
 It costs one walk over the ancestors of the ys per ``tf.gradients``. Third derivatives are not checked. With
 ``TOWERSTRAT_GRADIENT_CHECK=warn`` the error is a warning.

@@ -18,17 +18,14 @@ The callback's argument is computed by numpy from the feed; the rest is one devi
 ...     x = placeholder("float32", [2])
 ...     y = py_func(lambda h: h + 1, [x * x], "float32")
 ...     y.set_shape([2])
-...     plan = Plan(graph, [y * x + 1.0], [x], {})
->>> [type(stage).__name__ for stage in plan.stages]
+...     [type(stage).__name__ for stage in Plan(graph, [y * x + 1.0], [x], {}).stages]
 ['ConstantFoldingStage', 'HostStage', 'DeviceStage']
 
 A training step without Python in it is a single DeviceStage: reads, forward, gradient and update are one XLA program.
-The session keeps a plan per (fetches, fed tensors).
-
-What one jitted program cannot do makes a DeviceStage run operation by operation (``eager``): results whose shape
-depends on values, a gradient's path through host operations, strings. Along a mesh axis that is not possible, and
-raises. A differentiated loop of unknown length is first run without derivatives to count its iterations
-(``_learn_trips``), then compiled for the next power of two.
+The session keeps a plan per (fetches, fed tensors). What one jitted program cannot do makes a DeviceStage run operation
+by operation (``eager``): results whose shape depends on values, a gradient's path through host operations, strings.
+Along a mesh axis that is not possible, and raises. A differentiated loop of unknown length is first run without
+derivatives to count its iterations (``_learn_trips``), then compiled for the next power of two.
 """
 
 from __future__ import annotations

@@ -7,6 +7,13 @@ Of a run with one program on a CPU:
                                           program_0 "...: 3072 flops, ..."  until its outputs are there
     cost_graph.node                       program_0                         compute_cost: flops, memory: arguments
 
+A run of one stage without a program, a ``py_func`` of 1 ms:
+
+>>> metadata = messages.RunMetadata()
+>>> describe_spans(metadata, 0.0, 0.002, [Span("y = PyFunc", 0.0, 0.001, None)])
+>>> [(n.timeline_label, n.all_end_rel_micros) for n in metadata.step_stats.dev_stats[0].node_stats]
+[('Session.run', 2000), ('y = PyFunc', 1000)]
+
 A traced stage waits for the device, so that stages do not overlap as they do in other runs.
 """
 

@@ -7,6 +7,13 @@
     eagerly        the results are copied to new tensors, and one ``_CustomRecord`` with grad_fn goes on the tapes
     in a graph     IdentityN(y, x) -> y' (``CustomGradient``), whose gradient goes from y' past y's operations to x
 
+>>> from towerstrat.graph.eager import mode
+>>> with mode.eager_mode(), GradientTape() as tape:
+...     tape.watch(x := constant(3.0))
+...     y = custom_gradient(lambda x: (x * x, lambda dy: dy * 100.0))(x)
+>>> float(y), float(tape.gradient(y, x))
+(9.0, 100.0)
+
 In a graph the gradient function is called when a gradient is asked for; inside of a loop, branch or function it must be
 traced at once, in that region, since its tensors cannot be made there later (``_add``). Trainable variables that the
 function reads, and that are no arguments, are further inputs.

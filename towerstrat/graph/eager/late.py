@@ -37,6 +37,7 @@ class UncheckedTensor(EagerTensor):
     __slots__ = ("_found", "_run")
 
     def __init__(self, context: EagerContext, array: Array, dtype: DType, run: Run):
+        # Not by ``EagerTensor.__init__``, which sets ``array``: it is a property here.
         self._found = array
         self._run: Run | None = run
         self._context = context

@@ -38,6 +38,7 @@ class ShardedTensor(EagerTensor):
     __slots__ = ("axis",)
 
     def __init__(self, context: EagerContext, array: Array | UnevenShards, dtype: DType, axis: Axis, dims: Dims):
+        # Not by ``EagerTensor.__init__``, whose ``dims`` are those of the array: here it has a row per replica.
         self._context = context
         self.array = array
         self.dtype = dtype

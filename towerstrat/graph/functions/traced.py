@@ -402,6 +402,7 @@ class _ForwardStage(DeviceStage):
             def back(*cotangents: Array) -> list[Array]:
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
                 child.quiet = True
+                # It runs later than the forward program, so that its checks have a record of their own.
                 if ERROR_RECORD in child.state:
                     child.begin_step(program.record_size)
                 child.execute(grad)
@@ -421,6 +422,7 @@ class _ForwardStage(DeviceStage):
             program.backward = compilers.jit(backward, program.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]
             made = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
+            # Known only now, while it is traced: the program has this very list as its output specs.
             specs.extend([False] * len(made))
             return [*outputs, *made]
 
@@ -467,6 +469,7 @@ class _CallRecord(Record):
         assert self.derivative.grad is not None
         with jax.enable_x64(True):
             seeds = [
+                # One backward program serves all calls: a cotangent that is absent is zeros of its fixed shape.
                 c.array if isinstance(c, EagerTensor) else np.zeros(t.array.shape, t.dtype.np)
                 for t, c in zip(self.outputs, cotangents, strict=True)
                 if t.dtype.is_differentiable

@@ -236,6 +236,7 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
     if graph.block is graph.root and not graph.building_function:
         return op.outputs
     traced = trace_rule(op, rule)
+    # What the rule captures is known once it is traced: the operation is made again, with these as inputs.
     captured = [t for t in traced.block.captures() if t.op is not op and place_of(t, op.inputs) is None]
     again = graph.add("CustomGradient", [*results, *sources, *captured], attrs, "IdentityN")
     again.attrs["_traced_gradient"] = traced._replace(grads=(*traced.grads, *(None for _ in captured)))
@@ -337,6 +338,7 @@ def _later(inputs: Sequence[TensorLike], cotangents: Sequence[TensorLike]) -> tu
     tensors = [convert_to_tensor(t) for t in (*inputs, *cotangents)]
     graph = get_default_graph()
     if graph.executing_eagerly:
+        # No compiler merges what is executed: new tensors are enough.
         tensors = [arrays.identity(t) for t in tensors]
     else:
         tensors = graph.add("OptimizationBarrier", tensors).outputs

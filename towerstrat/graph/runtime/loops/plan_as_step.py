@@ -172,6 +172,7 @@ class SingleStep:
     def _run(self, run: Run, taken: Sequence[Array]) -> None:
         step, chunk = self.step, Chunk(2)
         chunk.steps = 1
+        # The second row fills the room, and no step reads it: the program is told to run one.
         chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, taken)]
         program, inputs = step.program(run, step.programs, chunk, False, NO_FAILED_STEP)
         made, record = program(run.store, inputs)

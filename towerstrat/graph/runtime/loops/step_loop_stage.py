@@ -237,6 +237,7 @@ class LoopStage(StepBody):
             program.step_count = chunk.steps
             made, record = program(run.store, inputs)
         finally:
+            # Input is used once the new state is stored; until then the chunk stays ready, and goes back on an error.
             if program is not None and program.ran:
                 course.ready.popleft()
         pace.started(record, chunk.steps, start)

@@ -247,10 +247,12 @@ class StepLoopProgram(Program):
         ]
         results, stacks = self._sized(lowering, chunk, results)
         state = [jnp.asarray(lowering.read(c, steps.op)) for c in self.written]
+        # A loop's carry keeps its type: what varies after a step has to be varying before the first one.
         record = vary(jnp.asarray(no_error(self.record_size)), self.axis) if steps.checked else None
         checks = None
         if steps.checked:
             bad = jnp.asarray(next(rest))
+            # The failure of an earlier program counts as this one's, so that programs behind it change nothing either.
             checks = (bad >= 0, jnp.maximum(bad, 0))
         carry: Carry = (state, results, record, checks)
         ran, short = self._agreed(rest) if steps.shared else (None, None)
@@ -269,6 +271,7 @@ class StepLoopProgram(Program):
         last, found, record, checks = carry
         for cell, value in zip(self.written, last, strict=True):
             lowering.write(cell, value)
+        # Where no check can fail the record stays numpy's: the program is not ``faulty``, and nobody waits for it.
         if record is not None and self._finds:
             lowering.write(ERROR_RECORD, record)
         failed = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]

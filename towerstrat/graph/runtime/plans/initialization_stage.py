@@ -98,6 +98,7 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
             free.add(op)
         else:
             touched |= cells
+    # A gradient evaluates the operations of its path under their derivatives: they stay in its program.
     free -= {step for op in ops for step in op.attrs.get("path", ())}
     first = _needed(ops, free, [op for op in free if op.definition.writes])
     rest = [op for op in ops if op not in first]

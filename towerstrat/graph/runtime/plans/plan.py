@@ -196,6 +196,7 @@ class DeviceStage:
                 self._run_compiled(run)
                 return
             except NeedsTripCount as loop:
+                # Raised while the program is traced, so that nothing has run and it can be begun anew.
                 around = next((op for op in self.ops if loop.op in loops_in(op)), None)
                 if around is None:
                     raise
@@ -312,6 +313,7 @@ class DeviceStage:
             counts, _ = counter(store, given.inputs)
             for loop, of_positions in zip(loops_in(op), counts, strict=True):
                 trips[loop] = 1 << max(0, int(np.max(of_positions)) - 1).bit_length()
+        # The counters have written nothing: the state is still as the program before left it.
         store.last = last
         return trips
 
@@ -356,6 +358,7 @@ class DeviceStage:
         taken = {id(v) for c, v in before.items() if c not in lowering.written}
         for cell in lowering.written:
             value = lowering.state[cell]
+            # No two variables may share an array: the next program may donate both.
             run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
             taken.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)

@@ -63,6 +63,7 @@ class TracedStage:
         before, values = run.store.last, set(run.values)
         start = time.time()
         self.stage.run(run)
+        # The store knows the program that ran last; where that is another than before, this stage ran it.
         last = None if run.store.last is before else run.store.last
         program, state = (None, []) if last is None else last[:2]
         jax.block_until_ready([*state, *(v for t, v in run.values.items() if t not in values)])

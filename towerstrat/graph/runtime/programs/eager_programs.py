@@ -7,14 +7,23 @@ ways:
     matmul of [512, 512]        jitted, the same function for all calls with this signature
     where of a large array      evaluated without jit, as the result's shape depends on values (``dynamic``)
 
+>>> from towerstrat.graph.ir.op_registry import lookup
+>>> from towerstrat.graph.ir.types import float32
+>>> from towerstrat.graph.ops.math import elementwise  # registers its types
+>>> pair = [Value(np.float32(x), float32) for x in ([1, 2], [10, 20])]
+>>> SINGLE_OPERATIONS.compute(SINGLE_OPERATIONS.find(lookup("Add"), pair, {}), pair, ())
+([array([11., 22.], dtype=float32)], ())
+
 Gradients are programs too. ``pull`` builds the gradient of the one operation as a graph, from the cotangents that are
 given to those that are wanted, and jits it with the forward operation inside; XLA drops what the gradient does not use
 (``PullbackProgram``). A gradient's own gradient is made the same way, so tapes can be nested.
 
-An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
-that input a constant, for this and all later operations of the type.
+Numpy rounds as programs do for the types of ``EXACT``: of these it computes large inputs too, the first times that a
+shape comes, since many image sizes never come again.
 
-The same object, called with a graph's operation, executes it when a part of a graph cannot be compiled as a whole.
+An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
+that input a constant, for this and all later operations of the type. The same object, called with a graph's operation,
+executes it when a part of a graph cannot be compiled as a whole.
 """
 
 from __future__ import annotations

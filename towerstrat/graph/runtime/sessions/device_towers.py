@@ -14,6 +14,12 @@ through matched operations are built anew (``_differentiate``), since their path
 
 ``side_by_side`` returns None, and the run goes the plain way, wherever this would not pay or be the same: one device, a
 CPU, an axis already in use, towers that have little in common, gradients that leave their tower.
+
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> with Graph().as_default():
+...     one, two = constant(1.0), constant(2.0)
+>>> _much_the_same([[one.op], [two.op]]), _much_the_same([[one.op, two.op], []])
+(True, False)
 """
 
 from __future__ import annotations

@@ -9,6 +9,12 @@ the session's cache, carries it out over the state store, and rebuilds the struc
     plan        of (elements, {x}); kept under that key, and made anew when the graph was rewired
     values      [2.5, None]      ->      {"loss": 2.5, "step": [None]}
 
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> with Graph().as_default(), Session() as session:
+...     loss = constant([2.5])
+...     session.run({"loss": loss, "step": [loss.op]})
+{'loss': array([2.5], dtype=float32), 'step': [None]}
+
 In front of the plain way stand, in this order: towers that the program wrote by hand, which are run side by side on a
 copy of the graph (``device_towers``); initial values that the processes of a cluster share (``wait_for_values``); and
 steps that have already run ahead (``steps_ahead``). Options or metadata turn the last one off for their run.

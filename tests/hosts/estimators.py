@@ -80,7 +80,7 @@ def main():
             "weights": estimator.get_variable_value("w").tolist() if saved else None,
             "evaluated": os.path.isdir(estimator.eval_dir()),
         }
-        if PROCESSES.together:  # The others read in the first one's folder, which it removes.
+        if PROCESSES.in_lockstep:  # The others read in the first one's folder, which it removes.
             AGREEMENT.all_of(INDEX, int)
     print(json.dumps(found))
 

@@ -35,16 +35,16 @@ def fails():
 
 
 try:
-    AGREEMENT.by_first(fails)
+    AGREEMENT.on_first_process(fails)
 except NotFoundError as error:
     said.append(error.message)
 channel = TALKS.begin()
 if PROCESSES.index:
     channel.report("reported")
-    said.append(channel.hear(str))
+    said.append(channel.receive(str))
 else:
     said += channel.reports(str)
-    channel.tell("told")
+    channel.broadcast("told")
 print("RIGHT", PROCESSES.index, said, flush=True)
 """
 

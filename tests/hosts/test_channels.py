@@ -37,28 +37,28 @@ def service(monkeypatch):
 
 def test_what_is_told_is_heard_in_order_and_reports_are_not_kept(service, monkeypatch):
     first, others = channels.Channel(7), [channels.Channel(7), channels.Channel(7)]
-    first.tell(("begin", 3))
+    first.broadcast(("begin", 3))
     for index, other in enumerate(others, 1):
         monkeypatch.setattr(PROCESSES, "index", index)
-        assert other.hear(tuple[str, int]) == ("begin", 3)
+        assert other.receive(tuple[str, int]) == ("begin", 3)
         other.report((index,) * 500)
     monkeypatch.setattr(PROCESSES, "index", 0)
     assert first.reports(tuple[int, ...]) == [(1,) * 500, (2,) * 500]
     assert [key for key in service if "reported" in key] == []
-    first.tell(None)
-    assert [other.hear(str | None) for other in others] == [None, None]
+    first.broadcast(None)
+    assert [other.receive(str | None) for other in others] == [None, None]
 
 
 def test_each_thing_has_a_talk_of_its_own(service):
     one, other = channels.Talks(), channels.Talks()
     for number in range(2):
-        one.begin().tell(number)
-    assert [other.begin().hear(int) for _ in range(2)] == [0, 1]
+        one.begin().broadcast(number)
+    assert [other.begin().receive(int) for _ in range(2)] == [0, 1]
 
 
 def test_what_is_longer_than_the_bound_is_refused_where_it_is_told(service):
     with pytest.raises(ResourceExhaustedError, match=f"Expected at most {100 * 1024} bytes .* got 200002 for talk/7"):
-        channels.Channel(7).tell("x" * 200_000)
+        channels.Channel(7).broadcast("x" * 200_000)
 
 
 @pytest.fixture
@@ -70,11 +70,11 @@ def warned(monkeypatch):
 
 @pytest.mark.parametrize("foreign", [b".\x80\x04N.", b"", b"x" * 200], ids=["without a code", "nothing", "too long"])
 def test_what_a_stranger_has_written_is_refused_and_the_right_message_waited_for(service, warned, monkeypatch, foreign):
-    channels.Channel(7).tell("right")
+    channels.Channel(7).broadcast("right")
     (path,) = service
     right, service[path] = service[path], foreign
     monkeypatch.setattr(store.time, "sleep", lambda seconds: service.update({path: right}))
-    assert channels.Channel(7).hear(str) == "right"
+    assert channels.Channel(7).receive(str) == "right"
     assert len(warned) == 1
     assert warned[0].startswith("Refused in the store of the run: ")
     assert warned[0].endswith("The message of process 0 is waited for.")
@@ -82,15 +82,15 @@ def test_what_a_stranger_has_written_is_refused_and_the_right_message_waited_for
 
 
 def test_a_message_of_another_place_or_run_is_refused(service, warned, monkeypatch):
-    channels.Channel(7).tell("before")
-    channels.Channel(8).tell("right")
+    channels.Channel(7).broadcast("before")
+    channels.Channel(8).broadcast("right")
     before, path = service["towerstrat/talk/7/told/1/0/0"], "towerstrat/talk/8/told/1/0/0"
     right = service[path]
     other_run = store.STORE.key.derive(b"other").seal(path, 0, right[CODE_BYTES:])
     for foreign in (before, other_run):
         service[path] = foreign
         monkeypatch.setattr(store.time, "sleep", lambda seconds: service.update({path: right}))
-        assert channels.Channel(8).hear(str) == "right"
+        assert channels.Channel(8).receive(str) == "right"
     assert len(warned) == 1
 
 

@@ -32,7 +32,7 @@ def processes(monkeypatch):
     both = consensus.Consensus(), consensus.Consensus()
     monkeypatch.setattr(store, "client", lambda: service)
     monkeypatch.setattr(PROCESSES, "count", 2)
-    monkeypatch.setattr(PROCESSES, "together", True)
+    monkeypatch.setattr(PROCESSES, "in_lockstep", True)
 
     def as_process(index, do):
         monkeypatch.setattr(PROCESSES, "index", index)
@@ -45,13 +45,13 @@ def raising(error):
     def do():
         raise error
 
-    return lambda agreement: agreement.by_first(do)
+    return lambda agreement: agreement.on_first_process(do)
 
 
 def test_the_first_does_it_and_others_only_wait(processes):
     done = []
     for index in range(2):
-        processes(index, lambda agreement, index=index: agreement.by_first(lambda: done.append(index)))
+        processes(index, lambda agreement, index=index: agreement.on_first_process(lambda: done.append(index)))
     assert done == [0]
     said = [processes(index, lambda agreement, index=index: agreement.first(index + 0.5)) for index in range(2)]
     assert said == [0.5, 0.5]

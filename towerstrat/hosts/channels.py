@@ -5,9 +5,9 @@ checkpoints can be saved beside training (``training/saving/collective_save.py``
 each read once and in order:
 
     process 0                                       process i > 0
-    tell(plan)                 broadcast   ->       hear(Plan)
-    reports(Written)           gather      <-       report(written)
-    tell(finished)             broadcast   ->       hear(Finished)
+    broadcast(plan)            ->                   receive(Plan)
+    reports(Written)           <-  gather           report(written)
+    broadcast(finished)        ->                   receive(Finished)
 
 ``TALKS.begin()`` makes the channels, numbered in the order in which each process's main thread asks for them: the n-th
 channel of one process is the n-th of all. Messages go through the store, for which a dictionary stands here:
@@ -42,12 +42,12 @@ class Channel:
         self._key = f"talk/{number}"
         self._told = self._reported = 0
 
-    def tell(self, message: object) -> None:
+    def broadcast(self, message: object) -> None:
         """Broadcasts a message of process 0: a value that ``messages`` has a schema for."""
         self._told += 1
         STORE.put(f"{self._key}/told/{self._told}", encode(message))
 
-    def hear(self, schema: Schema) -> Any:
+    def receive(self, schema: Schema) -> Any:
         """Waits for the next broadcast of process 0 and returns it.
 
         Args:
@@ -67,7 +67,7 @@ class Channel:
     def reports(self, schema: Schema) -> list[Any]:
         """Gathers the next report of each of the processes 1, 2, ..., in order, and deletes them; called in process 0.
 
-        Arguments and errors as of ``hear``.
+        Arguments and errors as of ``receive``.
         """
         self._reported += 1
         key, others = f"{self._key}/reported/{self._reported}", range(1, PROCESSES.count)

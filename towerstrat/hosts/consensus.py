@@ -4,10 +4,10 @@ Processes of one run make the same collective calls on the devices; if they did 
 forever, or add up what does not belong together. So what could differ is exchanged first, as messages in the key-value
 store of JAX's coordinator (``store``), in one of these ways:
 
-    require       all compare a claim, in a ring: each reads that of the next process, the last that of the first
-    first         broadcast of a number or text of process 0
-    by_first      process 0 acts for all, such as writing a file; the others wait, and raise what it raised
-    all_of        all-gather of a message; ``bytes_of_all`` of bytes of any size, 1 MiB per process and round
+    require           all compare a claim, in a ring: each reads that of the next process, the last that of the first
+    first             broadcast of a number or text of process 0
+    on_first_process  process 0 acts for all, such as writing a file; the others wait, and raise what it raised
+    all_of            all-gather of a message; ``bytes_of_all`` of bytes of any size, 1 MiB per process and round
 
 Exchanges are counted, and the count is the key (``agreement/7``): all processes have to come to them in the same order,
 on the main thread. A comparison costs two calls of the store, whatever the number of processes. Here this is process 0
@@ -91,7 +91,7 @@ class Consensus:
 
     def first(self, value: T) -> T:
         """Broadcasts the first process's number or text; where each goes its own way, the process's own."""
-        if not PROCESSES.together:
+        if not PROCESSES.in_lockstep:
             return value
         self._count += 1
         if PROCESSES.index == 0:
@@ -100,13 +100,13 @@ class Consensus:
         found: T = decode(self._of(0), str if isinstance(value, str) else float)
         return found
 
-    def by_first(self, do: Callable[[], None]) -> None:
+    def on_first_process(self, do: Callable[[], None]) -> None:
         """Calls ``do`` in the first process, for all; the others wait until it is done, and raise what it raises.
 
         Where each process goes its own way, each calls it. Off the main thread the others do not wait: threads come to
         it in no common order.
         """
-        if not PROCESSES.together:
+        if not PROCESSES.in_lockstep:
             return do()
         waits = threading.current_thread() is threading.main_thread()
         self._count += waits
@@ -122,7 +122,7 @@ class Consensus:
         return self._tell(waits, None)
 
     def _tell(self, waits: bool, error: BaseException | None) -> None:
-        """Sends the others the outcome of ``by_first``; None: it succeeded."""
+        """Sends the others the outcome of ``on_first_process``; None: it succeeded."""
         if waits:
             STORE.put(self._key, encode(error))
 

@@ -3,7 +3,7 @@
 Three ways of running, which change during a program:
 
     alone        count 1
-    together     SPMD over processes: all do the same at the same time, with the same random numbers; process 0 writes
+    in lockstep  SPMD over processes: all do the same at the same time, with the same random numbers; process 0 writes
                  checkpoints and logs for all. So it is from the start (``join``), and for good once a mesh axis spans
                  the processes (``unite``)
     apart        each has a graph and data of its own, and meets the others only to average gradients; each writes for
@@ -34,31 +34,31 @@ class ProcessGroup:
     Attributes:
       count: number of processes; 1 where the program runs in one.
       index: of this process, from 0.
-      together: whether all run as one program, of which process 0 writes for all; False of one process.
+      in_lockstep: whether all run as one program, of which process 0 writes for all; False of one process.
       united: whether a mesh axis spans them, as a strategy's does: then they stay together.
     """
 
     def __init__(self) -> None:
         self.count = 1
         self.index = 0
-        self.together = False
+        self.in_lockstep = False
         self.united = False
 
     def join(self, count: int, index: int) -> None:
         """Sets this process's place; from now on all run as one program."""
-        self.count, self.index, self.together = count, index, count > 1
+        self.count, self.index, self.in_lockstep = count, index, count > 1
         DUTY.writes = index == 0
 
     def part(self) -> None:
         """From now on each process runs on its own, and writes for itself; without effect where ``united``."""
         if not self.united:
-            self.together = False
+            self.in_lockstep = False
             DUTY.writes = True
 
     @property
     def stream(self) -> int:
         """Salt of this process's unseeded random streams: the index, or 0 where all must draw the same."""
-        return 0 if self.together else self.index
+        return 0 if self.in_lockstep else self.index
 
     def unite(self, count: int, index: int) -> None:
         """From now on all run as one program for good, also after ``part``: a mesh axis spans the processes."""

@@ -1,7 +1,7 @@
 """Seeds of Python's and numpy's global random numbers, where the program sets none: the same in all processes.
 
 Layers, initializers and shuffles without a seed draw one from ``random`` or ``np.random``. Processes that run as one
-program (``PROCESSES.together``) would build different graphs if each had its own; so at the start process 0 broadcasts
+program (``in_lockstep``) would build different graphs if each had its own; so at the start process 0 broadcasts
 a new seed for both. When the processes part, each is seeded anew by itself, so that they do not all draw the same,
 unless the program has seeded or drawn since the start: then its numbers are as it made them.
 
@@ -69,5 +69,5 @@ SHARED = Shared()
 def part() -> None:
     """From now on each process runs on its own, with random numbers of its own; see ``ProcessGroup.part``."""
     PROCESSES.part()
-    if not PROCESSES.together:
+    if not PROCESSES.in_lockstep:
         SHARED.end()

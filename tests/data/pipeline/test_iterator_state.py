@@ -222,7 +222,7 @@ def test_every_part_of_a_pipeline_has_a_state():
         found += below
     assert len(found) > 30
     for kind in found:
-        assert kind.changing is not None or kind.state is not Resumable.state, kind
+        assert kind.checkpointed is not None or kind.state is not Resumable.state, kind
 
 
 def test_every_part_has_a_name_in_states_that_is_its_own():

@@ -22,7 +22,7 @@ WRONG = 3
 class Blocks(ElementIterator):
     """Elements of so many values each, and their numbers; ``at_once`` of one size and more may come together."""
 
-    changing = {"place": "place"}
+    checkpointed = {"place": "place"}
 
     def __init__(self, sizes, at_once=1):
         self.sizes = sizes
@@ -40,7 +40,7 @@ class Blocks(ElementIterator):
         name[()] = b"%d" % (self.place - 1)
         return [np.full(size, self.place - 1), name]
 
-    def next_columns(self, count):
+    def next_batch_columns(self, count):
         sizes = self.sizes[self.place : self.place + count]
         if not self.at_once <= count == len(sizes) or len(set(sizes)) > 1 or WRONG in sizes:
             return None
@@ -72,7 +72,7 @@ def plain(element):
 
 def taken(pull, count):
     """The next elements, together where they come so; an error as its message."""
-    columns = pull.next_columns(count) if count > 1 else None
+    columns = pull.next_batch_columns(count) if count > 1 else None
     if columns is not None:
         return [plain([column[i, ...] for column in columns]) for i in range(count)]
     found = []

@@ -42,7 +42,7 @@ def types(operations):
 
 
 def alone(operations):
-    return [(op.type, sorted(op.only)) for op in operations if op.only is not None]
+    return [(op.type, sorted(op.axis_indices)) for op in operations if op.axis_indices is not None]
 
 
 # ---- matched -----------------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ def test_packs_are_fewer_operands_of_the_compiled_collective(ops, operands, monk
     monkeypatch.setattr(
         jax.stages.Lowered, "compile", lambda self, *a, **k: texts.append(compile_(self, *a, **k)) or texts[-1]
     )
-    monkeypatch.setattr(Axis, "sends_apart", False)  # where they are, processes put together what they send
+    monkeypatch.setattr(Axis, "sends_unfused", False)  # where they are, processes put together what they send
     trained(strategy(ops), layers=10)
     sums = re.findall(r"= (.*?) all-reduce\(", texts[-1].as_text())
     assert sum(len(re.findall(r"f32\[", line)) for line in sums) - 1 == operands  # one is the loss
@@ -169,10 +169,10 @@ def test_what_would_be_sent_apart_is_sent_together(monkeypatch):
             found.append(session.run(fetches, {given: labels})[0])
             return found, session.run(tf.global_variables()), operands
 
-    monkeypatch.setattr(Axis, "sends_apart", False)
+    monkeypatch.setattr(Axis, "sends_unfused", False)
     with tf.Graph().as_default():
         *wanted, many = steps([0, 1, 2, 3])
-    monkeypatch.setattr(Axis, "sends_apart", True)
+    monkeypatch.setattr(Axis, "sends_unfused", True)
     with tf.Graph().as_default():
         *found, few = steps([0, 1, 2, 3])
     same(found, wanted)

@@ -224,7 +224,7 @@ def said(fn, fed):
             results = strategy.unwrap(
                 strategy.call_for_each_tower(lambda: fn(x[context().tower_id], context().tower_id))
             )
-        assert all(op.only is None for op in get_default_graph().carried_out())
+        assert all(op.axis_indices is None for op in get_default_graph().carried_out())
         return session.run(list(results), dict(zip(x, fed, strict=True)))
 
 

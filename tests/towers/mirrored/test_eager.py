@@ -113,7 +113,7 @@ def test_copies_of_one_value_update_a_variable_once(strategy):
         tf.distribute.get_replica_context().merge_call(lambda s, x: s.extended.update(v, change, (x,)), (total,))
 
     strategy.run(fn)
-    assert (len(calls), parts(strategy, v), v.cell.per_position) == (1, [7.0] * 3, False)
+    assert (len(calls), parts(strategy, v), v.cell.is_varying) == (1, [7.0] * 3, False)
 
 
 def test_an_error_reaches_the_caller_and_frees_the_others(strategy):

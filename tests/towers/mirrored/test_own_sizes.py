@@ -89,7 +89,7 @@ def together(form, strategy):
         results = strategy.call_for_each_tower(tower, iterator.get_next())
         sess.run(iterator.initializer)
         found = sess.run([list(strategy.unwrap(each)) for each in results])
-        return list(zip(*found, strict=True)), [op for op in graph.carried_out() if op.only is not None]
+        return list(zip(*found, strict=True)), [op for op in graph.carried_out() if op.axis_indices is not None]
 
 
 def check(form, strategy, towers):

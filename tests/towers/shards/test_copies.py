@@ -21,7 +21,7 @@ def test_a_saver_leaves_a_variable_that_shards_agree_on_as_it_is(tmp_path):
     outputs = tpu.shard(computation, [tf.zeros([2])[:, None]], num_shards=2)
     variables = tf.global_variables()
     saver = tf.train.Saver(variables)
-    assert [v.cell.per_position for v in variables] == [False, True]
+    assert [v.cell.is_varying for v in variables] == [False, True]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         session.run(outputs)

@@ -75,7 +75,7 @@ def test_layers_train_in_a_loop_as_on_one_device(shards):
             train = tf.contrib.tpu.shard(computation, [rows, labels], shards) if sharded else computation(rows, labels)
             session.run(tf.global_variables_initializer())
             losses = [np.mean(session.run(train, {rate: 0.1, rows: ROWS, labels: LABELS})) for _ in range(2)]
-            assert not any(variable.cell.per_position for variable in tf.global_variables())
+            assert not any(variable.cell.is_varying for variable in tf.global_variables())
             return losses, session.run(tf.trainable_variables()), session.run(step)
 
     (losses, found, step), (same, wanted, _) = trained(True), trained(False)

@@ -117,7 +117,7 @@ def test_shards_train_as_one_device_does(shards, optimizer):
             )
             session.run(tf.global_variables_initializer())
             session.run(loop)
-            assert not w.cell.per_position
+            assert not w.cell.is_varying
             return session.run([w, step])
 
     for found, wanted in zip(trained(True), trained(False), strict=True):
@@ -129,7 +129,7 @@ def test_variables_that_shards_write_differently_have_a_copy_each():
     w = tf.get_variable("w", initializer=1.0)
     read = w + 0.0
     doubled = tpu.shard(lambda rows: w * tf.reduce_sum(rows), [ROWS], 2)
-    assert not w.cell.per_position
+    assert not w.cell.is_varying
 
     def computation(rows):
         inside = tf.get_variable("inside", initializer=tf.zeros_initializer(), shape=[])
@@ -138,8 +138,8 @@ def test_variables_that_shards_write_differently_have_a_copy_each():
 
     own = tpu.shard(computation, [ROWS], 2)
     inside = tf.global_variables()[-1]
-    assert w.cell.per_position
-    assert not inside.cell.per_position
+    assert w.cell.is_varying
+    assert not inside.cell.is_varying
     sums = 1 + ROWS.reshape(2, -1).sum(1)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

@@ -23,7 +23,7 @@ def test_loops_in_loops_count_in_a_variable():
         for loop, total in ((outside, 6), (inside, 12), (until, 103)):
             session.run(loop)
             assert session.run(count) == total
-        assert not count.cell.per_position
+        assert not count.cell.is_varying
 
 
 @spread("how", ["fed", "constant", "variable"], every=3)

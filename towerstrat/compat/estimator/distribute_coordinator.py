@@ -94,7 +94,7 @@ class WorkerContext:
         checkpoint_filename_with_path: str | None = None, max_wait_secs: float = 7200,
     ) -> SessionCreator:  # fmt: skip
         """The creator of the task's sessions. Arguments as of ``ChiefSessionCreator`` and ``WorkerSessionCreator``."""
-        if self.is_chief or PROCESSES.together:
+        if self.is_chief or PROCESSES.in_lockstep:
             return ChiefSessionCreator(
                 scaffold, self.master_target, config, checkpoint_dir, checkpoint_filename_with_path
             )

@@ -11,6 +11,6 @@ from towerstrat.hosts.process_index import PROCESSES
 
 def mkdtemp(*args: Any, **kwargs: Any) -> str:
     """A new folder, as ``tempfile.mkdtemp`` makes one; of several processes, the first one's."""
-    if PROCESSES.together and PROCESSES.index:
+    if PROCESSES.in_lockstep and PROCESSES.index:
         return AGREEMENT.first("")
     return AGREEMENT.first(tempfile.mkdtemp(*args, **kwargs))

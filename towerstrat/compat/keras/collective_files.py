@@ -37,6 +37,6 @@ def _shared(save: Callable[..., Any]) -> Callable[..., Any]:
         if not DUTY.writes:
             with tempfile.TemporaryDirectory() as folder:
                 save(model, os.path.join(folder, os.path.basename(path)), *args, **kwargs)
-        AGREEMENT.by_first(lambda: save(model, filepath, *args, **kwargs))
+        AGREEMENT.on_first_process(lambda: save(model, filepath, *args, **kwargs))
 
     return saving

@@ -51,7 +51,7 @@ class Reducer:
 class ReducedPull(ElementIterator):
     """Reduces all elements by their keys; the results come out in the order of the keys."""
 
-    changing = {"source": "source", "states": "states", "ended": "ended"}
+    checkpointed = {"source": "source", "states": "states", "ended": "ended"}
 
     def __init__(self, source: Iterator[Element], key: Bound, init: Bound, reduce: Bound, finalize: Bound):
         self.source = source

@@ -149,7 +149,7 @@ def elements_in(path: str, structure: Structure, compression: str = "") -> Itera
 class FilePull(ElementIterator):
     """The elements in files, one file after the other."""
 
-    changing = {"taken": "taken"}
+    checkpointed = {"taken": "taken"}
 
     def __init__(self, paths: Sequence[str], structure: Structure, compression: str):
         self.paths = paths

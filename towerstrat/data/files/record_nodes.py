@@ -143,7 +143,7 @@ def scalar_string(value: bytes) -> np.ndarray[Any, Any]:
 class RecordsPull(ElementIterator):
     """The records of one file after the other."""
 
-    changing = {"names": "names", "name": "name", "position": "position"}
+    checkpointed = {"names": "names", "name": "name", "position": "position"}
 
     def __init__(self, names: Iterator[Element], read: Callable[[str, int], Blocks]):
         self.names = names
@@ -196,7 +196,7 @@ class RecordsPull(ElementIterator):
             self._open()
         return [scalar_string(self._taken(1)[0])]
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         """The next records, where one file has so many more."""
         if not self._reaches(1) and self._error is None:
             with suppress(StopIteration):

@@ -46,7 +46,7 @@ def gather_next(resource: IteratorResource, axis: Axis | None, uneven: bool = Tr
       FailedPreconditionError: it was not initialized.
       Exception: the pipeline raised it; of another process' pipeline it is an OpError that names that.
     """
-    if axis is None or not axis.spans:
+    if axis is None or not axis.is_multi_process:
         return resource.next()
     if resource.traits.apart and not resource.agreement.asked:
         _ask(resource)
@@ -131,7 +131,7 @@ def _agreed(resource: IteratorResource, axis: Axis) -> tuple[list[Any] | None, l
         state = ENDED
     except Exception as caught:
         state, error = FAILED, caught
-    told = axis.told(_shapes(resource, element, state, len(axis.own)))
+    told = axis.told(_shapes(resource, element, state, len(axis.local_indices)))
     ended, there = told[:, 0] == ENDED, told[:, 0] == THERE
     goes_on = there.any() and (ended | there).all() if resource.traits.fills else there.all()
     resource.agreement.waits = bool(goes_on) and element is None
@@ -165,7 +165,7 @@ def _whole_texts(
     """
     if not shapes:
         return []
-    own: list[list[bytes]] = [[] for _ in axis.own]
+    own: list[list[bytes]] = [[] for _ in axis.local_indices]
     for part in [] if element is None else [element[i] for i in shapes]:
         for k, texts in enumerate(own):
             texts += (part.part(k) if isinstance(part, UnevenShards) else part[k, ...]).reshape(-1).tolist()
@@ -233,19 +233,19 @@ def _spread(axis: Axis, part: Any) -> Any:
     if part.dtype.hasobject:
         return part
     if isinstance(part, UnevenShards):
-        return UnevenShards(axis.spread(np.asarray(part.padded)), part.shapes)
-    return axis.spread(part)
+        return UnevenShards(axis.put_sharded(np.asarray(part.padded)), part.shapes)
+    return axis.put_sharded(part)
 
 
 def _joined(axis: Axis, part: Any, shapes: Sequence[tuple[int, ...]], dtype: DType) -> Any:
     """A component whose parts have these shapes at all positions, of which this process has its own, or nothing."""
     alike = len(set(shapes)) == 1
     if alike and part is not None:
-        return axis.spread(np.asarray(part.padded if isinstance(part, UnevenShards) else part))
-    whole = np.zeros((len(axis.own), *np.max(np.asarray(shapes, int), axis=0)), dtype.np)
+        return axis.put_sharded(np.asarray(part.padded if isinstance(part, UnevenShards) else part))
+    whole = np.zeros((len(axis.local_indices), *np.max(np.asarray(shapes, int), axis=0)), dtype.np)
     if part is None:
-        return axis.spread(whole) if alike else UnevenShards(axis.spread(whole), shapes)
-    for i, position in enumerate(axis.own):
+        return axis.put_sharded(whole) if alike else UnevenShards(axis.put_sharded(whole), shapes)
+    for i, position in enumerate(axis.local_indices):
         inside = exactly(shapes[position])
         whole[i, ...][inside] = part.part(i) if isinstance(part, UnevenShards) else part[i]
-    return UnevenShards(axis.spread(whole), shapes)
+    return UnevenShards(axis.put_sharded(whole), shapes)

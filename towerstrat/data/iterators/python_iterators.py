@@ -336,8 +336,8 @@ class _Optionals:
         self.lender = None
         self.live = resource.live
         self._last = _nothing(resource.structure, axis)
-        if axis is not None and axis.spans:
-            self._last = [part if part.dtype.hasobject else part[: len(axis.own)] for part in self._last]
+        if axis is not None and axis.is_multi_process:
+            self._last = [part if part.dtype.hasobject else part[: len(axis.local_indices)] for part in self._last]
 
     def next(self) -> list[Array]:
         """``[has_value, *components]`` of the next element."""

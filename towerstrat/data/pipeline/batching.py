@@ -56,7 +56,7 @@ def _batches(total: int, size: Any, drop_remainder: bool) -> int:
 class RowBatches(ElementIterator):
     """Batches of the rows of a table: one gather each."""
 
-    changing = {"order": "order", "_ahead": "_ahead"}
+    checkpointed = {"order": "order", "_ahead": "_ahead"}
 
     def __init__(self, rows: TablePass, size: int, drop_remainder: bool):
         self.rows = rows
@@ -110,7 +110,7 @@ class RowBatches(ElementIterator):
 class Batches(ElementIterator):
     """Batches of elements that come one by one."""
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], size: int, drop_remainder: bool, structure: Structure):
         self.source = source
@@ -163,7 +163,7 @@ class Batches(ElementIterator):
         """The next batch, where its elements are made together."""
         if self.structure.composite:
             return None
-        return self.source.next_columns(self.size) if isinstance(self.source, ElementIterator) else None
+        return self.source.next_batch_columns(self.size) if isinstance(self.source, ElementIterator) else None
 
     def _stacked(self, elements: Sequence[Element]) -> Element:
         columns = list(zip(*elements, strict=True))
@@ -397,7 +397,7 @@ class SparseBatch(DatasetNode):
 class RaggedElements(ElementIterator):
     """Elements whose arrays of unknown sizes are ragged tensors."""
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], before: Structure, after: Structure):
         self.source = source
@@ -444,7 +444,7 @@ class ToRagged(DatasetNode):
 
 
 class UnbatchedPull(ElementIterator):
-    changing = {"source": "source", "current": "current", "position": "position"}
+    checkpointed = {"source": "source", "current": "current", "position": "position"}
 
     def __init__(self, source: Iterator[Element], structure: Structure):
         self.source = source

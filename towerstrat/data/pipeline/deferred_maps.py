@@ -125,7 +125,7 @@ class WithPlaces(FunctionNode):
         rows = self.child.rows(opening)
         if rows is None or rows.placed or not len(rows.table[0]):
             return None
-        order = NumberedOrder(rows.order, len(rows.table[0]), (self.function.clock(opening),))
+        order = NumberedOrder(rows.order, len(rows.table[0]), (self.function.draw_counter(opening),))
         added = RowFunction(
             lambda element, place: [*element, np.array(place, np.int64)],
             lambda columns, places: [*columns, np.asarray(places, np.int64)],
@@ -133,23 +133,23 @@ class WithPlaces(FunctionNode):
         return TablePass(rows.table, order, (*rows.functions, added), placed=True)
 
     def open(self, opening: IteratorContext) -> Iterator[Element]:
-        return _PlacesPull(self.child.open(opening), self.function.clock(opening))
+        return _PlacesPull(self.child.open(opening), self.function.draw_counter(opening))
 
 
 class _PlacesPull(ElementIterator):
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
-    def __init__(self, source: Iterator[Element], clock: Callable[[int], int]):
+    def __init__(self, source: Iterator[Element], count_draws: Callable[[int], int]):
         self.source = source
-        self.clock = clock
+        self.count_draws = count_draws
 
     def __next__(self) -> Element:
         element = next(self.source)
-        return [*element, np.array(self.clock(1), np.int64)]
+        return [*element, np.array(self.count_draws(1), np.int64)]
 
-    def next_columns(self, count: int) -> Element | None:
-        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
-        return None if columns is None else [*columns, np.arange(count) + self.clock(count)]
+    def next_batch_columns(self, count: int) -> Element | None:
+        columns = self.source.next_batch_columns(count) if isinstance(self.source, ElementIterator) else None
+        return None if columns is None else [*columns, np.arange(count) + self.count_draws(count)]
 
 
 class SideBySide(DeferredFunction):
@@ -187,23 +187,23 @@ class Chain(DeferredFunction):
         super().__init__(before.width)
         self.before = before
         self.maps: list[Function] = []
-        self.ahead: list[Any] = []
+        self.num_parallel_calls: list[Any] = []
         self._add(first)
 
     def followed_by(self, map: Map) -> Chain:
         """This chain and another map."""
         made = copy(self)
-        made.maps, made.ahead = [*self.maps], [*self.ahead]
+        made.maps, made.num_parallel_calls = [*self.maps], [*self.num_parallel_calls]
         made._add(map)
         return made
 
     def _add(self, map: Map) -> None:
         self.maps.append(map.function)
-        self.ahead.append(map.ahead)
+        self.num_parallel_calls.append(map.num_parallel_calls)
         self.width += bool(map.function.draws)
         self.functions = [*self.before.functions, *self.maps]
         captured = [t for function in self.maps for t in function.captures]
-        self.tensors = [*self.before.tensors, *captured, *tensors_among(*self.ahead)]
+        self.tensors = [*self.before.tensors, *captured, *tensors_among(*self.num_parallel_calls)]
 
     def bind(self, opening: IteratorContext) -> Callable[[Columns, bool], Columns]:
         return _BoundChain(self, opening)
@@ -246,7 +246,7 @@ class _BoundChain:
             whole = _Stage(function, function.bind_row(opening), place, function.pays_in_threads())
             self.wholes.append(whole)
             self.stages += [whole] if function.program.divided is None else _divided(function, opening, whole)
-        wanted = max(AUTO if n == -1 else int(n) for n in map(opening.value, chain.ahead))
+        wanted = max(AUTO if n == -1 else int(n) for n in map(opening.value, chain.num_parallel_calls))
         pays = wanted > 1 and any(stage.threads for stage in self.stages)
         self.threads = ThreadPoolExecutor(min(wanted, os.cpu_count() or 1), "rows") if pays else None
 

@@ -166,7 +166,7 @@ class Function(Part):
                     None, op, f"Attempting to use uninitialized value {cell.name} in a function of a dataset; run its "
                     "initializer before the iterator's."
                 )  # fmt: skip
-            state[cell] = value[0] if cell.per_position else value
+            state[cell] = value[0] if cell.is_varying else value
         return state
 
     def _counters(self, opening: IteratorContext) -> CellValues:
@@ -188,18 +188,18 @@ class Function(Part):
         counts: Counts = opening.cached(self.whole or self, lambda: Counts(self._counters(opening)))
         return counts
 
-    def clock(self, opening: IteratorContext) -> Callable[[int], int]:
+    def draw_counter(self, opening: IteratorContext) -> Callable[[int], int]:
         """Counts draws: a number of elements -> how many there were before, of this function and in this pass."""
         start, counts, draws = self._counters(opening), self._counts(opening), self.draws
 
-        def clock(count: int) -> int:
+        def count_draws(count: int) -> int:
             if not draws:
                 return 0
             before = [counts.get(c, c.default) for c in draws]
             counts.update((c, np.uint32(int(n) + count & 0xFFFFFFFF)) for c, n in zip(draws, before, strict=True))
             return int(before[0]) - int(start.get(draws[0], draws[0].default)) & 0xFFFFFFFF
 
-        return clock
+        return count_draws
 
     def bind_row(self, opening: IteratorContext) -> Callable[[Sequence[Any], int], list[Array]]:
         """The function of one element and its place, the number of draws before it in this pass."""

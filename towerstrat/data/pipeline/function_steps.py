@@ -57,7 +57,7 @@ def steps_of(order: Sequence[Operation], results: Sequence[Tensor], constants: V
     segment: list[Operation] = []
 
     def finish() -> None:
-        if len(segment) <= _SHORT and all(_by_numpy(op) and op.definition.entrywise for op in segment):
+        if len(segment) <= _SHORT and all(_by_numpy(op) and op.definition.numpy_takes_objects for op in segment):
             steps.extend(map(_NumpyStep, segment))
         else:
             own = set(segment)
@@ -274,7 +274,7 @@ class _Loop:
 
 def is_known(op: Operation) -> bool:
     """Whether an operation is a constant, an input or a handle, so that no step is for it."""
-    return op.definition.constant or (op.definition.given and not op.inputs)
+    return op.definition.constant or (op.definition.is_placeholder and not op.inputs)
 
 
 def _by_numpy(op: Operation) -> bool:

@@ -45,7 +45,7 @@ class Computed(DatasetNode):
         """One element. Raises OutOfRangeError."""
 
         def read(run: Run) -> Element:
-            run.settle()
+            run.raise_late_errors()
             return [np.asarray(self._plan.value(t, run)) for t in self._tensors]
 
         return opening.session.carry_out(self._plan.stages, {}, read)
@@ -54,7 +54,7 @@ class Computed(DatasetNode):
 class _Runs(ElementIterator):
     """It has no state of its own: what it takes from has one, in the session."""
 
-    changing: ClassVar[Mapping[str, str] | None] = {}
+    checkpointed: ClassVar[Mapping[str, str] | None] = {}
 
     def __init__(self, node: Computed, opening: IteratorContext):
         self._node = node

@@ -84,7 +84,7 @@ class HoistedParsing:
         self.outputs = outputs
         self.constants = constants
 
-    def clock(self, opening: IteratorContext) -> Callable[[int], int]:
+    def draw_counter(self, opening: IteratorContext) -> Callable[[int], int]:
         return lambda count: 0
 
     def bind(self, opening: IteratorContext) -> Callable[[Sequence[Array]], list[Array]]:

@@ -27,21 +27,21 @@ class Resumable:
     made as this one was, and resumes its state, goes on as this one would.
 
     Attributes:
-      changing: name in a state -> the attribute that is there: values, stateful objects, lists of these; None: it has
-        no state. The names are in files, and stay as they are when an attribute gets another one.
+      checkpointed: name in a state -> the attribute that is there: values, stateful objects, lists of these; None: it
+        has no state. The names are in files, and stay as they are when an attribute gets another one.
     """
 
-    changing: ClassVar[Mapping[str, str] | None] = None
+    checkpointed: ClassVar[Mapping[str, str] | None] = None
 
     def state(self) -> State:
         """The state now: the caller may keep it while this object goes on. Raises Stateless where there is none."""
-        if self.changing is None:
+        if self.checkpointed is None:
             raise Stateless(type(self).__name__)
-        return {key: state_of(getattr(self, name)) for key, name in self.changing.items()}
+        return {key: state_of(getattr(self, name)) for key, name in self.checkpointed.items()}
 
     def resume(self, state: State) -> None:
         """Goes to a state that an object made like this one gave."""
-        for key, name in (self.changing or {}).items():
+        for key, name in (self.checkpointed or {}).items():
             setattr(self, name, self.resumed(name, state[key]))
 
     def resumed(self, name: str, state: State) -> Any:

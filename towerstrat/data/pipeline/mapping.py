@@ -56,82 +56,84 @@ class FunctionNode(DatasetNode):
 class MapIterator(ElementIterator):
     """The function of each element.
 
-    After ``enough`` elements, so many that compiling pays, elements of one shape that are asked for together are made
-    together; and as many at a time as ``ahead`` says, where that is more than one. Where threads pay they make elements
-    ahead, in order, each with the place of its draws: the elements do not depend on when they are made.
+    After ``min_elements_to_compile`` elements, so many that compiling pays, elements of one shape that are asked for
+    together are made together; and as many at a time as ``num_parallel_calls`` says, where that is more than one. Where
+    threads pay they make elements ahead, in order, each with the place of its draws: the elements do not depend on when
+    they are made.
     """
 
-    changing = {"source": "source", "taken": "taken", "waiting": "waiting", "made": "made"}
+    checkpointed = {"source": "source", "taken": "taken", "waiting": "inputs_taken", "made": "outputs_ready"}
 
     def __init__(
         self,
         source: Iterator[Element],
         function: Function | HoistedParsing,
         opening: IteratorContext,
-        ahead: int,
-        enough: int,
+        num_parallel_calls: int,
+        min_elements_to_compile: int,
     ):
         self.source = source
         self.function = function
         self.opening = opening
-        self.ahead = ahead
-        self.enough = enough
-        self.one = function.bind(opening)
-        self.clock = function.clock(opening)
+        self.num_parallel_calls = num_parallel_calls
+        self.min_elements_to_compile = min_elements_to_compile
+        self.map_one = function.bind(opening)
+        self.count_draws = function.draw_counter(opening)
         self.taken = 0
         self.vectorizes = True
         self.threads: _Threads | None = None
-        if ahead > 1 and isinstance(function, Function) and function.pays_in_threads():
-            self.threads = _Threads(function, opening, ahead)
-        self.waiting: deque[Element | Exception] = deque()
+        if num_parallel_calls > 1 and isinstance(function, Function) and function.pays_in_threads():
+            self.threads = _Threads(function, opening, num_parallel_calls)
+        self.inputs_taken: deque[Element | Exception] = deque()
         """Elements that were taken from the source, and what it raised after them."""
-        self.made: deque[Element] = deque()
+        self.outputs_ready: deque[Element] = deque()
         """Results to come, whose draws are counted when they are handed out."""
 
     def __next__(self) -> Element:
-        if self.ahead > 1:
-            self.prepare(self.ahead)
-        element = self.made.popleft() if self.made else self._of_threads()
+        if self.num_parallel_calls > 1:
+            self.prepare(self.num_parallel_calls)
+        element = self.outputs_ready.popleft() if self.outputs_ready else self._of_threads()
         if element is not None:
-            self.clock(1)
+            self.count_draws(1)
             return element
         self.taken += 1
-        entry = self.waiting.popleft() if self.waiting else next(self.source)
+        entry = self.inputs_taken.popleft() if self.inputs_taken else next(self.source)
         if isinstance(entry, Exception):
             raise entry
-        return self.one(entry)
+        return self.map_one(entry)
 
     def prepare(self, count: int) -> None:
         """Makes the next ``count`` elements together, where that can be done; they come out one by one."""
         columns = self._together(count) if self._may_join() else None
         if columns is not None:
-            self.made.extend([column[i, ...] for column in columns] for i in range(count))
-        elif self.taken and not self.made and self.threads is not None:  # the first one compiles, alone
+            self.outputs_ready.extend([column[i, ...] for column in columns] for i in range(count))
+        elif self.taken and not self.outputs_ready and self.threads is not None:  # the first one compiles, alone
             self._wait_for(self.threads.window)
-            self.threads.begin(self.waiting, self.clock(0))
+            self.threads.begin(self.inputs_taken, self.count_draws(0))
 
     def _of_threads(self) -> Element | None:
         """The next element; None where no thread makes it, or one that raises does so again when it is made alone."""
         element = self.threads.next() if self.threads is not None else None
         if element is not None:
-            self.waiting.popleft()
+            self.inputs_taken.popleft()
         return element
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         columns = self._together(count) if self._may_join() else None
         if columns is None and isinstance(self.source, MapIterator):
             self.source.prepare(count)
         if columns is not None:
-            self.clock(count)
+            self.count_draws(count)
         return columns
 
     def _may_join(self) -> bool:
         """Whether the next elements may be made together: no earlier ones are left over."""
-        return self.vectorizes and self.taken >= self.enough and not self.made and not self.waiting
+        pays = self.vectorizes and self.taken >= self.min_elements_to_compile
+        return pays and not self.outputs_ready and not self.inputs_taken
 
     def _together(self, count: int) -> Element | None:
         """The function of the next ``count`` elements, stacked; None where they are not alike, or it has none."""
-        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
+        columns = self.source.next_batch_columns(count) if isinstance(self.source, ElementIterator) else None
         if columns is None:
             columns = self._stacked(count)
         if columns is None:
@@ -143,30 +145,30 @@ class MapIterator(ElementIterator):
         else:
             # What a check found is raised again by the element that it is about, alone.
             with suppress(OpError):
-                made = many(columns, np.arange(count) + self.clock(0))
+                made = many(columns, np.arange(count) + self.count_draws(0))
         if made is None:
-            self.waiting.extend([column[i, ...] for column in columns] for i in range(count))
+            self.inputs_taken.extend([column[i, ...] for column in columns] for i in range(count))
         return made
 
     def _wait_for(self, count: int) -> None:
         """Takes elements from the source until ``count`` wait, it ends or raises."""
         try:
-            while len(self.waiting) < count:
-                self.waiting.append(next(self.source))
+            while len(self.inputs_taken) < count:
+                self.inputs_taken.append(next(self.source))
         except StopIteration:
             pass
         except Exception as error:
-            self.waiting.append(error)
+            self.inputs_taken.append(error)
 
     def _stacked(self, count: int) -> Element | None:
         """The next ``count`` elements of the source, stacked; None where they are not alike: then they wait."""
         self._wait_for(count)
-        if len(self.waiting) < count or any(isinstance(entry, Exception) for entry in self.waiting):
+        if len(self.inputs_taken) < count or any(isinstance(entry, Exception) for entry in self.inputs_taken):
             return None
-        columns = list(zip(*self.waiting, strict=True))
+        columns = list(zip(*self.inputs_taken, strict=True))
         if any(a.shape != column[0].shape for column in columns for a in column):
             return None
-        self.waiting.clear()
+        self.inputs_taken.clear()
         return [stack(column) for column in columns]
 
 
@@ -178,11 +180,11 @@ class _Threads:
         as are made at a time, no thread stands still.
     """
 
-    def __init__(self, function: Function, opening: IteratorContext, ahead: int):
-        number = min(ahead, os.cpu_count() or 1)
+    def __init__(self, function: Function, opening: IteratorContext, num_parallel_calls: int):
+        number = min(num_parallel_calls, os.cpu_count() or 1)
         self.call = function.bind_row(opening)
         self.threads = ThreadPoolExecutor(number, "map")
-        self.window = ahead + number
+        self.window = num_parallel_calls + number
         self.begun: deque[Future[list[Array]]] = deque()
 
     def begin(self, waiting: deque[Element | Exception], place: int) -> None:
@@ -204,14 +206,14 @@ class _Threads:
 
 
 class Map(FunctionNode):
-    """``function`` of each element; ``ahead`` elements are taken at a time (-1: as many as pay)."""
+    """``function`` of each element; ``num_parallel_calls`` elements are taken at a time (-1: as many as pay)."""
 
     kind = "Map"
 
-    def __init__(self, child: DatasetNode, function: Function, structure: Structure, ahead: Any = 1):
+    def __init__(self, child: DatasetNode, function: Function, structure: Structure, num_parallel_calls: Any = 1):
         super().__init__(child, function, structure)
-        self.ahead = ahead
-        self.tensors = (*self.tensors, *tensors_among(ahead))
+        self.num_parallel_calls = num_parallel_calls
+        self.tensors = (*self.tensors, *tensors_among(num_parallel_calls))
 
     def cardinality(self) -> int:
         return self.child.cardinality()
@@ -234,34 +236,34 @@ class Map(FunctionNode):
         functions = (*rows.functions, RowFunction(one, many))
         if not function.draws:
             return TablePass(rows.table, rows.order, functions, rows.plain, rows.placed)
-        clock, size = function.clock(opening), len(rows.table[0])
+        count_draws, size = function.draw_counter(opening), len(rows.table[0])
         if isinstance(rows.order, NumberedOrder):
-            order = NumberedOrder(rows.order.source, size, (*rows.order.clocks, clock))
+            order = NumberedOrder(rows.order.source, size, (*rows.order.draw_counters, count_draws))
         elif rows.placed:
             return None  # The places of an earlier map were reordered: this one needs others.
         else:
-            order = NumberedOrder(rows.order, size, (clock,))
+            order = NumberedOrder(rows.order, size, (count_draws,))
         return TablePass(rows.table, order, functions, placed=True)
 
     def open(self, opening: IteratorContext) -> Iterator[Element]:
         rows = None if self.function.draws else self.rows(opening)
         if rows is not None:
             return RowPull(rows)
-        ahead = opening.value(self.ahead)
-        if ahead < 1 and ahead != -1:
+        calls = opening.value(self.num_parallel_calls)
+        if calls < 1 and calls != -1:
             raise InvalidArgumentError(
-                None, None, f"Dataset.map: num_parallel_calls must be greater than zero, got {ahead}."
+                None, None, f"Dataset.map: num_parallel_calls must be greater than zero, got {calls}."
             )
-        source, ahead = self.child.open(opening), AUTO if ahead == -1 else ahead
+        source, calls = self.child.open(opening), AUTO if calls == -1 else calls
         if self.function.program.divided is None:
-            return MapIterator(source, self.function, opening, ahead, MANY_ROWS)
+            return MapIterator(source, self.function, opening, calls, MANY_ROWS)
         first, rest = self.function.program.divided
-        parsed = MapIterator(source, first, opening, ahead if ahead == 1 else max(ahead, AUTO), 0)
-        return parsed if rest is None else MapIterator(parsed, rest, opening, ahead, MANY_ROWS)
+        parsed = MapIterator(source, first, opening, calls if calls == 1 else max(calls, AUTO), 0)
+        return parsed if rest is None else MapIterator(parsed, rest, opening, calls, MANY_ROWS)
 
 
 class FilteredPull(ElementIterator):
-    changing: ClassVar[Mapping[str, str] | None] = {"source": "source"}
+    checkpointed: ClassVar[Mapping[str, str] | None] = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], predicate: Bound):
         self.source = source
@@ -284,7 +286,7 @@ class Filter(FunctionNode):
 
 
 class TakenWhilePull(FilteredPull):
-    changing = {"source": "source", "ended": "ended"}
+    checkpointed = {"source": "source", "ended": "ended"}
     ended = False
 
     def __next__(self) -> Element:
@@ -327,7 +329,7 @@ class InnerDataset:
 class InterleavedPull(ElementIterator):
     """Goes round ``cycle`` open datasets, ``block`` elements from each at a time."""
 
-    changing = {
+    checkpointed = {
         "source": "source",
         "slots": "slots",
         "place": "place",
@@ -403,7 +405,7 @@ class Interleave(FunctionNode):
 
 
 class ScannedPull(ElementIterator):
-    changing = {"source": "source", "carry": "carry"}
+    checkpointed = {"source": "source", "carry": "carry"}
 
     def __init__(self, source: Iterator[Element], function: Bound, carry: Element):
         self.source = source
@@ -451,7 +453,7 @@ class Elements(DatasetNode):
 class WindowedPull(ElementIterator):
     """Collects elements by key; a full window becomes a dataset, whose elements come out."""
 
-    changing = {"source": "source", "groups": "groups", "current": "current", "ended": "ended"}
+    checkpointed = {"source": "source", "groups": "groups", "current": "current", "ended": "ended"}
 
     def __init__(self, source: Iterator[Element], key: Bound, size: Bound | int, reduce: InnerDataset):
         self.source = source
@@ -522,7 +524,7 @@ class GroupByWindow(FunctionNode):
 class BucketedPull(ElementIterator):
     """Batches of elements of similar length; what is left at the end comes out by bucket."""
 
-    changing = {"source": "source", "groups": "groups"}
+    checkpointed = {"source": "source", "groups": "groups"}
 
     def __init__(self, source: Iterator[Element], length: Bound, node: Buckets, opening: IteratorContext):
         self.source = source
@@ -592,7 +594,7 @@ class ChosenPull(ElementIterator):
       choices: what ``choose`` takes its choices from.
     """
 
-    changing = {"parts": "parts", "choices": "choices", "alive": "alive"}
+    checkpointed = {"parts": "parts", "choices": "choices", "alive": "alive"}
 
     def __init__(
         self, parts: Sequence[Iterator[Element]], choose: Callable[[list[bool]], int], choices: object, stop: bool

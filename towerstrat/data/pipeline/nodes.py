@@ -48,7 +48,7 @@ class ElementIterator(Resumable):
         """Writes the next element into ``out`` and returns None, or returns the element where its shapes differ."""
         return copied_into(out, next(self))
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         """The next ``count`` elements stacked, or None where they come one by one; then none is taken."""
         return None
 

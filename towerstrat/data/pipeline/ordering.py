@@ -78,7 +78,7 @@ class Reordering(DatasetNode):
 
 
 class LimitedPull(ElementIterator):
-    changing = {"source": "source", "skip": "skip", "left": "left"}
+    checkpointed = {"source": "source", "skip": "skip", "left": "left"}
 
     def __init__(self, source: Iterator[Element], skip: int, limit: int | None):
         self.source = source
@@ -97,10 +97,10 @@ class LimitedPull(ElementIterator):
         self.left -= 1
         return element
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         if self.skip or (self.left is not None and self.left < count) or not isinstance(self.source, ElementIterator):
             return None
-        columns = self.source.next_columns(count)
+        columns = self.source.next_batch_columns(count)
         if columns is not None and self.left is not None:
             self.left -= count
         return columns
@@ -161,7 +161,7 @@ class Skip(Reordering):
 
 
 class ShardedPull(ElementIterator):
-    changing = {"source": "source", "position": "position"}
+    checkpointed = {"source": "source", "position": "position"}
 
     def __init__(self, source: Iterator[Element], number: int, index: int):
         self.source = source
@@ -214,7 +214,7 @@ class Shard(Reordering):
 
 
 class RepeatedPull(ElementIterator):
-    changing = {"left": "left", "current": "current", "seen_in_pass": "seen_in_pass"}
+    checkpointed = {"left": "left", "current": "current", "seen_in_pass": "seen_in_pass"}
 
     def __init__(self, child: DatasetNode, opening: IteratorContext, count: int):
         self.child = child
@@ -238,8 +238,8 @@ class RepeatedPull(ElementIterator):
             if not self.seen_in_pass and self.left < 0:
                 self.left = 0
 
-    def next_columns(self, count: int) -> Element | None:
-        columns = self.current.next_columns(count) if isinstance(self.current, ElementIterator) else None
+    def next_batch_columns(self, count: int) -> Element | None:
+        columns = self.current.next_batch_columns(count) if isinstance(self.current, ElementIterator) else None
         self.seen_in_pass |= columns is not None
         return columns
 
@@ -344,7 +344,7 @@ def side_by_side(parts: Sequence[TablePass]) -> tuple[RowFunction, ...]:
 
 
 class ZippedPull(ElementIterator):
-    changing = {"sources": "sources"}
+    checkpointed = {"sources": "sources"}
 
     def __init__(self, sources: Sequence[Iterator[Element]]):
         self.sources = sources
@@ -381,7 +381,7 @@ class Zip(DatasetNode):
 
 
 class ConcatenatedPull(ElementIterator):
-    changing = {"place": "place", "current": "current"}
+    checkpointed = {"place": "place", "current": "current"}
 
     def __init__(self, nodes: Sequence[DatasetNode], opening: IteratorContext):
         self.nodes = nodes
@@ -435,7 +435,7 @@ class Cache(Reordering):
 
 
 class IgnoringErrors(ElementIterator):
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], log: bool):
         self.source = source
@@ -467,7 +467,7 @@ class IgnoreErrors(DatasetNode):
 
 
 class UniquePull(ElementIterator):
-    changing = {"source": "source", "seen": "seen"}
+    checkpointed = {"source": "source", "seen": "seen"}
 
     def __init__(self, source: Iterator[Element]):
         self.source = source
@@ -496,7 +496,7 @@ class Unique(DatasetNode):
 
 
 class EnsuredPull(ElementIterator):
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], shapes: Sequence[TensorShape], structure: Structure):
         self.source = source
@@ -531,7 +531,7 @@ class Ensured(DatasetNode):
 
 
 class CountedPull(ElementIterator):
-    changing = {"source": "source", "seen": "seen"}
+    checkpointed = {"source": "source", "seen": "seen"}
 
     def __init__(self, source: Iterator[Element], count: int):
         self.source = source

@@ -117,9 +117,9 @@ class PrefetchedPull(ElementIterator):
         source = self._untouched()
         return super().next_into(out) if source is None else source.next_into(out)
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         source = self._untouched()
-        return None if source is None else source.next_columns(count)
+        return None if source is None else source.next_batch_columns(count)
 
     def next_many(self, out: Sequence[Array]) -> int:
         source = self._untouched()

@@ -69,7 +69,7 @@ class Columns:
 class ShuffledPull(ElementIterator):
     """Draws from a buffer of the next ``size`` elements."""
 
-    changing = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended", "waiting": "waiting"}
+    checkpointed = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended", "waiting": "waiting"}
 
     def __init__(self, source: Iterator[Element], size: int, draws: UniformStream):
         self.source = source
@@ -104,7 +104,7 @@ class ShuffledPull(ElementIterator):
             buffer.pop()
         return self._out(chosen)
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         while not self.ended and len(self.buffer) < self.size:
             fresh = self._fresh(min(self.size - len(self.buffer), max(count, _BLOCK)))
             if fresh is None:
@@ -121,7 +121,7 @@ class ShuffledPull(ElementIterator):
         """The rows of the next elements; None where they come one by one, or not all that are kept lie in rows."""
         if self.waiting or (self.loose and self.columns is not None) or not isinstance(self.source, ElementIterator):
             return None
-        found = self.source.next_columns(count)
+        found = self.source.next_batch_columns(count)
         if found is None:
             return None
         if self.columns is None:

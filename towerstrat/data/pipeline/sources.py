@@ -70,7 +70,7 @@ def described(value: Any, drop_first: bool) -> Structure:
 class RowPull(ElementIterator):
     """The rows of a pass over a table, one by one."""
 
-    changing = {"order": "order", "numbers": "numbers"}
+    checkpointed = {"order": "order", "numbers": "numbers"}
 
     def __init__(self, rows: TablePass):
         self.rows = rows
@@ -84,7 +84,7 @@ class RowPull(ElementIterator):
                 raise StopIteration
         return self.rows.one(self.numbers.popleft())
 
-    def next_columns(self, count: int) -> Element | None:
+    def next_batch_columns(self, count: int) -> Element | None:
         if not self.rows.functions:
             return None
         if count > len(self.numbers):
@@ -97,7 +97,7 @@ class RowPull(ElementIterator):
 class Listed(ElementIterator):
     """Elements that are there."""
 
-    changing = {"position": "position"}
+    checkpointed = {"position": "position"}
 
     def __init__(self, elements: Sequence[Element]):
         self.elements = elements
@@ -169,7 +169,7 @@ class Slices(DatasetNode):
 
 
 class RangePull(ElementIterator):
-    changing = {"value": "value"}
+    checkpointed = {"value": "value"}
 
     def __init__(self, start: int, stop: int | None, step: int, kind: np.dtype[Any]):
         self.value = start

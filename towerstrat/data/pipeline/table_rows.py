@@ -84,7 +84,7 @@ class TablePass:
 class InOrder(Order):
     """All rows of a table of ``size`` rows."""
 
-    changing = {"position": "position"}
+    checkpointed = {"position": "position"}
 
     def __init__(self, size: int):
         self.position = 0
@@ -101,20 +101,20 @@ class NumberedOrder(Order):
 
     Args:
       size: the number of rows of the table.
-      clocks: of functions with random operations: ``clock(count)`` counts so many draws and returns how many there were
-        before. The first one's are the places.
+      draw_counters: of functions with random operations: ``count_draws(count)`` counts so many draws and returns how
+        many there were before. The first one's are the places.
     """
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
-    def __init__(self, source: Order, size: int, clocks: Sequence[Callable[[int], int]]):
+    def __init__(self, source: Order, size: int, draw_counters: Sequence[Callable[[int], int]]):
         self.source = source
         self.size = size
-        self.clocks = clocks
+        self.draw_counters = draw_counters
 
     def take(self, count: int) -> Array:
         numbers = self.source.take(count)
-        first, *_ = [clock(len(numbers)) for clock in self.clocks]
+        first, *_ = [count_draws(len(numbers)) for count_draws in self.draw_counters]
         return np.arange(first, first + len(numbers)) * self.size + numbers
 
 
@@ -185,7 +185,7 @@ def drained(buffer: list[Any], count: int, draws: UniformStream) -> list[Any]:
 class Shuffled(Order):
     """Draws from a buffer of the next ``size`` row numbers."""
 
-    changing = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended"}
+    checkpointed = {"source": "source", "draws": "draws", "buffer": "buffer", "ended": "ended"}
 
     def __init__(self, source: Order, size: int, draws: UniformStream):
         self.source = source
@@ -217,7 +217,7 @@ class Shuffled(Order):
 class Repeated(Order):
     """Pass after pass; a negative count is endless. An empty first pass ends an endless one."""
 
-    changing = {"left": "left", "current": "current", "seen_in_pass": "seen_in_pass"}
+    checkpointed = {"left": "left", "current": "current", "seen_in_pass": "seen_in_pass"}
 
     def __init__(self, open_pass: Callable[[], Order], count: int):
         self.open_pass = open_pass
@@ -256,7 +256,7 @@ class Repeated(Order):
 class Limited(Order):
     """Leaves out the first ``skip`` rows and stops after ``limit`` (None: at the end)."""
 
-    changing = {"source": "source", "skip": "skip", "left": "left"}
+    checkpointed = {"source": "source", "skip": "skip", "left": "left"}
 
     def __init__(self, source: Order, skip: int, limit: int | None):
         self.source = source
@@ -277,7 +277,7 @@ class Limited(Order):
 class Sharded(Order):
     """Every ``number``-th row, starting at ``index``."""
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Order, number: int, index: int):
         self.source = source

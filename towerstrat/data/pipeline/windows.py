@@ -40,7 +40,7 @@ class Collected(DatasetNode):
 class SlidingPull(ElementIterator):
     """Windows of ``size`` elements, ``stride`` apart, that begin ``shift`` elements after each other."""
 
-    changing = {"source": "source", "waiting": "waiting"}
+    checkpointed = {"source": "source", "waiting": "waiting"}
 
     def __init__(self, source: Iterator[Element], size: int, shift: int, stride: int, drop: bool, structure: Structure):
         self.source = source
@@ -118,7 +118,7 @@ class Window(DatasetNode):
 class SlidingBatches(Batches):
     """Batches of the elements of sliding windows."""
 
-    changing = {"windows": "windows"}
+    checkpointed = {"windows": "windows"}
 
     def __init__(self, windows: SlidingPull, structure: Structure):
         super().__init__(iter(()), 0, True, structure)

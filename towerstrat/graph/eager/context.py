@@ -17,9 +17,9 @@ array([10., 40.], dtype=float32)
 
 State is the ``EagerSession``'s, the same kind of ``Runner`` that graph sessions are, so that functions, datasets and
 host operations work in both. Arrays in the store may be outputs or inputs as well, and records keep them for gradients:
-they are marked as lent, so that no program donates them.
+they are marked as shared, so that no program donates them.
 
-Code that runs for one replica (``running_place``) sees of a varying variable its own row, and writes only that
+Code that runs for one replica (``running_index``) sees of a varying variable its own row, and writes only that
 (``_seen``, ``_kept``). Tapes are per thread.
 """
 
@@ -328,7 +328,7 @@ class EagerContext(Graph):
             handle = next(handles)
             if self.tapes.active:
                 # The record keeps the value for its gradient, so no later program may take the memory.
-                value = store.lend(handle.cell)
+                value = store.share_buffer(handle.cell)
                 self._accessed(handle)
             else:
                 value = store.get(handle.cell)
@@ -341,8 +341,8 @@ class EagerContext(Graph):
         """Advance a random counter and return its value: one per type and seed, or one for all without a seed."""
         seeds = attrs.get("seeds", (None, None))
         name = _DRAWS if seeds[1] is None else f"{_DRAWS}/{type}/{seeds[0]}/{seeds[1]}"
-        if self.running_place is not None and seeds[1] is not None:
-            name = f"{name}/{self.running_place.position}"  # each position's draws begin with the same
+        if self.running_index is not None and seeds[1] is not None:
+            name = f"{name}/{self.running_index.position}"  # each position's draws begin with the same
         return np.asarray(self.session.count(name), np.uint32)
 
     def execute(self, execution: Executable, inputs: Sequence[Any], state: CellValues = ()) -> list[Tensor]:
@@ -383,7 +383,7 @@ class EagerContext(Graph):
             if cell is not None and own in written:
                 self.session.state.update({cell: self._kept(cell, value)})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.
-                self.session.state.lent.add(cell)
+                self.session.state.shared_buffers.add(cell)
 
     def _on_host(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Tensor]:
         assert definition.host is not None
@@ -413,7 +413,7 @@ class EagerContext(Graph):
         Raises:
           FailedPreconditionError: the variable was never initialized.
         """
-        value = self.session.state.lend(handle.cell)
+        value = self.session.state.share_buffer(handle.cell)
         if value is None:
             raise uninitialized(handle.cell, handle.op)
         tensor = EagerTensor(self, on_one_device(self.read_here(handle.cell, value)), handle.cell.dtype)
@@ -436,7 +436,7 @@ class EagerContext(Graph):
         array = cell.stacked(self._kept(cell, value.array))
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
-            self.session.state.lent.add(cell)
+            self.session.state.shared_buffers.add(cell)
         elif array.dtype.hasobject:
             self.session.state.update({cell: array})
         else:
@@ -450,23 +450,23 @@ class EagerContext(Graph):
 
     def _is_own(self, cell: StateVariable) -> bool:
         """Whether code runs for a replica that has, or may write, its own row of a variable."""
-        place = self.running_place
-        return place is not None and place.axis is (cell.axis if cell.per_position else cell.own)
+        place = self.running_index
+        return place is not None and place.axis is (cell.axis if cell.is_varying else cell.own)
 
     def _seen(self, cell: StateVariable, value: Array) -> Array:
         """The value that an operation reads of a variable's stored one; inside a replica its own row."""
-        if value is None or self.running_place is None or not cell.per_position or not self._is_own(cell):
+        if value is None or self.running_index is None or not cell.is_varying or not self._is_own(cell):
             return value
-        return np.asarray(cell.stacked(value))[self.running_place.position, ...]
+        return np.asarray(cell.stacked(value))[self.running_index.position, ...]
 
     def _kept(self, cell: StateVariable, value: Array) -> Array:
         """The array to store after a write of ``value``; inside a replica only that replica's row changes."""
         before = self.session.state.get(cell)
-        if self.running_place is None or before is None or not self._is_own(cell):
+        if self.running_index is None or before is None or not self._is_own(cell):
             return value
         make_varying(cell, self)
         stacked = np.array(cell.stacked(before))
-        stacked[self.running_place.position] = value
+        stacked[self.running_index.position] = value
         return stacked
 
     @contextmanager
@@ -480,10 +480,10 @@ class EagerContext(Graph):
             yield
             return
         state = self.session.state
-        values = {cell: value for cell in copies if (value := state.lend(cell)) is not None}
+        values = {cell: value for cell in copies if (value := state.share_buffer(cell)) is not None}
         before = {copies[cell]: self._seen(cell, value) for cell, value in values.items()}
         state.update(before)
-        state.lent.update(before)
+        state.shared_buffers.update(before)
         try:
             yield
         finally:
@@ -491,7 +491,7 @@ class EagerContext(Graph):
                 after = state.get(copy)
                 if after is not None and after is not before.get(copy):
                     state.update({cell: self._kept(cell, after)})
-                    state.lent.add(cell)
+                    state.shared_buffers.add(cell)
                 state.discard(copy)
 
     # ---- what graphs do ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Eager tensors of calls whose checks have not been settled (``Function.late``).
+"""Eager tensors of calls whose checks are pending (``Function.late``).
 
 The call's program is still running, or queued. The tensor has the result's dtype and shape; its ``array`` settles the
 checks first, so that an error is raised at the first look at a value, and not at the call. Each look raises
@@ -51,7 +51,7 @@ class UncheckedTensor(EagerTensor):
     def array(self) -> Any:
         """The value. Raises InvalidArgumentError: a check of the call failed."""
         if self._run is not None:
-            self._context.session.settle()
+            self._context.session.raise_late_errors()
             if self._run.error is not None:
                 raise self._run.error
             self._run = None

@@ -86,7 +86,7 @@ class FunctionGraph(Graph):
         self.outside_of: dict[Tensor, Tensor] = {}
         self.variables: list[weakref.ref[Variable]] = []
         self.creates = True
-        self.running_place = outer.running_place
+        self.running_index = outer.running_index
         self.copies: dict[StateVariable, StateVariable] = {}
 
     @property
@@ -156,7 +156,7 @@ class FunctionGraph(Graph):
         self._check_around(tensor)
         name = tensor.op.name
         attrs = tensor.op.attrs
-        if self.running_place is not None and isinstance(tensor, Handle) and tensor.cell.may_differ:
+        if self.running_index is not None and isinstance(tensor, Handle) and tensor.cell.may_differ:
             cell = tensor.cell
             copy = self.copies.setdefault(cell, StateVariable(cell.name, cell.dtype, cell.dims))
             attrs = {**attrs, "cell": copy}
@@ -250,7 +250,7 @@ class FunctionGraph(Graph):
             return value
         known = {inner: self.outer.lifted(outer, name) for outer, inner in self.captured.items()}
         order = execution_order([tensor.op], self.root, known)
-        wrong = next((op for op in order if op.definition.given and not op.inputs), None)
+        wrong = next((op for op in order if op.definition.is_placeholder and not op.inputs), None)
         if wrong is not None or tensor.op.block is not self.root:
             where = f"the argument {wrong.name}" if wrong is not None else "a branch or loop"
             raise ValueError(

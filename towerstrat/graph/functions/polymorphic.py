@@ -201,7 +201,7 @@ class Function:
             yield
         finally:
             self._late = before
-            context().session.settle()
+            context().session.raise_late_errors()
 
     def _canonical(self, args: Sequence[object], kwargs: Mapping[str, object]) -> tuple[Any, ...]:
         """One value per parameter, defaults filled in: a tuple for ``*args``, a dict for ``**kwargs``."""
@@ -329,7 +329,7 @@ def _surroundings() -> Hashable:
     graph = current.home
     around = TRACE_CONTEXTS.current()
     key = None if around is None else around.trace_key()
-    place = current.running_place if current.trace is None else current.trace.place
+    place = current.running_index if current.trace is None else current.trace.place
     return None if graph.executing_eagerly else graph, layouts.count, key, place
 
 

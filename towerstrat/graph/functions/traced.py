@@ -219,17 +219,17 @@ class Traced:
     def _snapshot(self, eager: EagerContext, store: StateStore | None = None) -> StateStore:
         """A copy of the state that the function uses, from a store or (None) from the eager session.
 
-        The arrays are shared, and marked as lent in both stores, so that no program donates them.
+        The arrays are marked as shared in both stores, so that no program donates them.
         """
         source, copy = eager.session.state if store is None else store, StateStore()
         cells = [h.cell for h in self.graph.handles if isinstance(h, Handle)]
         cells += [op.counter for op in self.graph.carried_out() if op.counter is not None]
         with eager.standing_in(self.graph.copies if store is None else {}):
             for cell in [*cells, *self.graph.copies.values()]:
-                value = source.lend(cell)
+                value = source.share_buffer(cell)
                 if value is not None:
                     copy.update({cell: value})
-                    copy.lent.add(cell)
+                    copy.shared_buffers.add(cell)
         return copy
 
     def _derivative(self, active: tuple[bool, ...], inside: Sequence[Tensor]) -> _Derivative | None:
@@ -350,7 +350,7 @@ class _ForwardProgram(Program):
         found: list[Array] = []
         for route in self.routes:
             if isinstance(route, StateVariable):
-                found.append(run.store.lend(route))
+                found.append(run.store.share_buffer(route))
             else:
                 found.append(next(made) if route is None else run.values[route])
         return found

@@ -55,7 +55,7 @@ def constant_value(tensor: object, depth: int = _DEPTH) -> HostArray | None:
         return None
     found = _value(tensor, depth, {})
     # ``tf.shape(x)[1:]`` with an unknown first size: entries may all be known where an input is not.
-    if found is None and tensor.dtype.is_integer and tensor.op.definition.entrywise:
+    if found is None and tensor.dtype.is_integer and tensor.op.definition.numpy_takes_objects:
         parts = _partial(tensor, depth)
         if parts is not None and parts.size and not any(v is _UNKNOWN for v in parts.ravel()):
             found = parts.astype(tensor.dtype.np)
@@ -73,7 +73,7 @@ def _value(tensor: Tensor, depth: int, seen: dict[Tensor, HostArray | None]) -> 
     result = None
     if op.type in ("Shape", "Size", "Rank"):
         result = _of_shape(tensor)
-    elif depth > 0 and op.definition.numpy is not None and not op.definition.given and _small(tensor):
+    elif depth > 0 and op.definition.numpy is not None and not op.definition.is_placeholder and _small(tensor):
         args: list[HostArray] = []
         for source in op.inputs:
             value = _value(source, depth - 1, seen)
@@ -126,8 +126,9 @@ def _of_shape(tensor: Tensor) -> HostArray | None:
 def _partial(tensor: Tensor, depth: int) -> HostArray | None:
     """The value of an integer tensor as an array of objects: integers, and ``_UNKNOWN`` for unknown entries.
 
-    None where not even the shape is known. The numpy forms of ``entrywise`` operations run on such arrays unchanged,
-    because numpy hands their arithmetic to the objects: ``tf.shape(x)[1] * 2`` is followed through an unknown batch.
+    None where not even the shape is known. The numpy forms of ``numpy_takes_objects`` operations run on such arrays
+    unchanged, because numpy hands their arithmetic to the objects: ``tf.shape(x)[1] * 2`` is followed through an
+    unknown batch.
     """
     known = _value(tensor, depth, {})
     if known is not None:
@@ -141,7 +142,7 @@ def _partial(tensor: Tensor, depth: int) -> HostArray | None:
     found = None
     if depth > 0 and op.type == "Cast" and tensor.dtype.is_integer and op.inputs[0].dtype.is_integer:
         found = _partial(op.inputs[0], depth - 1)
-    elif depth > 0 and op.definition.entrywise:
+    elif depth > 0 and op.definition.numpy_takes_objects:
         args = [_partial(t, depth - 1) if t.dtype.is_integer else None for t in op.inputs]
         given = [_settled(a) for a in args if a is not None]
         if len(given) == len(args):

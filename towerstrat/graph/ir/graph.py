@@ -97,9 +97,9 @@ class Graph(Naming, Collections):
         """Number of times that control inputs were added to existing operations."""
         self.trace: PositionTrace | None = None
         """The trace of one tower that operations are made in, where towers are traced one by one."""
-        self.has_parts = False
+        self.has_shard_operations = False
         """Whether some towers were traced one by one: there are views of single shards."""
-        self.running_place: AxisIndex | None = None
+        self.running_index: AxisIndex | None = None
         """The axis index whose function runs, where operations are executed eagerly for one tower after the other."""
         self.control_stack: list[ControlScope | None] = []
         self.device_stack: list[DeviceLike] = []
@@ -145,7 +145,7 @@ class Graph(Naming, Collections):
         """
         if self._finalized:
             raise RuntimeError("Graph is finalized and cannot be modified.")
-        if self.has_parts:
+        if self.has_shard_operations:
             trace = self.trace
             if trace is not None and attrs and op_registry.lookup(type).random and attrs["seeds"][1] is not None:
                 attrs = {**attrs, "_same_draws": True}  # a seed that the program gave means the same everywhere
@@ -175,7 +175,7 @@ class Graph(Naming, Collections):
         op.block = self.block if block is None else block
         op.axis = axis or self.axis
         self._check_inputs(op)
-        if definition.writes and op.axis is not None and op.axis.copies:
+        if definition.writes and op.axis is not None and op.axis.copies_on_write:
             allow_varying_writes(op)
         try:
             signatures = definition.rule(op._inputs, op.attrs)
@@ -335,7 +335,7 @@ class Graph(Naming, Collections):
                     controls |= {control: None for control in scope.controls if control not in makers}
                 scope.made.add(op)
         controls |= dict.fromkeys(more)
-        return [self.own_operation(c) for c in controls] if self.has_parts else list(controls)
+        return [self.own_operation(c) for c in controls] if self.has_shard_operations else list(controls)
 
     @contextmanager
     def body(self, what: str) -> Iterator[Block]:
@@ -496,7 +496,7 @@ class Graph(Naming, Collections):
 
     def get_operations(self) -> list[Operation]:
         """The operations in order of creation; where towers were traced one by one, the views of each."""
-        if not self.has_parts:
+        if not self.has_shard_operations:
             return list(self._ops)
         parts = [op for op in self._by_name.values() if isinstance(op, ShardOperation)]
         seen = {part.whole for part in parts}

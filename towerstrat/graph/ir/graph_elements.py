@@ -231,10 +231,10 @@ class Operation:
       reads, writes: the state variables it reads and writes, those of its bodies included.
       counter: the state variable that counts its executions, if it draws random numbers.
       checks: whether it, or an operation in its bodies, checks the values of its inputs.
-      only: the axis indices that run it; None: all.
+      axis_indices: those that run it; None: all.
     """
 
-    only: frozenset[int] | None = None
+    axis_indices: frozenset[int] | None = None
 
     __slots__ = (
         "__dict__",
@@ -499,7 +499,7 @@ def of_strings(op: Operation) -> bool:
 def runs_in_numpy(op: Operation) -> bool:
     """Whether numpy has to compute the operation: it works on strings, or its type has no kernel."""
     definition = op.definition
-    if definition.numpy is None or definition.constant or definition.given:
+    if definition.numpy is None or definition.constant or definition.is_placeholder:
         return False
     return (definition.kernel is None and definition.lower is None) or of_strings(op)
 
@@ -513,7 +513,9 @@ def dependencies(op: Operation, fed: Container[Tensor] = ()) -> Iterator[Operati
         if tensor not in fed:
             yield tensor.op
     # A fed placeholder has no value of its own to wait for; another operation runs although its output is fed.
-    yield from (c for c in op._control_inputs if not c.definition.given or any(t not in fed for t in c.outputs))
+    for before in op._control_inputs:
+        if not before.definition.is_placeholder or any(t not in fed for t in before.outputs):
+            yield before
     yield from op.attrs.get("path", ())
     for body in op.bodies:
         yield from body.outer_dependencies(fed)
@@ -573,12 +575,12 @@ def execution_order(
 def mark_varying(op: Operation) -> None:
     """Set ``Tensor.varies`` on the outputs of an operation: variance along the axis, as in ``jax.shard_map``.
 
-    By default an output varies where an input does. A collective's never does, unless its type is ``per_position``; a
+    By default an output varies where an input does. A collective's never does, unless its type is ``always_varies``; a
     write's, and a read's of inputs that do not vary, as its state variable; in tower context those of random and
-    ``per_position`` types always do.
+    ``always_varies`` types always do.
     """
     definition = op.definition
-    if definition.collective and not definition.per_position:
+    if definition.collective and not definition.always_varies:
         return
     marked = op.attrs.get("varying_outputs") if definition.varying is None else definition.varying(op)
     if marked is not None:
@@ -590,15 +592,15 @@ def mark_varying(op: Operation) -> None:
     if (
         definition.writes
         and definition.host is None
-        and (any(t.varies for t in op._inputs) or any(cell.per_position for cell in op.writes))
+        and (any(t.varies for t in op._inputs) or any(cell.is_varying for cell in op.writes))
     ):
         for cell in op.writes:
             make_varying(cell, op.graph)
     # In cross-tower context (no axis) a varying variable is read as one combined value, which does not vary.
     mapped = op.axis is not None and op.axis.size > 1
-    varying = mapped and (definition.per_position or definition.random)
+    varying = mapped and (definition.always_varies or definition.random)
     if definition.reads or definition.writes:
-        varying = mapped and op._inputs[0].op.attrs["cell"].per_position
+        varying = mapped and op._inputs[0].op.attrs["cell"].is_varying
     if not varying and not definition.writes:
         for tensor in op._inputs:
             if tensor.varies:
@@ -622,7 +624,7 @@ def allow_varying_writes(op: Operation) -> None:
 
 def make_varying(cell: StateVariable, graph: Graph) -> None:
     """Turn a replicated state variable with ``own`` into a varying one, with a value per shard; else a no-op."""
-    if cell.per_position or cell.own is None:
+    if cell.is_varying or cell.own is None:
         return
     cell.axis, cell.combine = cell.own, "first"
     layouts.changed()

@@ -60,8 +60,8 @@ class Axis:
       name: the mesh axis' name, ``"tower"`` for towers.
       devices: the JAX devices, in order of axis index; those of one shard follow each other.
       logical: the number of devices of each shard.
-      copies: whether shards may write different values to any variable; from the first such write on each has its own
-        (``graph_elements.make_varying``).
+      copies_on_write: whether shards may write different values to any variable; from the first such write on each has
+        its own (``graph_elements.make_varying``).
 
     Attributes:
       size: the number of shards.
@@ -71,27 +71,27 @@ class Axis:
         process has none.
     """
 
-    def __init__(self, name: str, devices: Sequence[jax.Device], logical: int = 1, copies: bool = False):
+    def __init__(self, name: str, devices: Sequence[jax.Device], logical: int = 1, copies_on_write: bool = False):
         self.name = name
         self.devices = tuple(devices)
         self.logical = logical
-        self.copies = copies
+        self.copies_on_write = copies_on_write
         self.size, left = divmod(len(self.devices), logical)
         if left or not self.devices:
             raise ValueError(f"Expected positions of {logical} devices each, got {len(self.devices)} devices.")
         self.one = PartitionSpec(name)
-        if self.spans:
+        if self.is_multi_process:
             self._require_all_processes()
             if not PROCESSES.united:
                 PROCESSES.unite(jax.process_count(), jax.process_index())
 
     @cached_property
-    def mapped(self) -> bool:
+    def needs_mesh(self) -> bool:
         """False where the axis is just the machine's first device: programs along it need no mesh."""
         return len(self.devices) > 1 or self.devices[0] != jax.local_devices()[0]
 
     @cached_property
-    def spans(self) -> bool:
+    def is_multi_process(self) -> bool:
         """Whether some of its devices are another process's: programs along it are run by all of these together.
 
         False of devices that are described and not there.
@@ -108,18 +108,18 @@ class Axis:
             )
 
     @cached_property
-    def sends_apart(self) -> bool:
+    def sends_unfused(self) -> bool:
         """Whether each buffer of a collective is sent in a message of its own, so that combining them pays.
 
         True of gloo, by which the CPUs of several processes reduce: some 0.3 ms each, however small. Others send many
         together.
         """
-        return self.spans and self.platform == "cpu"
+        return self.is_multi_process and self.platform == "cpu"
 
     @cached_property
-    def own(self) -> tuple[int, ...]:
+    def local_indices(self) -> tuple[int, ...]:
         """The axis indices of this process: of the shards that have a device of it."""
-        if not self.spans:
+        if not self.is_multi_process:
             return tuple(range(self.size))
         mine = jax.process_index()
         parts = [self.devices[i * self.logical : (i + 1) * self.logical] for i in range(self.size)]
@@ -128,7 +128,7 @@ class Axis:
     @cached_property
     def most(self) -> int:
         """The largest number of shards that a process has."""
-        if not self.spans:
+        if not self.is_multi_process:
             return self.size
         return max(Counter(device.process_index for device in self.devices[:: self.logical]).values())
 
@@ -165,29 +165,30 @@ class Axis:
         whole = self.placed(ALL)
         return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
 
-    def spread(self, own: HostArray, dimension: int = 0) -> jax.Array:
+    def put_sharded(self, shards: HostArray, dimension: int = 0) -> jax.Array:
         """The array split over the axis, of which each process gives the slices of its own shards.
 
         Args:
-          own: has one entry for each of ``self.own`` along a dimension. Nobody writes to it later.
+          shards: has one entry for each of ``self.local_indices`` along a dimension. Nobody writes to it later.
           dimension: the one along which shards are: 0, 1 or 2.
         """
         sharding = self.placed((self.one, self.second, self.third)[dimension])
         before = (slice(None),) * dimension
-        rows = {position: own[(*before, slice(i, i + 1))] for i, position in enumerate(self.own)}
-        shape = (*own.shape[:dimension], self.size, *own.shape[dimension + 1 :])
+        rows = {position: shards[(*before, slice(i, i + 1))] for i, position in enumerate(self.local_indices)}
+        shape = (*shards.shape[:dimension], self.size, *shards.shape[dimension + 1 :])
         return jax.make_array_from_callback(
-            shape, sharding, lambda index: rows[(index or ())[dimension].start or 0], dtype=own.dtype
+            shape, sharding, lambda index: rows[(index or ())[dimension].start or 0], dtype=shards.dtype
         )
 
     def told(self, numbers: Sequence[int] | HostArray) -> HostArray:
         """All-gather of integers between processes: int32 ``[shards, numbers]``, the same in each. Collective.
 
         Args:
-          numbers: integers of 32 bits, or a row of them for each of ``self.own``.
+          numbers: integers of 32 bits, or a row of them for each of ``self.local_indices``.
         """
         mine = np.asarray(numbers, np.int32)
-        return np.asarray(everywhere(self.spread(np.array(np.broadcast_to(mine, (len(self.own), mine.shape[-1]))))))
+        rows = np.broadcast_to(mine, (len(self.local_indices), mine.shape[-1]))
+        return np.asarray(everywhere(self.put_sharded(np.array(rows))))
 
     def map(self, function: Callable[P, R], in_specs: Any, out_specs: Any) -> Callable[P, R]:
         """``jax.shard_map`` of ``function`` over the axis; with one shard, the function itself.

@@ -156,7 +156,7 @@ def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument
         last = [by_name[name] for name in ("grad", "delta", "indices") if name in by_name]
         return _matched(last, op.inputs[-len(last) :])
     unheld = [a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES]
-    if op.definition.late_axis and op.attrs["axis"] is None:
+    if op.definition.axis_from_input and op.attrs["axis"] is None:
         return [*_matched(unheld, op.inputs[:-1]), *((a, op.inputs[-1:]) for a in arguments if a not in unheld)]
     if len(arguments) == len(op.inputs) and not any(a.many for a in arguments):
         return _matched(arguments, op.inputs)

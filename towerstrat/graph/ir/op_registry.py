@@ -103,7 +103,7 @@ class OpDef:
       numpy: the same on numpy arrays, used while lowering where every input is known (shape arithmetic).
       static: positions of inputs whose values must be known while lowering; the kernel gets them as numpy arrays.
       sized_by: positions of inputs whose values decide the shape of the result, where they are known.
-      late_axis: where the attribute ``axis`` is None it is the last input, whose value must be known likewise.
+      axis_from_input: where the attribute ``axis`` is None it is the last input, whose value must be known likewise.
       lower: (lowering, operation) -> output values, for types that need more than their inputs' arrays (state, regions,
         the axis). Takes precedence over ``kernel``.
       gradient: the type's gradient formula, used instead of ``jax.vjp`` of the kernel: (inputs, outputs, output
@@ -125,23 +125,24 @@ class OpDef:
         ``host``: always.
       object_valued: its output is no array yet, so that it can be made where the host needs it.
       dynamic: the shape of a result depends on values, so the operation cannot be compiled.
-      immediate: executed by itself it compiles nothing, or one program that all shapes share. Runs that initialize
-        variables execute it eagerly.
+      needs_no_compile: executed by itself it compiles nothing, or one program that all shapes share. Runs that
+        initialize variables execute it eagerly.
       stateful: has a side effect; never folded.
       reads, writes: it reads, or writes, the state variables behind those inputs that are handles.
       callback: calls Python while a device program runs; a run waits for its calls.
-      collective: combines values along the named axis; its output is replicated, unless ``per_position``.
-      joint: ``lower`` handles inputs whose shape differs by shard; other types are evaluated once per shard class.
-      chooses: selects an input by axis index: operations of it are evaluated once per shard class.
+      collective: combines values along the named axis; its output is replicated, unless ``always_varies``.
+      handles_shard_classes: ``lower`` takes inputs whose shape differs by shard; other types are evaluated once per
+        shard class.
+      index_dependent: selects an input by axis index: operations of it are evaluated once per shard class.
       own: the attribute that may differ by shard; "_own" then has a list of those of all.
-      per_position: its output may differ along the axis even where its inputs do not.
+      always_varies: its output may differ along the axis even where its inputs do not.
       varying: (operation) -> one bool per output, True where it may differ along the axis; for types of which the
         inputs do not decide it.
       hidden: attributes that are the engine's own, not shown in a node definition. They may hold parts of the graph.
       constant: its outputs are known when the graph is built: it needs no device and no feed.
-      given: its value comes from outside the graph or region that holds it: a placeholder, a loop variable.
-      entrywise: the numpy form also works on arrays of objects, entry by entry: it moves entries, or adds, subtracts
-        and multiplies them. Partially known shapes are followed through it.
+      is_placeholder: its value comes from outside the graph or region that holds it: a placeholder, a loop variable.
+      numpy_takes_objects: the numpy form also works on arrays of objects, entry by entry: it moves entries, or adds,
+        subtracts and multiplies them. Partially known shapes are followed through it.
       view: the numpy form does not touch the values, however many there are.
       execute: (eager context, inputs, attributes) -> outputs, used instead of kernel and numpy form under eager
         execution.
@@ -155,7 +156,7 @@ class OpDef:
     numpy: Function | None = None
     static: tuple[int, ...] = ()
     sized_by: tuple[int, ...] = ()
-    late_axis: bool = False
+    axis_from_input: bool = False
     lower: Callable[..., Sequence[Array]] | None = None
     gradient: Function | None = None
     constants: tuple[int, ...] = ()
@@ -169,21 +170,21 @@ class OpDef:
     stage: str | None = None
     object_valued: bool = False
     dynamic: bool = False
-    immediate: bool = False
+    needs_no_compile: bool = False
     stateful: bool = False
     reads: bool = False
     writes: bool = False
     callback: bool = False
     collective: bool = False
-    joint: bool = False
-    chooses: bool = False
+    handles_shard_classes: bool = False
+    index_dependent: bool = False
     own: str | None = None
-    per_position: bool = False
+    always_varies: bool = False
     varying: Callable[[Operation], Sequence[bool]] | None = None
     hidden: tuple[str, ...] = ()
     constant: bool = False
-    given: bool = False
-    entrywise: bool = False
+    is_placeholder: bool = False
+    numpy_takes_objects: bool = False
     view: bool = False
     execute: Callable[[Eager, Sequence[Any], Attrs], list[Any]] | None = None
     unroll: Callable[[Unrolling, Operation], None] | None = None
@@ -191,7 +192,7 @@ class OpDef:
 
     def known(self, count: int, attrs: Attrs) -> tuple[int, ...]:
         """Indices of the inputs, ``count`` in all, whose values must be known while lowering."""
-        return (*self.static, count - 1) if self.late_axis and attrs["axis"] is None else self.static
+        return (*self.static, count - 1) if self.axis_from_input and attrs["axis"] is None else self.static
 
     @property
     def reads_value(self) -> bool:

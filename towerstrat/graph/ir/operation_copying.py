@@ -118,7 +118,7 @@ class Copying:
             made.line = block.line
             wanted = set(block.needed)
             for op in block.ops:
-                if op in wanted or op.definition.given:
+                if op in wanted or op.definition.is_placeholder:
                     self._copy_one(op)
             if block.predicate is not None:
                 made.predicate = self.target.own(self.tensors[block.predicate])

@@ -30,7 +30,7 @@ def inside(op: Operation) -> Iterator[Operation]:
 def writes_variables(op: Operation) -> bool:
     """Whether an operation writes replicated variables; random counters do not count."""
     counters = {inner.counter for inner in inside(op)}
-    return any(cell not in counters and not cell.per_position for cell in op.writes)
+    return any(cell not in counters and not cell.is_varying for cell in op.writes)
 
 
 def decides_inside(op: Operation, tensor: Tensor) -> bool:

@@ -106,7 +106,7 @@ class ShardTraces:
           sizes: the shapes of its outputs, where constants that differ by shard decide them.
         """
         definition = op_registry.lookup(type)
-        if definition.given or not self._makers:
+        if definition.is_placeholder or not self._makers:
             return None
         for op in self._candidates(type, position, inputs, line):
             further = self._further_controls(op, position, controls)
@@ -130,7 +130,7 @@ class ShardTraces:
 
     def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
         """The control inputs of an operation that its shard runs."""
-        return {c for c in controls if position in self._makers.get(c, c.only or (position,))}
+        return {c for c in controls if position in self._makers.get(c, c.axis_indices or (position,))}
 
     def _take(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:
         """Match an operation by attributes and inputs, or by ones that may differ by shard; whether it matched."""
@@ -370,10 +370,10 @@ class ShardTraces:
         differing = [
             op
             for op, makers in self._makers.items()
-            if len(makers) < size and not op.definition.given and not op.definition.constant
+            if len(makers) < size and not op.definition.is_placeholder and not op.definition.constant
         ]
         for op in differing:
-            op.only = frozenset(self._makers[op])
+            op.axis_indices = frozenset(self._makers[op])
         if differing and self.first_difference is None:
             self.first_difference = self._described(differing)
         if self._changed is not None:
@@ -386,7 +386,7 @@ class ShardTraces:
 
     def _described(self, differing: Sequence[Operation]) -> str:
         """A description of the first differing operation: not a consequence of another, made by the fewest shards."""
-        roots = [op for op in differing if all(t.op.only is None for t in op._inputs)] or differing
+        roots = [op for op in differing if all(t.op.axis_indices is None for t in op._inputs)] or differing
         first = min(roots, key=lambda op: (len(self._makers[op]), op.index))
         which = ", ".join(str(m) for m in sorted(self._makers[first])[:8])
         return f"{first.name} (type {first.type}, created at {first.line}), of {which} alone"

@@ -1,6 +1,6 @@
 """Session state: state variables (a variable or a random counter), and the store of their values that a session owns.
 
-A state variable is *replicated*, one value for all shards of an axis, or *varying* (``per_position``): one value per
+A state variable is *replicated*, one value for all shards of an axis, or *varying* (``is_varying``): one value per
 shard, stored stacked along a new leading dimension. ``combine`` says which one value of these a checkpoint or a fetch
 outside of the towers sees, and ``divided`` is its inverse:
 
@@ -10,8 +10,8 @@ outside of the towers sees, and ``divided`` is its inverse:
 ([3, 2], 5)
 
 A program donates the arrays of the variables that it writes, so the store must know which arrays somebody else holds,
-too (``lend``): these are copied first. ``last`` lets a program that is called again, with nothing changed in between,
-skip collecting its state.
+too (``share_buffer``): these are copied first. ``reusable_arguments`` lets a program that is called again, with nothing
+changed in between, skip collecting its state.
 """
 
 from __future__ import annotations
@@ -73,18 +73,18 @@ class StateVariable:
         self.number = next(_NUMBERS)
 
     @property
-    def per_position(self) -> bool:
+    def is_varying(self) -> bool:
         """Whether it is varying: the store holds one value per shard, of an axis with more than one."""
         return self.axis is not None and self.axis.size > 1
 
     @property
     def may_differ(self) -> bool:
         """Whether shards may write different values, now or from the first such write on."""
-        return self.per_position or self.own is not None
+        return self.is_varying or self.own is not None
 
     def stacked(self, value: Array) -> Array:
         """A stored value as ``[shards, ...]`` if it is varying; one value is repeated for each."""
-        if not self.per_position or self.dims is None or value is None or len(np.shape(value)) > len(self.dims):
+        if not self.is_varying or self.dims is None or value is None or len(np.shape(value)) > len(self.dims):
             return value
         assert self.axis is not None
         return np.broadcast_to(np.asarray(value), (self.axis.size, *np.shape(value)))
@@ -94,7 +94,7 @@ class StateVariable:
 
         The mean of integers is rounded down; of floats it is the sum times 1/n in the variable's own type.
         """
-        if not self.per_position:
+        if not self.is_varying:
             return value
         stacked: HostArray = np.asarray(everywhere(self.stacked(value)))
         if self.combine == "first":
@@ -114,7 +114,7 @@ class StateVariable:
 
         Of an integer that does not divide the first shard gets the rest.
         """
-        if not self.per_position or self.combine != "sum":
+        if not self.is_varying or self.combine != "sum":
             return self.stacked(value)
         assert self.axis is not None
         count = self.axis.size
@@ -148,7 +148,7 @@ class _Fault(StateVariable):
     __slots__ = ()
 
     @property
-    def per_position(self) -> bool:
+    def is_varying(self) -> bool:
         return True
 
 
@@ -168,26 +168,26 @@ class StateStore:
     def __init__(self) -> None:
         self._values: dict[StateVariable, Array | np.generic] = {}
         # A program donates the arrays that it writes. One that somebody else holds too is copied first.
-        self.lent: set[StateVariable] = set()
+        self.shared_buffers: set[StateVariable] = set()
         """State variables whose array is held outside the store as well and must not be donated."""
         self.lost: str | None = None
         """The state lost in a device failure, as a message."""
-        self.watched: set[StateVariable] = set()
+        self.unwritten_since_restore: set[StateVariable] = set()
         """Restored state variables that have not been written since: a write takes them out."""
-        self.expected: dict[str, Array] = {}
+        self.pending_restores: dict[str, Array] = {}
         """The values of counters that have none yet, by name: from the run that this one resumes."""
         self.own_values: dict[str, HostArray] = {}
         """The values ``[shards, ...]`` by name of variables that were varying in that run."""
         # A program called again with nothing changed in between skips collecting its state variable by variable.
-        self.last: tuple[Program, list[Array], list[Array]] | None = None
+        self.reusable_arguments: tuple[Program, list[Array], list[Array]] | None = None
         """(program, arrays it donates next, arrays it reads) of the newest run; None after any other change."""
 
     def get(self, cell: StateVariable) -> Any:
         """The value of a state variable, its default where it was never written, or None."""
         value = self._values.get(cell)
         if value is None and cell.default is not None:
-            if cell.name in self.expected:
-                return self.expected[cell.name]
+            if cell.name in self.pending_restores:
+                return self.pending_restores[cell.name]
             if cell.axis is not None and cell.axis.size > 1:
                 return np.broadcast_to(cell.default, (cell.axis.size, *np.shape(cell.default)))
             return cell.default
@@ -197,35 +197,35 @@ class StateStore:
         """Block until the values are computed."""
         jax.block_until_ready([value for value in self._values.values() if isinstance(value, jax.Array)])
 
-    def lend(self, cell: StateVariable) -> Any:
+    def share_buffer(self, cell: StateVariable) -> Any:
         """``get`` for a caller that keeps the array: no program donates it from now on."""
-        if cell in self._values and cell not in self.lent:
-            self.lent.add(cell)
-            self.last = None
+        if cell in self._values and cell not in self.shared_buffers:
+            self.shared_buffers.add(cell)
+            self.reusable_arguments = None
         return self.get(cell)
 
-    def is_lent(self, cell: StateVariable) -> bool:
+    def has_shared_buffer(self, cell: StateVariable) -> bool:
         """Whether an array is shared: held outside of the store as well, so that it must not be donated."""
-        return cell in self.lent
+        return cell in self.shared_buffers
 
     def update(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         """Store new values; their arrays are not shared."""
         self.move(values)
-        if self.watched:
-            self.watched.difference_update(values)
+        if self.unwritten_since_restore:
+            self.unwritten_since_restore.difference_update(values)
 
     def move(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         """Store the same values as other arrays (another layout or device)."""
         self._values.update(values)
-        if self.lent:
-            self.lent.difference_update(values)
-        self.last = None
+        if self.shared_buffers:
+            self.shared_buffers.difference_update(values)
+        self.reusable_arguments = None
 
     def discard(self, cell: StateVariable) -> None:
         """Forget the value of a state variable, if it has one."""
         self._values.pop(cell, None)
-        self.lent.discard(cell)
-        self.last = None
+        self.shared_buffers.discard(cell)
+        self.reusable_arguments = None
 
     def is_gone(self, cell: StateVariable) -> bool:
         """Whether the value was donated to a program that failed. Raises KeyError without an entry."""

@@ -56,14 +56,14 @@ define_op(
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.raise_unfed(op),
     execute=_no_placeholder,
-    given=True,
+    is_placeholder=True,
 )
 define_op(
     "PlaceholderWithDefault",
     lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])],
     kernel=lambda x, *, shape: x,
     numpy=lambda x, *, shape: x,
-    given=True,
+    is_placeholder=True,
 )
 
 ConversionFunction = Callable[..., Any]

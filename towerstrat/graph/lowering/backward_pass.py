@@ -188,10 +188,10 @@ def _step_back(
     if by_rule:
         return _by_rule(lowering, step, rules[step], given)
     assert definition.backward is not None
-    if lowering.vjp.active and definition.collective and not definition.per_position and op.axis is None:
+    if lowering.vjp.active and definition.collective and not definition.always_varies and op.axis is None:
         given = [g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in given]
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
-    together = definition.collective and not definition.per_position and (of_one or not step.attrs.get("own"))
+    together = definition.collective and not definition.always_varies and (of_one or not step.attrs.get("own"))
     of_whole = of_one and _is_of_whole(step)
     if (together or of_whole) and op.axis is not None and lowering.axis is not None:
         for i, cotangent in enumerate(given):

@@ -131,7 +131,7 @@ def by_shard_class(lowering: Lowering) -> list[Lowering]:
 
 def differs_by_class(lowering: Lowering, op: Operation) -> bool:
     """Whether the operation, an input, state that it uses or its gradient's path differs by shard class."""
-    if op.only is not None or op.definition.chooses:
+    if op.axis_indices is not None or op.definition.index_dependent:
         return True
     if any(isinstance(lowering.value(t), ByClass) for t in op.inputs if t.dtype is not resource):
         return True
@@ -164,7 +164,7 @@ def collect(lowering: Lowering) -> None:
     states = lowering.state.by_class
     for cell in {cell: None for state in states for cell in state.written}:
         wrote = next(state[cell] for state in states if cell in state.written)
-        if cell.per_position:
+        if cell.is_varying:
             lowering.state.write(cell, ByClass([state.get(cell, wrote) for state in states]))
         else:
             lowering.state.write(cell, mark_equal(wrote))

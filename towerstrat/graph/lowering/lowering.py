@@ -223,7 +223,11 @@ class Lowering:
             return value
         classes = self.classes
         # Equal everywhere, yet evaluated per shard class: the first one's replicated copy serves them all.
-        if classes.shard_class is None and tensor.op in classes.operations and not tensor.op.definition.joint:
+        if (
+            classes.shard_class is None
+            and tensor.op in classes.operations
+            and not tensor.op.definition.handles_shard_classes
+        ):
             owner = next(frame for frame in self.frames() if tensor in frame.values)
             return mark_equal(by_shard_class(owner)[0].invariant(tensor))
         if tensor.varies:
@@ -276,7 +280,7 @@ class Lowering:
 
     def run(self, operations: Sequence[Operation]) -> None:
         """Evaluate operations in the given order, except that input checks go before the writes that they may mask."""
-        together = self.axis is not None and self.axis.sends_apart
+        together = self.axis is not None and self.axis.sends_unfused
         if not self.eager and (together or any(op.checks for op in operations)):
             operations = late_ones_last(operations, together)
         checked = any(op.checks and op.writes for op in operations)
@@ -335,7 +339,7 @@ class Lowering:
             self.errors.failed()  # outside of bodies and shard classes: a collective needs all shards
         if self._has_classes() and not has_collective(op) and differs_by_class(self, op):
             self.classes.operations.add(op)
-            if not op.definition.joint:
+            if not op.definition.handles_shard_classes:
                 execute_by_class(self, op)
                 return
         paths = self.tape.paths
@@ -351,7 +355,7 @@ class Lowering:
                 outputs = differentiable_by_rule(self, op)
             else:
                 outputs = self.evaluate(op)
-                if self.vjp.active and not op.definition.given and not passes_gradient(op):
+                if self.vjp.active and not op.definition.is_placeholder and not passes_gradient(op):
                     # Inside of a body JAX differentiates all kernels, also those without a gradient in the original.
                     outputs = [lax.stop_gradient(o) if isinstance(o, jax.Array) else o for o in outputs]
         except (OpError, UnsupportedError, NeedsStatic):

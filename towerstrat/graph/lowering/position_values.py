@@ -42,7 +42,7 @@ def positions_of(lowering: Lowering, op: Operation) -> list[int]:
     return [
         position
         for position in range(lowering.axis.size)
-        if (op.only is None or position in op.only)
+        if (op.axis_indices is None or position in op.axis_indices)
         and (number is None or lowering.classes.of_all.table[position] == number)
     ]
 
@@ -99,7 +99,7 @@ def _at(
         found = np.asarray(position, np.int32)
     elif op.type == "SelectPosition":
         found = _at(read, op.inputs[0], op.attrs["position"], {}, depth - 1) if depth else None
-    elif depth and _sizes(tensor) and op.definition.numpy is not None and not op.definition.given:
+    elif depth and _sizes(tensor) and op.definition.numpy is not None and not op.definition.is_placeholder:
         args: list[HostArray] = []
         for source in op.inputs:
             arg = _at(read, source, position, seen, depth - 1)

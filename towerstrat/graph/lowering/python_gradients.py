@@ -171,7 +171,7 @@ define_op(
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],
     varying=_varying,
     differentiable=False,
-    given=True,
+    is_placeholder=True,
     hidden=("_of",),
 )
 
@@ -246,4 +246,4 @@ def _before(ends: Iterable[Tensor], block: Block, stopped: bool) -> set[Tensor]:
 def _enters(tensor: Tensor, block: Block) -> bool:
     """Whether a tensor is a capture or a loop variable of a region."""
     # A placeholder with a default passes that on.
-    return not block.encloses(tensor.op.block) or (tensor.op.definition.given and not tensor.op.inputs)
+    return not block.encloses(tensor.op.block) or (tensor.op.definition.is_placeholder and not tensor.op.inputs)

@@ -10,7 +10,8 @@ value that depends on such an input is a ``ByClass``: one value per class, at it
 >>> classes.count, classes.table, classes.shapes
 (2, (0, 0, 1), (((3,), (2,)),))
 
-Shards that run different operations (``Operation.only``) or select different tensors are of different classes, too.
+Shards that run different operations (``Operation.axis_indices``) or select different tensors are of different classes,
+too.
 
 ``padded_value`` makes one padded, varying value of a ``ByClass``. It and ``mark_equal`` are calls of jitted functions
 by whose names ``class_switch`` recognises them in the jaxpr, when it turns the trace into a program in which each shard
@@ -81,9 +82,9 @@ def index_sets(operations: Iterable[Operation], axis: Axis) -> list[tuple[int, .
     stack = list(operations)
     while stack:
         op = stack.pop()
-        if op.only is not None:
-            columns.append([i in op.only for i in range(axis.size)])
-        elif op.definition.chooses:
+        if op.axis_indices is not None:
+            columns.append([i in op.axis_indices for i in range(axis.size)])
+        elif op.definition.index_dependent:
             ids = [id(t) for t in op.inputs]
             columns.append([ids.index(i) for i in ids])
         stack += [inner for body in op.bodies for inner in body.needed]
@@ -119,7 +120,7 @@ class ShardClasses:
 
     def of(self, op: Operation) -> list[int]:
         """The classes of the shards that run an operation."""
-        return [k for k in range(self.count) if op.only is None or self.first_of(k) in op.only]
+        return [k for k in range(self.count) if op.axis_indices is None or self.first_of(k) in op.axis_indices]
 
     def by_position(self, of_kinds: Sequence[T]) -> list[T]:
         """One entry per axis index from one per class."""
@@ -200,8 +201,10 @@ def shard_classes_of(
 
 def has_collective(op: Operation) -> bool:
     """Whether a branch or loop has a collective inside: all shards have to run it together."""
+    if op.definition.handles_shard_classes:
+        return False
     inside = (inner for body in op.bodies for inner in body.needed)
-    return not op.definition.joint and any(inner.definition.collective or has_collective(inner) for inner in inside)
+    return any(inner.definition.collective or has_collective(inner) for inner in inside)
 
 
 def steps_of_gradients(op: Operation) -> Iterator[Operation]:

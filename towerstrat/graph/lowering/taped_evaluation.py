@@ -172,7 +172,7 @@ def _changes(
 
     Replicated values come from a second evaluation without casts, which the compiler merges with the first.
     """
-    if lowering.axis is None or lowering.vjp.active or all(c.per_position for c in differentiated):
+    if lowering.axis is None or lowering.vjp.active or all(c.is_varying for c in differentiated):
         return differentiated
     plain = lowering.fork()
     plain.suppress_prints = True

@@ -230,8 +230,8 @@ class Generator(Trackable):
         graph = get_default_graph()
         if graph.axis is not None:
             words.append(all_reduce.position(graph.axis))
-        elif graph.running_place is not None:
-            words.append(constant(graph.running_place.position, int32))
+        elif graph.running_index is not None:
+            words.append(constant(graph.running_index.position, int32))
         return add_op("SeedOfState", words)
 
     # ---- drawing ---------------------------------------------------------------------------------------------

@@ -280,7 +280,7 @@ def _orthogonal(x: jax.Array, *, gain: float) -> jax.Array:
 
 define_op(
     "OrthogonalColumns", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)], _orthogonal,
-    differentiable=False, immediate=True,
+    differentiable=False, needs_no_compile=True,
 )  # fmt: skip
 
 
@@ -296,7 +296,7 @@ def _placed(x: jax.Array, *, shape: tuple[int, ...], transposed: bool, middle: b
 
 define_op(
     "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False,
-    immediate=True,
+    needs_no_compile=True,
 )  # fmt: skip
 
 

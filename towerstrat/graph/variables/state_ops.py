@@ -91,7 +91,7 @@ Lower = Callable[[Lowering, Operation], list[Array]]
 def _storable(lowering: Lowering, op: Operation, position: int) -> jax.Array:
     """The array to store for an input of a write: varying for a variable per tower, else replicated."""
     cell, tensor = _cell(op.inputs[0]), op.inputs[position]
-    if cell.per_position:
+    if cell.is_varying:
         varying: jax.Array = vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
         return varying
     value = lowering.invariant(tensor)
@@ -110,7 +110,7 @@ def _first_outside(lower: Lower) -> Lower:
     def lowered(lowering: Lowering, op: Operation) -> list[Array]:
         values = lower(lowering, op)
         cell = _cell(op.inputs[0])
-        if op.axis is None and lowering.axis is not None and cell.own is not None and cell.per_position:
+        if op.axis is None and lowering.axis is not None and cell.own is not None and cell.is_varying:
             return [at_first(value, lowering.axis) for value in values]
         return values
 
@@ -275,7 +275,7 @@ define_op(
 )
 define_op(
     "AssignVariableOp", _assign_rule, lower=_first_outside(_assign), writes=True, stateful=True, differentiable=False,
-    immediate=True, execute=_assign_eagerly,
+    needs_no_compile=True, execute=_assign_eagerly,
 )  # fmt: skip
 define_op(
     "AssignAddVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a + b)), reads=True, writes=True,

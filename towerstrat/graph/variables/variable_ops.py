@@ -33,7 +33,7 @@ def _names_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 
 def _names(session: SessionLike, op: Operation, values: Sequence[HostArray]) -> list[HostArray]:
     # A varying variable has all its values, or none; shards that do not run the operation have no flag.
-    asking = slice(None) if op.only is None else min(op.only)
+    asking = slice(None) if op.axis_indices is None else min(op.axis_indices)
     flags = (np.all(flag[asking]) if np.ndim(flag) else flag for flag in values)
     missing = [name.encode() for name, initialized in zip(op.attrs["names"], flags, strict=True) if not initialized]
     return [np.array(missing, dtype=object)]

@@ -47,7 +47,7 @@ class PerDeviceDataset:
     ):
         self._uneven = uneven
         self._dataset = dataset
-        if axis is not None and axis.spans:
+        if axis is not None and axis.is_multi_process:
             source = dataset.node
             apart = not are_alike(source)
             if sharded and not apart:
@@ -87,7 +87,7 @@ class PerDeviceDataIterator:
     def __init__(self, iterator: Iterator, devices: Sequence[str], axis: Axis | None, uneven: bool = False):
         self._uneven = uneven
         self.iterator = iterator
-        self.iterator.in_parts = axis is not None and axis.spans
+        self.iterator.in_parts = axis is not None and axis.is_multi_process
         self._devices = list(devices)
         self._axis = axis
 
@@ -140,7 +140,7 @@ class PerDeviceDataIterator:
 def _next_for_all(session: Session, op: Operation, values: Sequence[Any]) -> list[Any]:
     source = iterator_resource(session, op, values)
     axis: Axis = op.attrs["axis"]
-    if axis.spans:
+    if axis.is_multi_process:
         return _of_processes(source, op, axis)
     taken: list[Any] = []
     for _ in range(axis.size):

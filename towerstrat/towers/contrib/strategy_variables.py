@@ -150,7 +150,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
     def _within(self) -> bool:
         """Whether code runs for one tower."""
         graph = get_default_graph()
-        return graph.axis is not None or graph.running_place is not None
+        return graph.axis is not None or graph.running_index is not None
 
     def _own_read(self) -> Tensor:
         with get_default_graph().under(self._axis):
@@ -182,7 +182,7 @@ class TowerLocalVariable(DistributedVariable, PerDevice):
 
     def _component_value(self, position: int) -> Tensor:
         if get_default_graph().executing_eagerly:
-            return self._whole(self._axis).part(position) if self._cell.per_position else super()._read()
+            return self._whole(self._axis).part(position) if self._cell.is_varying else super()._read()
         return all_reduce.select(self._own_read(), self._axis, position)
 
     def _change(self, type: str, inputs: Any, name: str | None, read_value: bool = True) -> Any:

@@ -185,7 +185,7 @@ def divided(
     if layout is None:
         return kind(dataset.node, None)
     node = dataset.node
-    if layout.axis.spans:
+    if layout.axis.is_multi_process:
         policy = dataset.options().experimental_distribute.auto_shard_policy  # type: ignore[attr-defined]
         if policy in (AutoShardPolicy.OFF, AutoShardPolicy.FILE):
             return kind(_of_process(node, layout, policy, in_workers), layout)
@@ -248,7 +248,7 @@ def dealt(
       TypeError: the function returns no dataset.
     """
     per_replica = options is not None and options.experimental_replication_mode is InputReplicationMode.PER_REPLICA
-    apart = apart and layout is not None and layout.axis.spans
+    apart = apart and layout is not None and layout.axis.is_multi_process
     if per_replica:
         datasets = [dataset_fn(InputContext(replicas, i, replicas)) for i in range(replicas)]
     elif apart:
@@ -261,7 +261,7 @@ def dealt(
     if layout is None:
         return kind(datasets[0].node, None)
     if apart and per_replica:  # Each process calls the function for all, so that seeds are those of one process.
-        datasets = [datasets[i] for i in layout.axis.own]
+        datasets = [datasets[i] for i in layout.axis.local_indices]
     elif apart and are_surely_alike(datasets[0].node):
         logs.info(ALIKE, PROCESSES.count)
         apart = False

@@ -42,7 +42,7 @@ class OneByOneExtended(StrategyExtendedV1):
             return super()._on_copies(var, fn, args, kwargs)
         own = value_container(var)
         given = nest.flatten((args, kwargs))
-        if not (isinstance(own, Variable) and own.cell.per_position) and all(map(_is_shared, given)):
+        if not (isinstance(own, Variable) and own.cell.is_varying) and all(map(_is_shared, given)):
             args, kwargs = nest.map_structure(lambda v: v.values[0] if isinstance(v, PerReplica) else v, (args, kwargs))
             return self._engine.update(own, fn, *args, **kwargs)
         return self._engine.for_each_copy(lambda *a, **k: fn(own, *a, **k), args, kwargs)
@@ -82,7 +82,7 @@ def _in_one_array(value: Any) -> bool:
     """Whether replicas' values are in one array, or copies of a variable that differ."""
     value = value_container(value)
     if isinstance(value, Variable):
-        return value.cell.per_position
+        return value.cell.is_varying
     return isinstance(value, PerDevice) and not isinstance(value._index, Parts)
 
 

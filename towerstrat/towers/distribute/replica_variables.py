@@ -106,8 +106,8 @@ class ReplicaVariable(DistributedVariableMixin):
             )  # fmt: skip
             state = context().session.state
             made.cell.axis, made.cell.combine = self._cell.axis, self._cell.combine
-            state.update({made.cell: state.lend(self._cell)})
-            state.lent.add(made.cell)
+            state.update({made.cell: state.share_buffer(self._cell)})
+            state.shared_buffers.add(made.cell)
         return made
 
     # ---- where code stands -----------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ class ReplicaVariable(DistributedVariableMixin):
 
     def _within(self) -> bool:
         graph = get_default_graph()
-        return graph.axis is not None or graph.running_place is not None
+        return graph.axis is not None or graph.running_index is not None
 
     # ---- reading ---------------------------------------------------------------------------------------------
 
@@ -143,12 +143,12 @@ class ReplicaVariable(DistributedVariableMixin):
             return Variable._read(self)
 
     def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
-        if self._within() or not self._cell.per_position:
+        if self._within() or not self._cell.is_varying:
             return super().sparse_read(indices, name)
         return gather(self.value(), indices, name=name)
 
     def _component_value(self, position: int) -> Tensor:
-        if not self._cell.per_position:
+        if not self._cell.is_varying:
             return Variable._read(self)
         if get_default_graph().executing_eagerly:
             return self._whole(self._towers).part(position)
@@ -228,7 +228,7 @@ class ReplicaVariable(DistributedVariableMixin):
 
         if self._locally() or not self._engine.mapped:
             return change(*bounds, value)
-        if self._cell.per_position:
+        if self._cell.is_varying:
             return self._on_copies(("slice", tuple(masks.items())), change, [*bounds, value])
         return change(*bounds, value)
 
@@ -249,7 +249,7 @@ class OnWrite(ReplicaVariable):
 
     def _read(self) -> Tensor:
         graph = get_default_graph()
-        if not self._cell.per_position or graph.executing_eagerly or graph.axis is not None:
+        if not self._cell.is_varying or graph.executing_eagerly or graph.axis is not None:
             return super()._read()
         return all_reduce.select(self._own_read(), self._towers, 0)
 
@@ -283,7 +283,7 @@ class OnWrite(ReplicaVariable):
         whole = type == "AssignVariableOp" and get_default_graph().executing_eagerly
         if any(isinstance(value, PerDevice) for value in inputs):
             return self._on_copies((type, read_value), change, inputs, read_value)
-        if not self._cell.per_position or whole:
+        if not self._cell.is_varying or whole:
             return change(*inputs)
         result = self._on_copies((type, read_value), change, inputs, read_value)
         if type == "AssignVariableOp" and isinstance(result, PerDevice):
@@ -356,7 +356,7 @@ class OnRead(ReplicaVariable):
             )
 
     def _read(self) -> Tensor:
-        if self._within() or not self._cell.per_position:
+        if self._within() or not self._cell.is_varying:
             return super()._read()
         self._check_combines()
         if get_default_graph().executing_eagerly:
@@ -364,7 +364,7 @@ class OnRead(ReplicaVariable):
         return all_reduce.all_reduce(self._own_read(), self._towers, self._cell.combine, f"{self.op.name}/aggregate")
 
     def initialized_value(self) -> Tensor:
-        if self._within() or not self._cell.per_position:
+        if self._within() or not self._cell.is_varying:
             return super().initialized_value()
         with get_default_graph().under(self._towers):
             own = super().initialized_value()

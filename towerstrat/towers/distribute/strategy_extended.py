@@ -71,7 +71,7 @@ class StrategyExtended:
     def _on_several_devices(self) -> bool:
         """Whether there are several replicas, or several devices for one."""
         axis = self._engine.axis
-        return axis is not None and axis.mapped
+        return axis is not None and axis.needs_mesh
 
     def _carried(self, key: Any, function: Callable[..., Any], *args: Any) -> Any:
         """Calls a function of all replicas; where operations are executed eagerly it is traced first.
@@ -480,4 +480,4 @@ def _is_mirrored(value: Any) -> bool:
 def _differs(value: Any) -> bool:
     """Whether a value, or a variable, has a part of its own on each replica."""
     value = value_container(value)
-    return value.cell.per_position if isinstance(value, Variable) else isinstance(value, PerDevice)
+    return value.cell.is_varying if isinstance(value, Variable) else isinstance(value, PerDevice)

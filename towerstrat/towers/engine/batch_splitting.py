@@ -27,7 +27,7 @@ from towerstrat.platform import logs
 
 def share_of(axis: Axis, apart: bool = False) -> LocalIndices:
     """This process' share of elements with a part for each position of an axis; where processes are apart its own."""
-    return LocalIndices(len(axis.own)) if apart else LocalIndices(axis.size, axis.own)
+    return LocalIndices(len(axis.local_indices)) if apart else LocalIndices(axis.size, axis.local_indices)
 
 
 class BatchSplit(DatasetNode):
@@ -80,7 +80,7 @@ def _share(dims: Any, replicas: int) -> Any:
 
 
 class _Splits(ElementIterator):
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], share: LocalIndices):
         self.source = source
@@ -151,7 +151,7 @@ class Shares(DatasetNode):
 
 
 class _Shares(ElementIterator):
-    changing = {"source": "source", "left": "left"}
+    checkpointed = {"source": "source", "left": "left"}
 
     def __init__(self, source: Iterator[Element], replicas: int):
         self.source = source
@@ -228,7 +228,7 @@ class ElementPerReplica(DatasetNode):
 
 
 class _Deals(ElementIterator):
-    changing = {"sources": "sources", "taken": "taken"}
+    checkpointed = {"sources": "sources", "taken": "taken"}
 
     def __init__(self, sources: Sequence[Iterator[Element]], share: LocalIndices, whole: bool):
         self.sources: list[Iterator[Element] | None] = list(sources)
@@ -292,7 +292,7 @@ class Filled(DatasetNode):
 
 
 class _Filled(ElementIterator):
-    changing = {"source": "source", "given": "given", "last": "last"}
+    checkpointed = {"source": "source", "given": "given", "last": "last"}
 
     def __init__(self, source: Iterator[Element], replicas: int):
         self.source = source

@@ -238,7 +238,7 @@ class DistributedVariableMixin(_InFrontOfVariable):
     def _whole(self, axis: Axis) -> ShardedTensor:
         """All copies, eagerly."""
         eager: Any = get_default_graph().home
-        stored = self._cell.stacked(eager.session.state.lend(self._cell))
+        stored = self._cell.stacked(eager.session.state.share_buffer(self._cell))
         return ShardedTensor(eager, stored, self.dtype, axis, self._cell.dims)
 
     def _component_element(self, position: int) -> Tensor:

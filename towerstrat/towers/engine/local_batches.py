@@ -166,14 +166,14 @@ class LocalRows(DatasetNode):
 class _Elements(Resumable):
     """Elements that come in blocks, or one by one, so many at a time."""
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element]):
         self.source = source
 
     def take(self, count: int) -> tuple[int, Callable[[Array], Columns]]:
         """How many of the next ``count`` elements there are, and what gives those of some numbers, one at least."""
-        columns = self.source.next_columns(count) if isinstance(self.source, ElementIterator) else None
+        columns = self.source.next_batch_columns(count) if isinstance(self.source, ElementIterator) else None
         if columns is not None:
             return count, lambda own: [column[own] for column in columns]
         taken = list(islice(self.source, count))
@@ -183,7 +183,7 @@ class _Elements(Resumable):
 class _TableRows(Resumable):
     """The same of a pass over a table."""
 
-    changing = {"order": "order"}
+    checkpointed = {"order": "order"}
 
     def __init__(self, rows: TablePass):
         self.rows = rows
@@ -195,7 +195,7 @@ class _TableRows(Resumable):
 
 
 class _OwnRowsPull(ElementIterator):
-    changing = {"source": "source", "taken": "taken"}
+    checkpointed = {"source": "source", "taken": "taken"}
 
     def __init__(
         self,

@@ -154,7 +154,7 @@ class OneByOneEngine(SpmdEngine, LockstepEngine):
         graph = get_default_graph()
         if graph.executing_eagerly:
             return tensor
-        graph.has_parts = True
+        graph.has_shard_operations = True
         return shard_of(graph.own(tensor), self._places[tower])
 
     def _regroup(self, of_towers: Sequence[Any]) -> Any:
@@ -198,10 +198,10 @@ class OneByOneEngine(SpmdEngine, LockstepEngine):
         graph = get_default_graph()
         results = []
         for tower, place in enumerate(self._places):
-            outer, graph.running_place = graph.running_place, place
+            outer, graph.running_index = graph.running_index, place
             try:
                 with tower_contexts.UpdateContext(self._devices[tower]):
                     results.append(fn(*self._select(args, tower), **self._select(kwargs, tower)))
             finally:
-                graph.running_place = outer
+                graph.running_index = outer
         return self._regroup(results)

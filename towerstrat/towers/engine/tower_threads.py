@@ -57,7 +57,7 @@ class _MergeRequest(NamedTuple):
     tapes: list[Any]
 
 
-_SHARED = ("block", "axis", "trace", "running_place", "control_stack", "device_stack", "colocation_stack",
+_SHARED = ("block", "axis", "trace", "running_index", "control_stack", "device_stack", "colocation_stack",
            "gradient_overrides", "variable_maker")  # fmt: skip
 """Of a graph what is current in it, whichever the thread: each tower has its own."""
 
@@ -141,7 +141,7 @@ class TowerThreads:
         self._fn, self._args, self._kwargs = fn, args, kwargs
         self._regroup, self._select = regroup, select
         eagerly = graph.executing_eagerly
-        graph.has_parts = not eagerly
+        graph.has_shard_operations = not eagerly
         self._places = places
         self._traces = None if eagerly else ShardTraces(graph, places[0].axis, places)
         self._block = graph.block
@@ -267,14 +267,14 @@ class TowerThreads:
             stack.enter_context(variable_scope(get_variable_scope(), reuse=number > 0))
             stack.enter_context(variable_creator_scope(self._variables.creator(number, own)))
             if self._traces is None:
-                graph.running_place = self._places[number]
+                graph.running_index = self._places[number]
             else:
                 stack.enter_context(graph.under(self._axis))
                 graph.trace = self._traces.of_positions[number]
             try:
                 return self._fn(*self._args[number], **self._kwargs[number])
             finally:
-                graph.trace = graph.running_place = None
+                graph.trace = graph.running_index = None
 
     def meet(self, number: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Waits until all towers are here and the first one's function was called; this tower's part of its result.

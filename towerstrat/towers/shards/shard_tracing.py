@@ -147,8 +147,8 @@ def _shards(count: int, assignment: DeviceAssignment | None) -> Axis | None:
 @cache
 def _along(devices: tuple[jax.Device, ...], cores: int) -> Axis | None:
     """One axis for all computations on the same devices, so that one run may hold several of them."""
-    axis = Axis("shard", devices, cores, copies=True)
-    return axis if axis.mapped else None
+    axis = Axis("shard", devices, cores, copies_on_write=True)
+    return axis if axis.needs_mesh else None
 
 
 @contextmanager

@@ -82,7 +82,7 @@ def _in_words(tensor: Tensor, value: np.ndarray[Any, Any]) -> str:
     text = f"{tensor.name} ({op.type}, created at {op.line}): {' and '.join(counts)} of {value.size} values"
     if op.definition.reads and not op.definition.writes:
         return f"{text}, as the variable was before this run"
-    return f"{text}, as fed" if op.definition.given else text
+    return f"{text}, as fed" if op.definition.is_placeholder else text
 
 
 def _none_found(lost: dict[Operation, Operation]) -> str:

@@ -66,11 +66,11 @@ class SecondOrStepTimer:
         Processes that run together go by the first one's clock, at steps that they all know beforehand: few, nearer to
         one another as the time comes.
         """
-        if PROCESSES.together and step < self._next_look:
+        if PROCESSES.in_lockstep and step < self._next_look:
             return False
         passed = self._passed()
         assert passed is not None
-        if not PROCESSES.together:
+        if not PROCESSES.in_lockstep:
             return passed >= seconds
         passed = AGREEMENT.first(passed)
         left = (seconds - passed) / max(passed, 1e-9) * (step - last_step)

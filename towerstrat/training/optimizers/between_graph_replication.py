@@ -44,7 +44,7 @@ def over_workers(pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
     """
     graph = get_default_graph()
     alone = PROCESSES.count == 1 or PROCESSES.united or graph.executing_eagerly or isinstance(graph, FunctionGraph)
-    inside = graph.axis is not None or (PROCESSES.together and graph.block is not graph.root)
+    inside = graph.axis is not None or (PROCESSES.in_lockstep and graph.block is not graph.root)
     if alone or inside or has_distribution_strategy():
         return [g for g, _ in pairs]
     return mean_over_workers(pairs, not _REPLICAS.synchronized)

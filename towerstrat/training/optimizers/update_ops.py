@@ -128,7 +128,7 @@ def _check_rows(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 def _storable(lowering: Lowering, cell: StateVariable, tensor: Tensor) -> Any:
     """An input as a value that can be stored in the cell."""
-    if cell.per_position:
+    if cell.is_varying:
         return vary(jnp.asarray(lowering.value(tensor)), lowering.axis)
     return jnp.asarray(lowering.invariant(tensor))
 
@@ -137,7 +137,7 @@ def _total(update: Update, lowering: Lowering, op: Operation) -> TableSum | None
     """The sum of the rows of all positions, where the update takes one: of rows that repeat it has to add them up."""
     cells, (values, indices) = _cells(update, op.inputs), op.inputs[-2:]
     adds = update.adds or update.whole is not None or are_distinct(indices)
-    if not adds or any(cell.per_position or cell.dims != cells[0].dims for cell in cells):
+    if not adds or any(cell.is_varying or cell.dims != cells[0].dims for cell in cells):
         return None
     total = table_sum(lowering, op, values, indices, update.adds)
     return total if total is not None and total.values.shape == cells[0].dims else None

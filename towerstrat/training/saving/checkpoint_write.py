@@ -31,7 +31,7 @@ def captured(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None) 
 
 
 def _prepared(prefix: str, arrays: Iterable[Saved], beside: bytes | None, copied: bool) -> Callable[[], None]:
-    if not PROCESSES.together:
+    if not PROCESSES.in_lockstep:
         return partial(bundle_writer.write, prefix, copies(arrays) if copied else arrays, beside)
     if threading.current_thread() is threading.main_thread():
         return SharedSave(prefix, arrays, beside, copied)

@@ -132,11 +132,11 @@ class SharedSave:
                 bundle_writer.write(self._prefix, self._arrays, self._beside)
         except BaseException as error:
             told = error if error is self._reported else _named(error)
-            self._talk.tell(_End(told))
+            self._talk.broadcast(_End(told))
             if told is error or type(told) is not type(error):
                 raise
             raise told from error
-        self._talk.tell(_End(together=together))
+        self._talk.broadcast(_End(together=together))
 
     # ---- the first process -------------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ class SharedSave:
 
     def begin(self, shards: int) -> None:
         """See ``bundle_writer.Others``."""
-        self._talk.tell(_Begin(shards, _digest(self._plan)))
+        self._talk.broadcast(_Begin(shards, _digest(self._plan)))
 
     def written(self, shards: int) -> Iterator[tuple[Sequence[Saved], Sequence[bytes]]]:
         """See ``bundle_writer.Others``."""
@@ -184,7 +184,7 @@ class SharedSave:
     # ---- the others --------------------------------------------------------------------------------------------
 
     def _help(self) -> None:
-        said, path, own = self._talk.hear(_Begin | _End), None, None
+        said, path, own = self._talk.receive(_Begin | _End), None, None
         if isinstance(said, _Begin):
             path = shard_path(self._prefix, PROCESSES.index, said.shards)
             try:
@@ -194,7 +194,7 @@ class SharedSave:
                 self._talk.report(_named(error))
                 if not isinstance(error, Exception):
                     raise
-            said = self._talk.hear(_End)
+            said = self._talk.receive(_End)
         if path is not None and not said.together:
             with suppress(OpError):  # a folder that is gone has no such file
                 storage_of(path).remove(path)

@@ -93,7 +93,7 @@ def update_checkpoint_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
             "Please use a different save path."
         )
-    AGREEMENT.by_first(lambda: checkpoint_state.write_state(save_dir, state, latest_filename))
+    AGREEMENT.on_first_process(lambda: checkpoint_state.write_state(save_dir, state, latest_filename))
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> messages.CheckpointState | None:
@@ -104,7 +104,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     Raises:
       ValueError: the state file names no checkpoint.
     """
-    if not PROCESSES.together or threading.current_thread() is not threading.main_thread():
+    if not PROCESSES.in_lockstep or threading.current_thread() is not threading.main_thread():
         return _state(checkpoint_dir, latest_filename)
     found = _state(checkpoint_dir, latest_filename) if PROCESSES.index == 0 else None
     told = AGREEMENT.first("" if found is None else base64.b64encode(found.SerializeToString()).decode())
@@ -149,7 +149,7 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Removes a checkpoint and its ``meta`` file. Its format is seen from its files."""
-    AGREEMENT.by_first(partial(_remove, checkpoint_prefix, meta_graph_suffix))
+    AGREEMENT.on_first_process(partial(_remove, checkpoint_prefix, meta_graph_suffix))
 
 
 def _remove(prefix: str, meta_graph_suffix: str) -> None:

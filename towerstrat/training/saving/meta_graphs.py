@@ -76,7 +76,7 @@ def export_meta_graph(
         if not (clear_extraneous_savers and key == "savers"):
             _add_collection(message, graph, key, export_scope)
     if filename is not None:
-        AGREEMENT.by_first(lambda: _write(message, filename, as_text))
+        AGREEMENT.on_first_process(lambda: _write(message, filename, as_text))
     return message
 
 
@@ -169,7 +169,7 @@ def write_graph(graph_or_graph_def: Graph | messages.GraphDef, logdir: str, name
     """
     graph_def = graph_or_graph_def.as_graph_def() if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def
     path = os.path.join(logdir, name)
-    AGREEMENT.by_first(lambda: _write(graph_def, path, as_text))
+    AGREEMENT.on_first_process(lambda: _write(graph_def, path, as_text))
     return path
 
 

@@ -62,7 +62,7 @@ def saved(runner: Runner) -> bytes | None:
         passes = PASSES.by_name() if isinstance(runner, EagerSession) else {}
     apart = {name for name, resource in runner.positions.items() if resource.traits.apart}
     state = {
-        "counters": {name: value for name, value in (store.expected | counters).items() if name not in counts},
+        "counters": {name: value for name, value in (store.pending_restores | counters).items() if name not in counts},
         "counts": counts,
         "passes": passes,
         "towers": own_values(store),
@@ -114,8 +114,9 @@ def _counters(runner: Runner, state: State) -> str:
     store, found = runner.state, state["counters"]
     if isinstance(runner, BaseSession):
         found = _known(runner.graph, found)
-    store.expected = {name: np.asarray(n, np.uint32) for name, n in state["counts"].items()} | found
-    there = {cell: store.expected[cell.name] for cell in store if _is_counter(cell) and cell.name in store.expected}
+    pending = {name: np.asarray(n, np.uint32) for name, n in state["counts"].items()} | found
+    store.pending_restores = pending
+    there = {cell: pending[cell.name] for cell in store if _is_counter(cell) and cell.name in pending}
     store.update(there)
     return f"random counters of {_counted(found, 'operation')}" if found else ""
 
@@ -123,7 +124,7 @@ def _counters(runner: Runner, state: State) -> str:
 def _known(graph: Graph, found: dict[str, Any]) -> dict[str, Any]:
     """The values for the counters that a graph has; others are logged."""
     cells = {name: cell for name, cell in graph.cells().items() if _is_counter(cell)}
-    shapes = {name: (cell.axis.size,) if cell.axis and cell.per_position else () for name, cell in cells.items()}
+    shapes = {name: (cell.axis.size,) if cell.axis and cell.is_varying else () for name, cell in cells.items()}
     fitting = {name: value for name, value in found.items() if shapes.get(name) == value.shape}
     other = sorted(found.keys() - fitting.keys())
     if other:

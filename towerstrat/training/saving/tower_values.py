@@ -22,7 +22,7 @@ def own_values(store: StateStore) -> dict[str, HostArray]:
     """The towers' values ``[towers, ...]`` by name, of variables whose one value does not say them."""
     found = {}
     for cell in store:
-        if cell.default is None and cell.per_position and cell.dims is not None:
+        if cell.default is None and cell.is_varying and cell.dims is not None:
             values = np.asarray(everywhere(cell.stacked(store.get(cell))))
             if not _same(values, cell.divided(cell.joined(values))):
                 found[cell.name] = values
@@ -39,10 +39,10 @@ def take_own_values(store: StateStore, cells: Iterable[StateVariable]) -> None:
 
 def _fits(cell: StateVariable, value: Any, values: HostArray) -> bool:
     """Whether the values of towers make the value of a variable, which then has one for each."""
-    axis = cell.axis if cell.per_position else cell.own
+    axis = cell.axis if cell.is_varying else cell.own
     if axis is None or axis.size != len(values) or cell.dtype.np != values.dtype:
         return False
-    if not cell.per_position:
+    if not cell.is_varying:
         if not get_default_graph().executing_eagerly or not _same(values[0], value):
             return False
         make_varying(cell, get_default_graph())

@@ -61,7 +61,7 @@ def MonitoredTrainingSession(
     """
     scaffold = scaffold or Scaffold()
     is_between_graph_target(master)
-    if not (is_chief or PROCESSES.together):
+    if not (is_chief or PROCESSES.in_lockstep):
         worker = WorkerSessionCreator(scaffold, master, config, max_wait_secs)
         return MonitoredSession(worker, hooks, stop_grace_period_secs)
     summary_steps, summary_secs = _intervals(save_summaries_steps, save_summaries_secs, (100, None))

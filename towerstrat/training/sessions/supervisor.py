@@ -115,7 +115,7 @@ class Supervisor:
         self._graph = graph
         saver_def = self._saver.saver_def if self._saver else None
         self._meta_graph_def = export_meta_graph(saver_def=saver_def, graph=graph, collection_list=[])
-        is_chief = is_chief or PROCESSES.together  # Then all do what the chief does, and the first one writes.
+        is_chief = is_chief or PROCESSES.in_lockstep  # Then all do what the chief does, and the first one writes.
         self._is_chief = is_chief
         self._coord = Coordinator()
         self._stop_grace_secs = stop_grace_secs

@@ -136,7 +136,7 @@ class Aggregated(_Observed):
 class MeasuredPull(ElementIterator):
     """Adds a number for each element that is taken: ``measure(element, seconds)``."""
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], add: Callable[[float], None], measure: Callable[..., float]):
         self.source = source

@@ -172,7 +172,7 @@ def test_programs(switch, name, towers):
     (copy,) = check(switch, PROGRAMS[name], towers)
     assert copy is not None
     assert len(of_towers(copy)) > 10
-    assert all(op.only is None for op in of_towers(copy))
+    assert all(op.axis_indices is None for op in of_towers(copy))
 
 
 def sliced(way, rows):
@@ -202,7 +202,7 @@ def test_towers_that_slice_by_their_number(switch, way, rows):
     """The losses and weights of bounds are those of TensorFlow 1.12.3."""
     (copy,) = check(switch, sliced, WAYS[way], rows)
     assert len(of_towers(copy)) > 5
-    assert all(op.only is None for op in of_towers(copy))
+    assert all(op.axis_indices is None for op in of_towers(copy))
     if way != "every other row":
         found, variables = runs(sliced, WAYS[way], rows)
         np.testing.assert_allclose(found[0], [76.5, 670.5], rtol=1e-5)

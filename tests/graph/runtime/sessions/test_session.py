@@ -386,16 +386,16 @@ def test_sessions_of_a_server_wait_while_one_of_them_takes_its_state(monkeypatch
 
 def test_checks_of_a_run_are_looked_at_once():
     class Run:
-        settled = 0
+        looks = 0
 
-        def settle(self):
-            self.settled += 1
-            if self.settled > 1:
+        def raise_late_errors(self):
+            self.looks += 1
+            if self.looks > 1:
                 raise AssertionError("looked at again")
 
     with tf.Session() as session:
         run = Run()
         session._late = (run, threading.get_ident())
-        session.settle()
-        session.settle()
-        assert run.settled == 1
+        session.raise_late_errors()
+        session.raise_late_errors()
+        assert run.looks == 1

@@ -97,7 +97,7 @@ class Joined(DatasetNode):
 
 
 class _Joins(ElementIterator):
-    changing = {"source": "source", "taken": "taken"}
+    checkpointed = {"source": "source", "taken": "taken"}
 
     def __init__(self, node: Joined, source: Iterator[Element]):
         self.node = node
@@ -201,7 +201,7 @@ def _counts(part: Any) -> list[int]:
 class _Mapped(ElementIterator):
     """Elements of another pull, each passed through a function of the element alone."""
 
-    changing = {"source": "source"}
+    checkpointed = {"source": "source"}
 
     def __init__(self, source: Iterator[Element], function: Callable[[Element], Element]):
         self.source = source

@@ -52,7 +52,7 @@ class Placement:
             )
         if towers * each < len(here):
             logs.info("TPUConfig.num_shards=%d: %d of %d devices are used.", towers, towers * each, len(here))
-        return Axis("tower", here[: towers * each], each, copies=True)
+        return Axis("tower", here[: towers * each], each, copies_on_write=True)
 
     @property
     def towers(self) -> int:
@@ -89,7 +89,7 @@ class Placement:
 
     def apart(self, mode: str) -> bool:
         """Whether the input function is called on each host, for the towers of that host alone."""
-        spans = self.axis is not None and self.axis.spans
+        spans = self.axis is not None and self.axis.is_multi_process
         return spans and mode != PREDICT and self.input_mode not in (BROADCAST, SLICED)
 
     def hosts(self, mode: str) -> int:

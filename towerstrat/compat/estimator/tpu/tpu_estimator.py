@@ -195,7 +195,7 @@ class TPUEstimator(Base):
                 )
             else:
                 if apart and len(nodes) > 1:
-                    nodes = [nodes[i] for i in axis.own]
+                    nodes = [nodes[i] for i in axis.local_indices]
                 node = divided(nodes, placement.input_mode, share, self._batch_axis, mode == TRAIN, apart)
         if mode == PREDICT or (mode == EVAL and share is not None):
             whole = mode == PREDICT or (

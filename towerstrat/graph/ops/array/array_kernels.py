@@ -101,9 +101,9 @@ def _ensure(x: Any, *, shape: Dims) -> Any:
 
 
 for _type in ("Identity", "Snapshot", "GuaranteeConst", "PlaceholderIdentity"):
-    define_op(_type, same, _identity, numpy=_identity, entrywise=True)
+    define_op(_type, same, _identity, numpy=_identity, numpy_takes_objects=True)
 for _type in ("StopGradient", "PreventGradient"):
-    define_op(_type, same, _identity, numpy=_identity, entrywise=True, differentiable=False)
+    define_op(_type, same, _identity, numpy=_identity, numpy_takes_objects=True, differentiable=False)
 define_op("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs)
 define_op("EnsureShape", _ensured, _ensure, numpy=_ensure)
 define_op(
@@ -187,7 +187,7 @@ def _reshape_sizes(x: Any, shape: Any) -> tuple[int, ...]:
 
 
 define_op("Reshape", _reshape_rule, lambda x, shape: jnp.reshape(x, _reshape_sizes(x, shape)), static=(1,),
-       numpy=lambda x, shape: np.reshape(x, _reshape_sizes(x, shape)), entrywise=True, view=True)  # fmt: skip
+       numpy=lambda x, shape: np.reshape(x, _reshape_sizes(x, shape)), numpy_takes_objects=True, view=True)  # fmt: skip
 
 
 def _expand_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -217,9 +217,9 @@ def _squeeze(x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
 
 
 define_along("ExpandDims", _expand_rule, lambda x, *, axis: jnp.expand_dims(x, axis), new=True,
-             numpy=lambda x, *, axis: np.expand_dims(x, axis), entrywise=True, view=True)  # fmt: skip
+             numpy=lambda x, *, axis: np.expand_dims(x, axis), numpy_takes_objects=True, view=True)  # fmt: skip
 define_op("Squeeze", _squeeze_rule, lambda x, *, squeeze_dims: _squeeze(jnp.asarray(x), squeeze_dims=squeeze_dims),
-       numpy=_squeeze, entrywise=True, view=True)  # fmt: skip
+       numpy=_squeeze, numpy_takes_objects=True, view=True)  # fmt: skip
 
 
 # ---- several into one, one into several ----------------------------------------------------------------------------
@@ -346,12 +346,12 @@ def _split_v(x: Any, sizes: Any, *, axis: int, num_split: int) -> Any:
 
 
 define_along("ConcatV2", _concat_rule, lambda *xs, axis: jnp.concatenate(xs, axis),
-             numpy=lambda *xs, axis: np.concatenate(xs, axis), entrywise=True)  # fmt: skip
-define_op("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), entrywise=True,
+             numpy=lambda *xs, axis: np.concatenate(xs, axis), numpy_takes_objects=True)  # fmt: skip
+define_op("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), numpy_takes_objects=True,
        numpy=lambda *xs, axis: np.stack(xs, axis))  # fmt: skip
-define_op("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), entrywise=True, view=True,
-       numpy=_unpack)  # fmt: skip
-define_along("Split", _split_rule, _split, numpy=_split, entrywise=True, view=True)
+define_op("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), numpy_takes_objects=True,
+       view=True, numpy=_unpack)  # fmt: skip
+define_along("Split", _split_rule, _split, numpy=_split, numpy_takes_objects=True, view=True)
 define_along("SplitV", _split_v_rule, _split_v, static=(1,), numpy=_split_v)
 
 
@@ -423,7 +423,7 @@ def _check_axes(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     )  # fmt: skip
 
 
-define_op("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, entrywise=True)
+define_op("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, numpy_takes_objects=True)
 define_op(
     "ConjugateTranspose",
     _transpose_rule,
@@ -433,7 +433,7 @@ define_op(
 )
 define_op("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
        static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))),
-       entrywise=True, check=InputCheck(_check_axes, (1,)))  # fmt: skip
+       numpy_takes_objects=True, check=InputCheck(_check_axes, (1,)))  # fmt: skip
 define_op("Roll", _roll_rule, _roll, static=(2,), numpy=numpy_kernels.roll)
 
 

@@ -97,7 +97,7 @@ def define_along(type: str, rule: Rule, kernel: Callable[..., Any], *, new: bool
             fields[form] = (_formula if form == "gradient" else _kernel)(fields[form], new)
     if "check" in fields:
         fields["check"] = _check(fields["check"])
-    define_op(type, _rule(rule, new), _kernel(kernel, new), late_axis=True, **fields)
+    define_op(type, _rule(rule, new), _kernel(kernel, new), axis_from_input=True, **fields)
 
 
 def _rule(rule: Rule, new: bool) -> Rule:

@@ -14,8 +14,8 @@ differ by position) or invariant (JAX's types under ``jax.shard_map``). Two towe
 Each builds an operation; the ``_lower_...`` functions evaluate it on JAX values. Where the axis is not mapped
 (``lowering.axis`` is None) there is one position, and most are the identity.
 
-Shapes may differ by position, as those of a last batch do. Such a value comes as a ``ByClass``; collectives (``joint``)
-pad it to the largest shape, communicate, and cut the result to the exact shapes.
+Shapes may differ by position, as those of a last batch do. Such a value comes as a ``ByClass``; collectives
+(``handles_shard_classes``) pad it to the largest shape, communicate, and cut the result to the exact shapes.
 
 The first three give their gradients as ``backward``. In tower context the evaluator has summed the cotangents over the
 positions before it calls one, unless the operation is ``own``: what is left is to pass each position its share.
@@ -172,10 +172,10 @@ _TOGETHER = 1 << 20
 def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> jax.Array:
     """The sum of a tensor's values along a mapped axis.
 
-    Where each buffer is sent by itself (``Axis.sends_apart``), the ``AllReduce`` operations ahead whose inputs are
+    Where each buffer is sent by itself (``Axis.sends_unfused``), the ``AllReduce`` operations ahead whose inputs are
     evaluated already are summed in the same buffer, and later find their totals here.
     """
-    if lowering.classes.partition is not None or lowering.vjp.active or not axis.sends_apart:
+    if lowering.classes.partition is not None or lowering.vjp.active or not axis.sends_unfused:
         alone: jax.Array = lax.psum(value, axis.name)
         return alone
     totals: dict[Tensor, jax.Array] = lowering.memoize("totals", dict)
@@ -452,41 +452,41 @@ for _type, _rule, _lower, _backward, _execute in (
         lower=_lower,
         backward=_backward,
         collective=True,
-        joint=True,
+        handles_shard_classes=True,
         hidden=("axis", "own"),
         execute=_execute,
     )
-define_op("Divide", _divide_rule, lower=_lower_divide, per_position=True, hidden=("axis",))
+define_op("Divide", _divide_rule, lower=_lower_divide, always_varies=True, hidden=("axis",))
 define_op(
     "OwnOfPositions",
     _own_rule,
     lower=_lower_own,
-    per_position=True,
+    always_varies=True,
     hidden=("axis",),
-    chooses=True,
+    index_dependent=True,
 )
 define_op(
     "ConstOfPositions",
     lambda inputs, attrs: [Signature(attrs["dtype"], np.shape(attrs["values"][0]))],
     lower=_lower_constants,
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     own="value",
     hidden=("axis", "values"),
 )
-define_op("FromPositions", same, lower=_lower_distribute, per_position=True, hidden=("axis", "joined"))
+define_op("FromPositions", same, lower=_lower_distribute, always_varies=True, hidden=("axis", "joined"))
 define_op(
     "Spread",
     same,
     lower=lambda lowering, op: [vary(jnp.asarray(lowering.value(op.inputs[0])), lowering.axis)],
-    per_position=True,
+    always_varies=True,
     hidden=("axis",),
 )
 define_op(
     "PositionIndex",
     lambda inputs, attrs: [Signature(int32, ())],
     lower=lambda lowering, op: [lowering.position()],
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     hidden=("axis",),
 )
@@ -494,7 +494,7 @@ define_op(
     "PositionInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["shape"])],
     lower=lambda lowering, op: lowering.raise_unfed(op),
-    per_position=True,
-    given=True,
+    always_varies=True,
+    is_placeholder=True,
     hidden=("axis",),
 )

@@ -135,7 +135,14 @@ def _define(type: str, rule: Rule, exchange: Callable[..., jax.Array]) -> None:
         return {op.inputs[0]: exchange(given, lowering.axis, **_sent_back(type, op.arguments))}
 
     define_op(
-        type, rule, lower=lower, backward=backward, collective=True, joint=True, per_position=True, hidden=("axis",)
+        type,
+        rule,
+        lower=lower,
+        backward=backward,
+        collective=True,
+        handles_shard_classes=True,
+        always_varies=True,
+        hidden=("axis",),
     )
 
 

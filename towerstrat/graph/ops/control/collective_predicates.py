@@ -36,7 +36,7 @@ def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
     """
     if PROCESSES.count == 1:
         return pred
-    axis = next((axis for block in branches for axis in _combined(block) if axis.spans), None)
+    axis = next((axis for block in branches for axis in _combined(block) if axis.is_multi_process), None)
     if axis is None or pred.varies or not any(_is_brought(op) for op in _made_by(pred)):
         return pred
     graph = get_default_graph()

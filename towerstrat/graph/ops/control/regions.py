@@ -117,7 +117,7 @@ def check_under_varying(op: Operation, predicate: Tensor) -> None:
                 "same everywhere."
             )
         for cell in inner.writes:
-            if cell.per_position or inner.bodies:
+            if cell.is_varying or inner.bodies:
                 continue
             if cell.own is not None:
                 make_varying(cell, op.graph)
@@ -192,7 +192,7 @@ def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) 
 def state_type(lowering: Lowering, cell: StateVariable, value: Array | ByClass) -> jax.Array:
     """A state variable's value, typed as in a carry: varying where it is per replica or differentiated."""
     value = lowering.classes.require_one_shape(value, cell)
-    if cell.per_position or lowering.vjp.active:
+    if cell.is_varying or lowering.vjp.active:
         varying: jax.Array = vary(jnp.asarray(value), lowering.axis)
         return varying
     return jnp.asarray(value)

@@ -365,7 +365,7 @@ define_op(
     "LoopVariable",
     lambda inputs, attrs: [Signature(attrs["_dtype"], attrs["_dims"])],
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],
-    given=True,
+    is_placeholder=True,
     hidden=("_dtype", "_dims"),
 )
 

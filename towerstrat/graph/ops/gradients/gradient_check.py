@@ -59,7 +59,9 @@ class Dependence:
         rule = self._rules.get(op) or attrs.get("_traced_gradient")
         if rule is not None:
             return [t for t, g in zip(op._inputs, rule.grads, strict=False) if g is not None]
-        if definition.given or not definition.differentiable or attrs.get("_gradient_op_type", op.type) != op.type:
+        if definition.is_placeholder or not definition.differentiable:
+            return ()
+        if attrs.get("_gradient_op_type", op.type) != op.type:
             return ()
         if op.type == "CustomGradient":
             return op._inputs[attrs["results"] :]

@@ -291,7 +291,7 @@ define_op(
     lower=lower_gradients,
     backward=backward_of_gradients,
     sources=used_by,
-    joint=True,
+    handles_shard_classes=True,
     varying=_varying,
     hidden=(
         "path", "active", "rules", "bodies", "ys", "seeds_given", "seed_indices", "xs", "stops", "sparse", "selected",

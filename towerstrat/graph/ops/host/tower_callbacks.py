@@ -132,7 +132,7 @@ define_op(
     check=InputCheck(_raised, values=(), words=lambda op: 1, after=True),
     stateful=True,
     callback=True,
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     hidden=("_func", "_failures"),
 )
@@ -141,10 +141,10 @@ define_op(
 def _called_by_position(session: object, op: Operation, values: Sequence[Value]) -> list[Value]:
     axis = op.axis
     assert axis is not None
-    if axis.spans:
+    if axis.is_multi_process:
         raise _unknown(op)
     found: dict[int, list[HostArray]] = {}
-    for position in range(axis.size) if op.only is None else sorted(op.only):
+    for position in range(axis.size) if op.axis_indices is None else sorted(op.axis_indices):
         own = [
             _part(v, position) if t.varies or isinstance(v, UnevenShards) else v
             for t, v in zip(op.inputs, values, strict=True)
@@ -168,7 +168,7 @@ define_op(
     _rule,
     host=_called_by_position,
     stateful=True,
-    per_position=True,
+    always_varies=True,
     differentiable=False,
     hidden=("_func", "_failures"),
 )

@@ -97,7 +97,7 @@ define_along(
     _gather_rule,
     _gather,
     numpy=numpy_kernels.gather,
-    entrywise=True,
+    numpy_takes_objects=True,
     check=InputCheck(_check_gather, (1,)),
 )
 

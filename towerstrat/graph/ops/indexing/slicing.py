@@ -299,7 +299,7 @@ define_op(
     _rule,
     lower=_lower,
     numpy=_strided,
-    entrywise=True,
+    numpy_takes_objects=True,
     view=True,
     check=InputCheck(_check_picked, (1, 3)),
     sized_by=(1, 2, 3),
@@ -446,7 +446,7 @@ def _assign_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signat
 def _lower_assign(lowering: Lowering, op: Operation) -> list[Any]:
     cell = op.inputs[0].op.attrs["cell"]
     old = jnp.asarray(lowering.state.read(cell, op))
-    read = lowering.value if cell.per_position else lowering.invariant
+    read = lowering.value if cell.is_varying else lowering.invariant
     begin, value = read(op.inputs[1]), jnp.asarray(read(op.inputs[4]))
     strides = _ends(lowering.static(op, 3))
     if _known(begin) and _known(lowering.value(op.inputs[2])):
@@ -559,6 +559,6 @@ def _check_slice(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 
 define_op(
-    "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, entrywise=True, check=InputCheck(_check_slice, (1, 2)),
-    sized_by=(1, 2),
+    "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, numpy_takes_objects=True,
+    check=InputCheck(_check_slice, (1, 2)), sized_by=(1, 2),
 )  # fmt: skip

@@ -134,7 +134,7 @@ def _host_form(kernel: Kernel, function: Kernel | None) -> Kernel | None:
 
 for _type, _kind, _kernel, _numpy in UNARY:
     define_op(
-        _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), entrywise=_numpy in _ARITHMETIC,
+        _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), numpy_takes_objects=_numpy in _ARITHMETIC,
         gradient=elementwise_gradients.UNARY.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
@@ -259,7 +259,7 @@ BINARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
 _CHECKS = {"FloorDiv": DIVISOR, "FloorMod": DIVISOR, "TruncateDiv": DIVISOR, "TruncateMod": DIVISOR, "Pow": EXPONENT}
 for _type, _kind, _kernel, _numpy in BINARY:
     define_op(
-        _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), entrywise=_numpy in _ARITHMETIC,
+        _type, mapping(_kind), _kernel, numpy=_host_form(_kernel, _numpy), numpy_takes_objects=_numpy in _ARITHMETIC,
         check=_CHECKS.get(_type),
         gradient=elementwise_gradients.BINARY.get(_type), constants=elementwise_gradients.CONSTANTS.get(_type, ()),
     )  # fmt: skip
@@ -276,8 +276,8 @@ for _type, _kind, _kernel, _numpy in (
     ("RightShift", "integer", jnp.right_shift, np.right_shift),
 ):
     define_op(
-        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False, entrywise=_numpy is _np_floor_div,
-        check=_CHECKS.get(_type),
+        _type, mapping(_kind), _kernel, numpy=form(_numpy), differentiable=False,
+        numpy_takes_objects=_numpy is _np_floor_div, check=_CHECKS.get(_type),
     )  # fmt: skip
 for _type, _kind, _kernel, _numpy in (
     ("Less", "real", jnp.less, np.less),

@@ -153,7 +153,7 @@ for _type, _kind, _reduce, _gradient in (
 ):
     define_op(
         _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_kind != "bool",
-        numpy=form(_kernel(_reduce, np)), entrywise=_reduce is _prod, gradient=_gradient,
+        numpy=form(_kernel(_reduce, np)), numpy_takes_objects=_reduce is _prod, gradient=_gradient,
     )  # fmt: skip
 
 

@@ -130,7 +130,7 @@ def _truncated_normal(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) 
 
 _RAW = (("RandomUniform", _uniform), ("RandomStandardNormal", _normal), ("TruncatedNormal", _truncated_normal))
 for _type, _function in _RAW:
-    define_op(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, immediate=True)
+    define_op(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, needs_no_compile=True)
 
 
 def _uniform_int_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:
@@ -411,7 +411,7 @@ def _stateless(function: draws.Draw) -> Callable[..., Array]:
 
 for _type, _function in _RAW:
     _type = "Stateless" + _type.replace("Standard", "")
-    define_op(_type, _stateless_rule, _stateless(_function), static=(1,), differentiable=False, immediate=True)
+    define_op(_type, _stateless_rule, _stateless(_function), static=(1,), differentiable=False, needs_no_compile=True)
 
 
 def _stateless_affine(

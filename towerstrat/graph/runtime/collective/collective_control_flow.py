@@ -103,7 +103,7 @@ def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation
     """Gathers the decision of each process, in one round.
 
     Args:
-      run: the one before it, whose checks may be late, is settled first.
+      run: the one before it, whose checks may be late, is waited for first.
       stage: its part in the round is recorded, for the case that the run fails.
       op: the branch or loop.
       decides: the operation that makes the predicate.
@@ -113,7 +113,7 @@ def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation
     Raises:
       FailedPreconditionError: the decisions differ; raised in all processes.
     """
-    run.settle_before()
+    run.raise_earlier_errors()
     ways = np.zeros(PROCESSES.count, np.float32)
     ways[PROCESSES.index] = mine
     with taking_part(run, stage):

@@ -4,7 +4,8 @@ Each process runs its own plan in its own session; the only operation in it that
 ``MeanOverWorkers`` (``ops/collectives/worker_mean.py``). Its stage, in a session that is connected to the cluster
 (``session.meets``):
 
-1. waits for the checks of the run before (``settle_before``), so that the others hear of a failure in this round,
+1. waits for the checks of the run before (``raise_earlier_errors``), so that the others hear of a failure in
+   this round,
 2. broadcasts the first process's variables, once for each variable (``share_values``),
 3. takes part in a round of ``MEETING`` (``hosts/gradient_rendezvous.py``), and binds the means to its outputs.
 
@@ -76,14 +77,14 @@ class GradientMeanStage(CollectiveStage):
         op = self.op
         values = [run.values[t] for t in op.inputs]
         if not run.session.meets:
-            if not PROCESSES.together:  # Otherwise all have equal gradients, which are their mean.
+            if not PROCESSES.in_lockstep:  # Otherwise all have equal gradients, which are their mean.
                 logs.log_first_n(logs.WARN, _ALONE, 1, PROCESSES.count)
             assert op.definition.host is not None
             run.values.update(zip(op.outputs, op.definition.host(run.session, op, values), strict=True))
             return
         if op.attrs["asynchronous"]:
             logs.log_first_n(logs.WARN, _IN_STEP, 1, PROCESSES.count)
-        run.settle_before()
+        run.raise_earlier_errors()
         share_values(run.session, op.graph, self._names)
         count = len(op.attrs["dense"])
         arrays = [on_one_device(value) for value in values]
@@ -183,4 +184,4 @@ def _cells(graph: Graph) -> dict[str, StateVariable]:
     """State variables that the processes share, by name."""
     own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
     cells: list[StateVariable] = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
-    return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.per_position}
+    return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.is_varying}

@@ -16,9 +16,9 @@ scans of 34, then 16 programs of two steps.
 >>> next_chunk(100, 34), next_chunk(32, 34)
 ((34, 34), (32, 32))
 
-Programs are dispatched asynchronously: ``started`` enters one, ``settle`` and ``make_room`` wait until few enough are
-left, and each wait times a step. Where several processes share the programs nothing here may depend on one process's
-clock: they use the first process's first measurement, and no program counts as done early.
+Programs are dispatched asynchronously: ``started`` enters one, ``wait_until_at_most`` and ``make_room`` wait until few
+enough are left, and each wait times a step. Where several processes share the programs nothing here may depend on one
+process's clock: they use the first process's first measurement, and no program counts as done early.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ChunkScheduler:
         self._weighed = self._compared = 0
         self._step_bytes = 1
         self._told = False
-        self.shared = axis is not None and axis.spans
+        self.shared = axis is not None and axis.is_multi_process
         self.seconds: float | None = None
         self._under_way: deque[tuple[jax.Array, int, float]] = deque()
         self._finished = 0.0
@@ -148,7 +148,7 @@ class ChunkScheduler:
     def steps(self, left: int, room: int) -> int:
         """The number of steps of the next program, of ``left``: by the time of a step, 1 before one was timed."""
         if self.seconds is None:
-            self.settle(0)
+            self.wait_until_at_most(0)
         if self.seconds is None:
             return 1
         if left <= room and left * self.seconds <= LIMITS.program_seconds:
@@ -190,12 +190,12 @@ class ChunkScheduler:
         while len(self._under_way) > 1 and sum(steps for _, steps, _ in self._under_way) > room:
             self._finish()
 
-    def settle(self, most: int) -> None:
+    def wait_until_at_most(self, most: int) -> None:
         """Wait until at most ``most`` programs are under way."""
         while len(self._under_way) > most:
             self._finish()
 
-    def settle_long(self) -> None:
+    def wait_for_long(self) -> None:
         """Wait for programs that run longer than half a second, so that an interrupt is served meanwhile."""
         while self._under_way and self._is_long(self._under_way[0][1]):
             self._finish()

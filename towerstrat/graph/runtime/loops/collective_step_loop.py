@@ -53,21 +53,21 @@ from towerstrat.platform.accounts import ACCOUNTS
 def step_stage(op: Operation, stages: Stages) -> LoopStage:
     """The stage of a step loop: ``SharedLoop`` if its axis spans processes, else ``LoopStage``."""
     axis = op.attrs["axis"]
-    return SharedLoop(op, stages) if axis is not None and axis.spans else LoopStage(op, stages)
+    return SharedLoop(op, stages) if axis is not None and axis.is_multi_process else LoopStage(op, stages)
 
 
 class _Under(NamedTuple):
     """A program that was dispatched and whose number of steps has not been fetched.
 
     Attributes:
-      every, results: values of each step, and after the last one.
+      per_step_outputs, results: values of each step, and after the last one.
       record: error record. bad: the first failed step, -1 for none, also where nothing is checked.
       ran: steps that it ran. short: whether these are fewer than wanted.
     """
 
     program: StepLoopProgram
     chunk: Chunk
-    every: Sequence[Array]
+    per_step_outputs: Sequence[Array]
     results: Sequence[Array]
     record: Array
     bad: Array
@@ -102,10 +102,11 @@ class SharedLoop(LoopStage):
             self._go(run, kept, source, iterations, course, under)
         finally:
             self._look(kept.feeder, source, under, course, 0)
-        if self.every:
+        if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(course.results)
-        return [*course.results, *(self._joined(p, x) for x, *p in zip(self.every, *course.stacks, strict=True))]
+        joined = (self._joined(p, x) for x, *p in zip(self.per_step_outputs, *course.stacks, strict=True))
+        return [*course.results, *joined]
 
     def _go(
         self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course, under: deque[_Under]
@@ -150,7 +151,7 @@ class SharedLoop(LoopStage):
         assert self.axis is not None
         own = feeder.step_bytes(source)
         if not feeder.uneven:
-            return own // max(1, len(self.axis.own)) * self.axis.most if self.whole else own
+            return own // max(1, len(self.axis.local_indices)) * self.axis.most if self.elements_are_stacked else own
         return max(AGREEMENT.all_of(own, int))
 
     def _have_shapes(self, feeder: ChunkAssembler, source: Source, chunk: Chunk) -> bool:
@@ -179,7 +180,7 @@ class SharedLoop(LoopStage):
             )
         if mine is None:
             assert self.axis is not None
-            lead = (chunk.room, len(self.axis.own) if self.whole else self.axis.size)
+            lead = (chunk.room, len(self.axis.local_indices) if self.elements_are_stacked else self.axis.size)
             chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(known[first], feeder.dtypes, strict=True)]
         return True
 
@@ -191,7 +192,7 @@ class SharedLoop(LoopStage):
         program: StepLoopProgram | None = None
         bad, short = (under[-1].bad, under[-1].short) if under else (NO_FAILED_STEP, np.asarray(False))
         try:
-            pace.settle(1)
+            pace.wait_until_at_most(1)
             program, inputs = self.program(run, kept.programs, chunk, False, bad, PreviousChunk(wanted, short))
             start = time.perf_counter()
             made, record = program(run.store, inputs)
@@ -205,7 +206,7 @@ class SharedLoop(LoopStage):
         *made, ran, short = made
         if self.checked:
             *made, bad = made
-        count = len(self.every)
+        count = len(self.per_step_outputs)
         return _Under(program, chunk, made[:count], made[count:], record, bad, ran, short, wanted)
 
     def _look(self, feeder: ChunkAssembler, source: Source, under: deque[_Under], course: _Course, most: int) -> None:
@@ -227,7 +228,8 @@ class SharedLoop(LoopStage):
                 )  # fmt: skip
             ran = int(first.ran)
             if ran:
-                course.stacks.append([self._first(x, s, ran) for x, s in zip(self.every, first.every, strict=True)])
+                outputs = zip(self.per_step_outputs, first.per_step_outputs, strict=True)
+                course.stacks.append([self._first(x, s, ran) for x, s in outputs])
                 course.results = first.results
                 course.done += ran
             if ran < first.wanted:

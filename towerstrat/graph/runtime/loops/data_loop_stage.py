@@ -108,7 +108,7 @@ class _Feed:
     def __init__(self, takes: Sequence[Operation]):
         self.takes = takes
         parts = takes[0].outputs
-        self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.spans else None
+        self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.is_multi_process else None
         """The mesh axis of which processes hold only their own shards of the input; None where each holds all."""
         self.varying = [t.varies for t in parts]
         self.shapes = [_stored(t, takes[0].axis) for t in parts]
@@ -119,14 +119,14 @@ class _Feed:
         if self.axis is None:
             return chunk.buffers
         pairs = zip(chunk.buffers, self.varying, strict=True)
-        return [self.axis.spread(np.asarray(b), 2) if varying else b for b, varying in pairs]
+        return [self.axis.put_sharded(np.asarray(b), 2) if varying else b for b, varying in pairs]
 
 
 def _stored(tensor: Tensor, axis: Axis | None) -> Dims:
     """The shape of a component as the source gives it: with the own shards as first dimension if it varies."""
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
-    return (len(axis.own), *tensor.dims)
+    return (len(axis.local_indices), *tensor.dims)
 
 
 class _Begun:
@@ -330,10 +330,10 @@ class DataLoop(HostLoop):
         used: int | None = None
         whole = not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken)
         try:
-            self.pace.settle(1)
+            self.pace.wait_until_at_most(1)
             before = self._before(run) if whole and last else None
             if before is None:
-                run.settle_before()
+                run.raise_earlier_errors()
             if steps:
                 buffers = [b for feed, chunk in zip(self.feeds, taken, strict=True) for b in feed.placed(chunk)]
                 bad = NO_FAILED_STEP if before is None else before.bad
@@ -350,11 +350,11 @@ class DataLoop(HostLoop):
                 before.behind = begun
             self.pace.started(record, steps, start)
             self.pace.make_room(taken[0].room)
-            run.settle_before()  # this program is behind the other, whose input makes room for what comes next
+            run.raise_earlier_errors()  # this program is behind the other, whose input makes room for what comes next
             if whole:
                 meanwhile()
             if not self.pace.shared:
-                self.pace.settle_long()
+                self.pace.wait_for_long()
             if tested:
                 used = int(ran)
             if whole and last:
@@ -669,7 +669,7 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
 
     def state(cells: Sequence[StateVariable]) -> list[jax.ShapeDtypeStruct]:
         return [
-            jax.ShapeDtypeStruct((*(positions if c.per_position else ()), *(c.dims or ())), c.dtype.np) for c in cells
+            jax.ShapeDtypeStruct((*(positions if c.is_varying else ()), *(c.dims or ())), c.dtype.np) for c in cells
         ]
 
     values = [like(t) for t in stage.body_vars]

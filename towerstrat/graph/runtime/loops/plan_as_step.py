@@ -9,7 +9,7 @@ Anything else (a fed placeholder, ``py_func``, a second iterator, strings) raise
 ...     x = tf.data.make_one_shot_iterator(tf.data.Dataset.range(6)).get_next()
 ...     y = x * x
 >>> step = PlanStep(Plan(graph, [y], [], {}))
->>> step.take.type, step.every[0] is y
+>>> step.take.type, step.per_step_outputs[0] is y
 ('IteratorGetNext', True)
 >>> PlanStep(Plan(graph, [y], [x], {}))
 Traceback (most recent call last):
@@ -17,8 +17,8 @@ Traceback (most recent call last):
 towerstrat.graph.runtime.loops.plan_as_step.NotAStep: IteratorGetNext:0 is fed
 
 The operation that takes is the element of a step; those of the device stage are its operations, and a fetched loss is
-one of ``every``. A fetched variable's handle stands for the variable's value after each step. ``at`` makes of the
-stacked values of one program the ``Run`` that a single step would have been.
+one of ``per_step_outputs``. A fetched variable's handle stands for the variable's value after each step. ``at`` makes
+of the stacked values of one program the ``Run`` that a single step would have been.
 
 ``SingleStep`` is the same body for a run that is carried out alone: it uses the loop with room for two steps, so that a
 step has the same bits whether it ran alone or ahead.
@@ -87,7 +87,7 @@ class PlanStep(StepBody):
             op, stage.ops, stage.ops, taken, True, [t for t in stage.inputs if t not in set(taken)], (), (),
             stage.axis,
         )  # fmt: skip
-        self.every = (
+        self.per_step_outputs = (
             stage.outputs
             if alone
             else [x for x in dict.fromkeys(self.named.values()) if not isinstance(x, StateVariable) or x in self.cells]
@@ -98,9 +98,9 @@ class PlanStep(StepBody):
         self.seconds: float | None = None
         """Seconds of a step in the first runs, which bound the number of steps per program."""
         self.programs: OwnedPrograms[StepLoopProgram] = OwnedPrograms()
-        sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.every)
+        sizes = (math.prod([d or 1 for d in x.dims or ()]) * x.dtype.np.itemsize for x in self.per_step_outputs)
         self.step_bytes = sum(sizes) * (1 if self.axis is None else self.axis.size)
-        """Bytes of the values of ``every`` after one step."""
+        """Bytes of the values of ``per_step_outputs`` after one step."""
 
     def source(self, run: Run) -> Source:
         """The source of the elements in a session: its iterator."""
@@ -126,17 +126,17 @@ class PlanStep(StepBody):
 
         Args:
           run: with the values that are the same in each of them.
-          stacks: the values of ``every`` after each step, on the host.
+          stacks: the values of ``per_step_outputs`` after each step, on the host.
           step: from 0, of the steps that the program has run.
         """
         variables: Values = {}
         values: Values = dict(run.values)
-        of = dict(zip(self.every, stacks, strict=True))
+        of = dict(zip(self.per_step_outputs, stacks, strict=True))
         for fetch, wanted in self.named.items():
             if wanted not in of:
                 continue
             split = self.axis is not None and (
-                wanted.per_position if isinstance(wanted, StateVariable) else wanted.varies
+                wanted.is_varying if isinstance(wanted, StateVariable) else wanted.varies
             )
             value = of[wanted][:, step] if split else of[wanted][step]
             if isinstance(wanted, StateVariable):

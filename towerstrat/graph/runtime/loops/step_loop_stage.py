@@ -4,7 +4,7 @@
 
     chunks       [2 steps] [2 steps] [1 step]       take: float32[2, towers, batch, ...] each
     programs     scan of 2, scan of 2, counted loop with room for 2
-    outputs      results of step 4; values of ``every`` after each step, concatenated to [5, ...]
+    outputs      results of step 4; ``per_step_outputs``, concatenated to [5, ...]
 
 ``lower_loop`` traces a loop without a session, for compilation reports. The input of 4 steps, of one int64 each:
 
@@ -189,11 +189,11 @@ class LoopStage(StepBody):
                     self.op,
                     f"End of sequence: {done} of {iterations} steps had their data and are done; their state is kept.",
                 )
-        pace.settle_long()
-        if self.every:
+        pace.wait_for_long()
+        if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(results)
-        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.every, *stacks, strict=True))]
+        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.per_step_outputs, *stacks, strict=True))]
 
     def _joined(self, parts: Sequence[Array], wanted: Tensor | StateVariable) -> HostArray:
         """The values after each step, of all programs: ``[steps, ...]``, or ``[axis size, steps, ...]`` if varying."""
@@ -230,7 +230,7 @@ class LoopStage(StepBody):
         begun = course.begun
         program: Program | None = None
         try:
-            pace.settle(1)
+            pace.wait_until_at_most(1)
             bad = begun[-1].bad if begun else NO_FAILED_STEP
             program, inputs = self.program(run, kept.programs, chunk, chunk.steps == length, bad)
             start = time.perf_counter()
@@ -248,8 +248,8 @@ class LoopStage(StepBody):
             *made, bad = made
             if program.faulty:
                 begun.append(_Begun(program, record, bad, chunk, done))
-        count = len(self.every)
-        return [self._first(x, s, chunk.steps) for x, s in zip(self.every, made, strict=False)], made[count:]
+        count = len(self.per_step_outputs)
+        return [self._first(x, s, chunk.steps) for x, s in zip(self.per_step_outputs, made, strict=False)], made[count:]
 
     def _first(self, wanted: Tensor | StateVariable, stack: Array, steps: int) -> Array:
         """The values of the first steps of a program that has room for more."""
@@ -324,7 +324,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         return jax.ShapeDtypeStruct((*before, *(value.dims or ())), value.dtype.np)
 
     def state(cells: Sequence[StateVariable]) -> list[jax.ShapeDtypeStruct]:
-        return [like(c, *lead) if c.per_position else like(c) for c in cells]
+        return [like(c, *lead) if c.is_varying else like(c) for c in cells]
 
     inputs = [like(t, steps, *lead) for t in stage.inputs]
     inputs += [jax.ShapeDtypeStruct((), np.int32)] if stage.checked else []
@@ -357,8 +357,8 @@ define_op(
     "StepInput",
     lambda inputs, attrs: [Signature(attrs["dtype"], attrs["dims"])],
     lower=_missing,
-    per_position=True,
-    given=True,
+    always_varies=True,
+    is_placeholder=True,
     differentiable=False,
 )
 define_op(

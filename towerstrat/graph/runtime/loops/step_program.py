@@ -1,7 +1,7 @@
 """The device program of a step loop: several training steps on one chunk of input, in one call.
 
 ``StepBody`` says what a step is: the components of its element, its operations in order, the tensors that it captures
-from outside, and what is wanted after the last step (``results``) and after every step (``every``).
+from outside, and what is wanted after the last step (``results``) and after every step (``per_step_outputs``).
 ``StepLoopProgram`` is a compiled program over it. Its input is a chunk, one array ``[room, ...]`` per component
 (``[room, axis size, ...]`` along an axis). Its carry is (variables that the step writes, results, error record, first
 failed step); the variables are donated, so that their buffers serve all steps. Three steps that square an element:
@@ -84,29 +84,29 @@ class StepBody:
       operations: all operations that the loop's programs evaluate, for their state and axis.
       order: the operations of a step, in order.
       elements: the components of a step's element.
-      whole: whether an element has one row per shard, rather than each shard an element of its own.
+      elements_are_stacked: whether an element has one row per shard, rather than each shard an element of its own.
       captures: the tensors from outside.
       results: the tensors whose values after the last step are wanted.
-      every: the tensors, and variables, whose values after each step are wanted.
+      per_step_outputs: the tensors, and variables, whose values after each step are wanted.
       axis: the mesh axis along which the loop runs, None: on one device.
     """
 
     def __init__(
         self, what: str, op: Operation, operations: Sequence[Operation], order: Sequence[Operation],
-        elements: Sequence[Tensor], whole: bool, captures: Sequence[Tensor], results: Sequence[Tensor],
-        every: Sequence[Tensor | StateVariable], axis: Axis | None,
+        elements: Sequence[Tensor], elements_are_stacked: bool, captures: Sequence[Tensor], results: Sequence[Tensor],
+        per_step_outputs: Sequence[Tensor | StateVariable], axis: Axis | None,
     ):  # fmt: skip
         self.what = what
         self.op = op
         self.operations = operations
         self.order = order
         self.inputs = elements
-        self.whole = whole
+        self.elements_are_stacked = elements_are_stacked
         self.captures = [t for t in captures if t.dtype is not resource]
         self.results = results
-        self.every = every
+        self.per_step_outputs = per_step_outputs
         self.axis = axis
-        self.shared = axis is not None and axis.spans
+        self.shared = axis is not None and axis.is_multi_process
         """Whether several processes run the steps together: in each program as many as all have input for."""
         self.cells = list(dict.fromkeys(cell for o in operations for cell in (*o.reads, *o.writes)))
         self.checked = any(o.checks for o in operations)
@@ -115,8 +115,8 @@ class StepBody:
     def feeder(self) -> ChunkAssembler:
         """An assembler of this loop's input chunks."""
         dtypes = [t.dtype.np for t in self.inputs]
-        if self.whole and self.axis is not None:
-            parts = len(self.axis.own)
+        if self.elements_are_stacked and self.axis is not None:
+            parts = len(self.axis.local_indices)
             return ChunkAssembler([None if t.dims is None else (parts, *t.dims) for t in self.inputs], dtypes)
         return ChunkAssembler([t.dims for t in self.inputs], dtypes, None if self.axis is None else self.axis.size)
 
@@ -169,7 +169,7 @@ class StepBody:
         more = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
         if behind is not None:
             assert self.axis is not None
-            have = self.axis.spread(np.full(len(self.axis.own), chunk.steps, np.int32))
+            have = self.axis.put_sharded(np.full(len(self.axis.local_indices), chunk.steps, np.int32))
             more += [np.asarray(behind.wanted, np.int32), behind.short, have]
         elif not full:
             more.append(np.asarray(chunk.steps, np.int32))
@@ -194,8 +194,8 @@ class StepBody:
             return buffers
         assert self.axis is not None
         arrays = [np.asarray(buffer) for buffer in buffers]
-        own = slice(None) if self.whole else list(self.axis.own)
-        return [self.axis.spread(array[:, own], 1) for array in arrays]
+        own = slice(None) if self.elements_are_stacked else list(self.axis.local_indices)
+        return [self.axis.put_sharded(array[:, own], 1) for array in arrays]
 
     def zeros(self) -> list[Array]:
         """Initial results, before the first step: zeros of one shard's shapes, unknown sizes as 0."""
@@ -205,9 +205,9 @@ class StepBody:
 class StepLoopProgram(Program):
     """The device program of one chunk: a scan over all of it, or a loop over the first of it.
 
-    Outputs, in order: ``every`` after each step, stacked along a new first dimension; ``results`` after the last step;
-    where steps are checked, the first failed step (int32, -1 for none); where processes share the loop, the number of
-    steps run (int32) and whether these are fewer than wanted (bool).
+    Outputs, in order: ``per_step_outputs``, stacked along a new first dimension; ``results`` after the last step; where
+    steps are checked, the first failed step (int32, -1 for none); where processes share the loop, the number of steps
+    run (int32) and whether these are fewer than wanted (bool).
     """
 
     def __init__(
@@ -223,7 +223,7 @@ class StepLoopProgram(Program):
         self._finds = False
         """Whether a check of a step can fail at all; known once a step is traced."""
         specs = [tensor_spec(t) for t in arguments] + ["steps"] * components
-        varying = [_differs(x) for x in steps.every] + [t.varies for t in steps.results]
+        varying = [_differs(x) for x in steps.per_step_outputs] + [t.varies for t in steps.results]
         if steps.checked:
             specs.append("same")
             varying.append(False)
@@ -262,8 +262,8 @@ class StepLoopProgram(Program):
 
             def body(i: jax.Array, c: tuple[Carry, Sequence[Array]]) -> tuple[Carry, Sequence[Array]]:
                 elements = [lax.dynamic_index_in_dim(x, i, 0, keepdims=False) for x in chunk]
-                carry, every = self._step(lowering, c[0], elements)
-                filled = [lax.dynamic_update_index_in_dim(s, v, i, 0) for s, v in zip(c[1], every, strict=True)]
+                carry, outputs = self._step(lowering, c[0], elements)
+                filled = [lax.dynamic_update_index_in_dim(s, v, i, 0) for s, v in zip(c[1], outputs, strict=True)]
                 return carry, filled
 
             count = next(rest) if ran is None else ran
@@ -296,7 +296,7 @@ class StepLoopProgram(Program):
         A scan stacks the values of each step itself; the loop of a traced count fills buffers ``[room, ...]``.
         """
         steps = self.steps
-        stacked = () if self.full else steps.every
+        stacked = () if self.full else steps.per_step_outputs
         if not stacked and all(t.dims is not None and None not in t.dims for t in steps.results):
             return results, []
 
@@ -338,7 +338,7 @@ class StepLoopProgram(Program):
         return self._varying(wanted, jnp.asarray(value))
 
     def _step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
-        """Evaluate one step, by shard class where shards differ in work: carry -> (carry, values of ``every``).
+        """Evaluate one step, by shard class where shards differ in work: carry -> (carry, per_step_outputs).
 
         The carry: state, results and, where steps are checked, the error record and (a check has failed, the number of
         that step or of the steps passed so far).
@@ -370,9 +370,9 @@ class StepLoopProgram(Program):
                     "a step loop a variable keeps its shape.",
                 )  # fmt: skip
         results = [self._after(child, t) for t in self.steps.results]
-        every = [self._after(child, x) for x in self.steps.every]
+        outputs = [self._after(child, x) for x in self.steps.per_step_outputs]
         if before is None or passed is None or record is None:
-            return (new_state, results, record, checks), every
+            return (new_state, results, record, checks), outputs
         found = child.state[ERROR_RECORD]
         self._finds = self._finds or isinstance(found, jax.Array | ByClass)
         failed = child.errors.failed()
@@ -380,8 +380,8 @@ class StepLoopProgram(Program):
         # Only the first failed step enters the record: later ones compute on the state that it kept from changing.
         first = vary(~before & failed, self.axis)
         record = jnp.where(first, vary(jnp.asarray(child.classes.padded_value(found)), self.axis), record)
-        return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), every
+        return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), outputs
 
 
 def _differs(value: Tensor | StateVariable) -> bool:
-    return value.per_position if isinstance(value, StateVariable) else value.varies
+    return value.is_varying if isinstance(value, StateVariable) else value.varies

@@ -151,10 +151,10 @@ class _Steps:
 
     def _run(self, chunk: Chunk) -> None:
         lifted = self.lifted
-        lifted.pace.settle(1)
+        lifted.pace.wait_until_at_most(1)
         program, made = self._carry_out(chunk)
         bad = made[-1] if lifted.checked and program.faulty else None
-        self.parts.append(_Part(chunk, made[: len(lifted.every)], bad))
+        self.parts.append(_Part(chunk, made[: len(lifted.per_step_outputs)], bad))
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
         lifted, store = self.lifted, self.run.store
@@ -178,7 +178,8 @@ class _Steps:
             if self._handed == len(self.parts) - 1:
                 self.begin_part()
             if part.stacks or part.bad is not None:
-                self.lifted.pace.settle(len(self.parts) - self._handed - 1)  # which learns how long its steps took
+                # While it waits it learns how long the steps took.
+                self.lifted.pace.wait_until_at_most(len(self.parts) - self._handed - 1)
             if part.bad is not None and int(part.bad) >= 0:
                 return None
             part.stacks = [np.asarray(stack) for stack in part.stacks]
@@ -389,7 +390,7 @@ class SpeculativeSteps:
         source, pace = lifted.source(run), lifted.pace
         if source.live:
             raise NotAStep("its data reads variables")
-        pace.settle(0)
+        pace.wait_until_at_most(0)
         lifted.seconds = lifted.seconds or pace.seconds or self._alone.get(plan)
         wanted = 1 if lifted.seconds is None else self._together(plan, lifted, run, source, most)
         if wanted < 2 and not plan.trains:

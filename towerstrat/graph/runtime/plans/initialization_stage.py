@@ -1,7 +1,7 @@
 """Runs that initialize variables: draws and constants are executed one by one, without one program for all of them.
 
 Such a run happens once, and its program would be as large as the model, with a compilation of its own. Operations whose
-type is ``immediate`` compile nothing for their shapes, so that the first initializer compiles one draw per
+type is ``needs_no_compile`` compile nothing for their shapes, so that the first initializer compiles one draw per
 distribution, and later ones nothing.
 
     run(global_variables_initializer())     w1 = normal([784, 128]), b1 = zeros([128]), v = 2 * w1
@@ -88,7 +88,7 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
         if not any(t in fed for t in op.outputs) and _is_constant(op, constants):
             constants.add(op)
         if (
-            (op in constants or op.definition.immediate)
+            (op in constants or op.definition.needs_no_compile)
             and _stands_alone(op)
             and touched.isdisjoint(cells)
             and not any(t in fed for t in op.outputs)

@@ -2,7 +2,7 @@
 
 A loop that the host runs leaves segments of ``Exit``, ``Identity``, ``Assert`` and reads of integer counters around it;
 each would be a device program of its own, for no arithmetic at all. ``passes`` finds such segments. An ``Assert``
-becomes a pending check of the run, raised when the run is settled. A read copies its scalar: the next program may
+becomes a pending check of the run, raised with its late errors. A read copies its scalar: the next program may
 donate the store's array.
 
     for batch in dataset: ...            DataLoop

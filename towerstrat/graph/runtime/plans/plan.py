@@ -302,7 +302,7 @@ class DeviceStage:
         Counts are rounded up to powers of two, so that few of them compile anew.
         """
         trips: dict[Operation, int] = {}
-        last = store.last
+        last = store.reusable_arguments
         for op in self.loops:
             counter_key = (key, op, tuple(trips.values()))
             counter = self.counters.get(counter_key)
@@ -313,7 +313,7 @@ class DeviceStage:
             for loop, of_positions in zip(loops_in(op), counts, strict=True):
                 trips[loop] = 1 << max(0, int(np.max(of_positions)) - 1).bit_length()
         # The counters have written nothing: the state is still as the program before left it.
-        store.last = last
+        store.reusable_arguments = last
         return trips
 
     def _counter(
@@ -407,7 +407,7 @@ class Plan:
         self.trains = any("path" in op.attrs for op in self.order) and any(op.writes for op in self.order)
         """Whether a run is a training step: it takes gradients, and writes."""
         axes: list[Axis | None] = [getattr(stage, "axis", None) for stage in self.stages]
-        self.shared = any(axis is not None and axis.spans for axis in axes)
+        self.shared = any(axis is not None and axis.is_multi_process for axis in axes)
         """Whether its programs span processes; such programs report their steps to the heartbeat themselves."""
 
     def _is_part(self, fetch: Tensor) -> bool:

@@ -4,9 +4,9 @@ A ``Runner`` owns the state (variables, random counters, counts of passes over d
 iterator positions, and other resources. ``carry_out`` makes a ``Run`` with the feeds as first values and runs the
 stages:
 
-    Run.begin      stage.run(run) for each stage; before a stage with effects, pending checks are settled
-    read(run)      the fetches, while the last program may still be on the device
-    Run.settle     wait for the programs that check something; raise the first error
+    Run.begin              stage.run(run) for each stage; before a stage with effects it waits for pending checks
+    read(run)              the fetches, while the last program may still be on the device
+    Run.raise_late_errors  wait for the programs that check something; raise the first error
 
 A stage is whatever has ``run``; it reads values and adds its own:
 
@@ -17,9 +17,9 @@ A stage is whatever has ``run``; it reads values and adds its own:
 9
 
 Programs are dispatched asynchronously, so a failed check is known only when somebody waits for the error record. With
-``late=True`` nobody waits in this run: the checks are settled by the next run, a read of the state, or ``settle``. The
-state is right all the same, since a program that fails a check writes nothing, and what is queued behind it takes the
-failure as an input.
+``late=True`` nobody waits in this run: the next run, a read of the state, or ``raise_late_errors`` does. The state is
+right all the same, since a program that fails a check writes nothing, and what is queued behind it takes the failure as
+an input.
 
 A stage in which several processes meet (``CollectiveStage``) must be told of a run that failed (``missed``): the other
 processes wait in it, and have to raise as well instead of waiting for ever.
@@ -64,7 +64,7 @@ class Stage(Protocol):
 
 
 class EffectFreeStage:
-    """A stage without effects: it may run before the checks of the stages before it are settled."""
+    """A stage without effects: it may run before the checks of the stages before it are through."""
 
 
 class CollectiveStage:
@@ -101,7 +101,7 @@ class Run:
     Attributes:
       checks: callables that each wait for a program with checks, and return its error or None.
       error: the error that one of them returned.
-      before: the run before, if its checks are not settled: see ``Runner.carry_out``.
+      before: the run before, if its checks are pending: see ``Runner.carry_out``.
       writes: the variables that the program under way writes, where the run leaves its checks to the next one.
       kept: values that stages leave for later stages or runs, by stage.
     """
@@ -124,22 +124,23 @@ class Run:
     def carry(self, stages: Sequence[Stage]) -> None:
         """Run stages one after the other. Raises InvalidArgumentError where a check in a device program failed."""
         self.begin(stages)
-        self.settle()
+        self.raise_late_errors()
 
     def begin(self, stages: Sequence[Stage]) -> None:
-        """Run the stages as ``carry`` does, but leave the checks of the last programs to ``settle``."""
+        """Run the stages as ``carry`` does, but leave the checks of the last programs to
+        ``raise_late_errors``."""
         if PROCESSES.count > 1:
             self._joint = [stage for stage in stages if isinstance(stage, CollectiveStage)]
         try:
             for stage in stages:
                 if self.checks and not isinstance(stage, EffectFreeStage):
-                    self.settle()
+                    self.raise_late_errors()
                 stage.run(self)
         except BaseException as error:
             self._tell(error)
             raise
 
-    def settle(self) -> None:
+    def raise_late_errors(self) -> None:
         """Wait for the programs under way that check something. Raises InvalidArgumentError where one failed.
 
         Interrupted, it may be called again.
@@ -157,10 +158,10 @@ class Run:
         for stage in joint:
             stage.missed(self, error)
 
-    def settle_before(self) -> None:
-        """Settle the checks of the run before. Raises InvalidArgumentError where one failed."""
+    def raise_earlier_errors(self) -> None:
+        """Wait for the checks of the run before. Raises InvalidArgumentError where one failed."""
         if self.before is not None:
-            self.before.settle()
+            self.before.raise_late_errors()
             self.before = None
 
 
@@ -182,19 +183,19 @@ class PendingIteratorStates:
         self.states: dict[str, State] = {}
         self.open = False
         self._store = store
-        self._watched = 0
+        self._restored_count = 0
 
     def expect(self, states: Mapping[str, State], restored: Iterable[StateVariable]) -> None:
         """Replace the waiting states. ``restored``: the variables that were restored with them."""
         self.states = dict(states)
         self.open = True
-        self._store.watched = set(restored)
-        self._watched = len(self._store.watched)
+        self._store.unwritten_since_restore = set(restored)
+        self._restored_count = len(self._store.unwritten_since_restore)
 
     def take(self, name: str, always: bool) -> State | None:
         """Pop the state of an iterator that begins, if one waits. ``always``: with its place in any case."""
         state = self.states.pop(name, None)
-        unwritten = len(self._store.watched) == self._watched
+        unwritten = len(self._store.unwritten_since_restore) == self._restored_count
         if state is None or always or (self.open and unwritten):
             return state
         return {key: value for key, value in state.items() if key != "place"}
@@ -238,7 +239,7 @@ class Runner:
         self.shared: set[str] = set()
         self.remainder_foreseen = False
         self._late: tuple[Run, int] | None = None
-        """(run whose checks are not settled, number of the thread that began it), or None."""
+        """(run whose checks are pending, number of the thread that began it), or None."""
 
     @contextmanager
     def unlocked(self) -> Iterator[None]:
@@ -255,18 +256,18 @@ class Runner:
     @property
     def state(self) -> StateStore:
         """The values of variables."""
-        self.settle()
+        self.raise_late_errors()
         return self._store
 
     def value(self, cell: StateVariable) -> Any:
         """``state.get(cell)``, without waiting for a run that does not write the variable."""
         late = self._late
         if late is not None and cell in late[0].writes:
-            self.settle()
+            self.raise_late_errors()
         return self._store.get(cell)
 
-    def settle(self) -> None:
-        """Settle the checks of the run that was left ``late`` by this thread, if there is one: see ``carry_out``.
+    def raise_late_errors(self) -> None:
+        """Wait for the checks of the run that was left ``late`` by this thread, if there is one: see ``carry_out``.
 
         Raises:
           InvalidArgumentError: one failed. The next caller finds the state after it, and no error.
@@ -276,7 +277,7 @@ class Runner:
             return
         with self.lock, self._errors_told():
             try:
-                late[0].settle()
+                late[0].raise_late_errors()
             except Exception:
                 self._late = None
                 raise
@@ -299,8 +300,8 @@ class Runner:
         """Reset the counters whose names begin with ``prefix``."""
         for name in [n for n in self._counters if n.startswith(prefix)]:
             self._store.discard(self._counters.pop(name))
-        for name in [n for n in self._store.expected if n.startswith(prefix)]:
-            del self._store.expected[name]
+        for name in [n for n in self._store.pending_restores if n.startswith(prefix)]:
+            del self._store.pending_restores[name]
 
     def counts(self) -> dict[str, int]:
         """The counters of ``count``, by name."""
@@ -338,10 +339,11 @@ class Runner:
         Args:
           stages: of a plan, in order.
           fed: the values of tensors that are fed.
-          read: may be called while the last device program is under way, or has failed: see ``Run.settle``.
+          read: may be called while the last device program is under way, or has failed: see
+            ``Run.raise_late_errors``.
           store: whose state is used, if not this one's.
-          late: leave this run's checks to the next run, a read of the state, or ``settle``. The state is right at any
-            time: after a check has failed, no program changes it.
+          late: leave this run's checks to the next run, a read of the state, or ``raise_late_errors``. The state is
+            right at any time: after a check has failed, no program changes it.
 
         Raises:
           OpError: the run failed, or the one before, whose checks were late. The state is what it was before, but for
@@ -349,7 +351,7 @@ class Runner:
             run.
         """
         if not late:
-            self.settle()
+            self.raise_late_errors()
         thread = threading.get_ident()
         late = late and (self._late is None or self._late[1] == thread)
         before = None
@@ -361,11 +363,11 @@ class Runner:
             try:
                 run.begin(stages)
                 found = read(run)
-                run.settle_before()
+                run.raise_earlier_errors()
                 if late:
                     self._late = (run, thread)
                 else:
-                    run.settle()
+                    run.raise_late_errors()
                 return found
             except BaseException:
                 if run.before is not None and run.before.checks:

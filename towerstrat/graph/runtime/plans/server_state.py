@@ -32,7 +32,7 @@ from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import Program, StateStore, StateVariable
 from towerstrat.graph.ir.types import Array
 
-Last = tuple[Program, list[Array], list[Array]]
+ReusableArguments = tuple[Program, list[Array], list[Array]]
 
 
 class ServerSession(Protocol):
@@ -60,7 +60,7 @@ class ServerState:
       store: values of variables, by the state variable that was first written under each name.
       cells: these state variables, by name.
       resources: queues, accumulators and tables that have a shared name.
-      last: the newest run, as ``StateStore.last`` has it, and whose store it was.
+      reusable_arguments: those of the newest run, as ``StateStore`` has them, and whose store it was.
     """
 
     def __init__(self, target: str, meets: bool = False):
@@ -71,7 +71,7 @@ class ServerState:
         self.store = StateStore()
         self.cells: dict[str, StateVariable] = {}
         self.resources: dict[Hashable, Any] = {}
-        self.last: tuple[StateStore, Last] | None = None
+        self.reusable_arguments: tuple[StateStore, ReusableArguments] | None = None
         self._tenants: weakref.WeakSet[ServerSession] = weakref.WeakSet()
         self._user: weakref.ref[ServerSession] | None = None
 
@@ -93,7 +93,7 @@ class ServerState:
             tenants, self._tenants = list(self._tenants), weakref.WeakSet()
             for tenant in tenants:
                 tenant.abort()
-            self.store, self.cells, self.last = StateStore(), {}, None
+            self.store, self.cells, self.reusable_arguments = StateStore(), {}, None
             self.resources.clear()
 
     def cell(self, cell: StateVariable, written: bool = False) -> StateVariable:
@@ -115,7 +115,7 @@ class ServerState:
                     f"Trying to access variable {cell.name!r} of {self.target} as {cell.dtype.name} {cell.dims}; "
                     f"another graph made it as {found.dtype.name} {found.dims}. Give one of them another name.",
                 )  # fmt: skip
-            if found.per_position != cell.per_position:
+            if found.is_varying != cell.is_varying:
                 raise UnsupportedError(
                     f"Variable {cell.name!r} of {self.target} has a value on every tower in one graph and one value in "
                     "another: sessions of both graphs cannot share it. Give one of them another name."
@@ -142,13 +142,13 @@ class ServedStore(StateStore):
         super().__init__()
 
     @property
-    def last(self) -> Last | None:
-        found = self._server.last
+    def reusable_arguments(self) -> ReusableArguments | None:
+        found = self._server.reusable_arguments
         return None if found is None or found[0] is not self else found[1]
 
-    @last.setter
-    def last(self, value: Last | None) -> None:
-        self._server.last = None if value is None else (self, value)
+    @reusable_arguments.setter
+    def reusable_arguments(self, value: ReusableArguments | None) -> None:
+        self._server.reusable_arguments = None if value is None else (self, value)
 
     def _place(self, cell: StateVariable, written: bool = False) -> tuple[StateStore | None, StateVariable]:
         """(store, state variable) that hold a variable's value; store None for random counters, which are here."""
@@ -161,14 +161,14 @@ class ServedStore(StateStore):
     def wait(self) -> None:
         self._server.store.wait()
 
-    def lend(self, cell: StateVariable) -> Any:
-        self.last = None
+    def share_buffer(self, cell: StateVariable) -> Any:
+        self.reusable_arguments = None
         store, place = self._place(cell)
-        return super().lend(place) if store is None else store.lend(place)
+        return super().share_buffer(place) if store is None else store.share_buffer(place)
 
-    def is_lent(self, cell: StateVariable) -> bool:
+    def has_shared_buffer(self, cell: StateVariable) -> bool:
         store, place = self._place(cell)
-        return super().is_lent(place) if store is None else store.is_lent(place)
+        return super().has_shared_buffer(place) if store is None else store.has_shared_buffer(place)
 
     def move(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         self._server.store.move(
@@ -177,7 +177,7 @@ class ServedStore(StateStore):
         super().move({cell: value for cell, value in values.items() if cell.default is not None})
 
     def discard(self, cell: StateVariable) -> None:
-        self.last = None
+        self.reusable_arguments = None
         store, place = self._place(cell)
         if store is None:
             super().discard(place)

@@ -27,7 +27,7 @@ Checks do not raise on the device. Each program returns an error record per shar
 of all written variables where a check failed (``jnp.where``), so the state is right before the host has looked.
 Variables whose old value cannot be selected, because there is none or it has another shape (``held``), are not donated,
 and the host stores their new values only if the record is empty. A program that is called again with nothing changed in
-between (``store.last``) does not collect its state again.
+between (``store.reusable_arguments``) does not collect its state again.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
     found: Axis | None = None
     where: Operation | None = None
     for op, axis in _axes(operations):
-        if not axis.mapped:
+        if not axis.needs_mesh:
             continue
         if found is not None and axis is not found:
             assert where is not None
@@ -190,7 +190,7 @@ class Program:
     # ---- tracing ---------------------------------------------------------------------------------------------
 
     def _local(self, cell: StateVariable, value: Array) -> Array:
-        return value[0] if cell.per_position and self.axis is not None else value
+        return value[0] if cell.is_varying and self.axis is not None else value
 
     def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Traced:
         values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
@@ -225,7 +225,7 @@ class Program:
         results = [lowering.classes.padded_value(v) for v in results]
         return (
             self._grouped(results),
-            [self._outgoing(v, c.per_position) for c, v in zip(self.written, new_state, strict=True)],
+            [self._outgoing(v, c.is_varying) for c, v in zip(self.written, new_state, strict=True)],
             self._record(lowering),
         )
 
@@ -268,7 +268,7 @@ class Program:
         if place is not None:
 
             def specs(cells: Iterable[StateVariable]) -> list[PartitionSpec]:
-                return [self._spec("split" if c.per_position else "same") for c in cells]
+                return [self._spec("split" if c.is_varying else "same") for c in cells]
 
             def stored(cells: Iterable[StateVariable]) -> list[NamedSharding]:
                 return [self._stored(c) for c in cells]
@@ -283,11 +283,11 @@ class Program:
             )
             options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
             # What the host looks at is whole in each process.
-            whole = (ALL, ALL) if place.spans else outs
+            whole = (ALL, ALL) if place.is_multi_process else outs
             options["out_shardings"] = (
                 tuple(place.placed(s) for s in whole),
                 stored(self.written),
-                place.placed(ALL if place.spans else records),
+                place.placed(ALL if place.is_multi_process else records),
             )
         jitted = compilers.jit(function, self.platform, donate_argnums=(0,), **options)
         lowered: jax.stages.Lowered = jitted.lower(donated, kept, inputs)
@@ -309,7 +309,7 @@ class Program:
         """The sharding of a variable's array in the store, before and after this program."""
         assert self.place is not None
         if cell not in self.wanted:
-            self.wanted[cell] = self.place.placed(self._spec("split" if cell.per_position else "same"), cell.parts)
+            self.wanted[cell] = self.place.placed(self._spec("split" if cell.is_varying else "same"), cell.parts)
         return self.wanted[cell]
 
     # ---- running ---------------------------------------------------------------------------------------------
@@ -324,7 +324,7 @@ class Program:
                 value = self._placed(store, cell, value, donating)
             if donating:
                 # No buffer may be donated twice, or while somebody else holds it.
-                if id(value) in seen or store.is_lent(cell):
+                if id(value) in seen or store.has_shared_buffer(cell):
                     value = jnp.copy(value)
                 seen.add(id(value))
             result.append(value)
@@ -338,7 +338,7 @@ class Program:
             if isinstance(value, jax.Array) and value.sharding == wanted:
                 self.shardings[cell] = value.sharding
                 return value
-            if self.place.spans and self.compiled is None:
+            if self.place.is_multi_process and self.compiled is None:
                 self.arriving[f"the variable {cell.name}"] = value
             placed: jax.Array = put(_detached(value), wanted)
             if not donating:
@@ -378,7 +378,7 @@ class Program:
         donated, kept = self._state(store)
         if self._compiling is not None:
             self.compiled, self._compiling = self._compiling.result(), None
-            store.last = (self, donated, kept)
+            store.reusable_arguments = (self, donated, kept)
             return self.compiled
         lowered = self.lowered(donated, kept, self._brought(inputs))
         if meanwhile is None:
@@ -389,7 +389,7 @@ class Program:
                 self.compiled = lowered.compile()
                 with PROGRESS.phase(COMPILING, "comparing a program with the other processes"):
                     beside.result()
-        store.last = (self, donated, kept)
+        store.reusable_arguments = (self, donated, kept)
         return self.compiled
 
     def begin_to_prepare(self, store: StateStore, inputs: Sequence[Array]) -> None:
@@ -412,8 +412,8 @@ class Program:
         return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
 
     def _state(self, store: StateStore) -> tuple[list[Array], list[Array]]:
-        """(arrays to donate, arrays to read) for the next call; from ``store.last`` where this ran last."""
-        last, store.last = store.last, None
+        """(arrays to donate, arrays to read) for the next call; those of the store where this ran last."""
+        last, store.reusable_arguments = store.reusable_arguments, None
         if last is not None and last[0] is self:
             return last[1], last[2]
         return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
@@ -424,7 +424,7 @@ class Program:
         The record is a device array, empty where no check can fail.
         """
         self.ran = False
-        if self.place is not None and self.place.spans:
+        if self.place is not None and self.place.is_multi_process:
             PROGRESS.more(self.step_count)
             PROGRESS.share(self.step_count)
         else:
@@ -442,12 +442,12 @@ class Program:
                     values = {c: v for c, v in values.items() if c not in self.held}
                 store.update(values)
                 if len(self.donated) == len(self.written):
-                    store.last = (self, state, kept)
+                    store.reusable_arguments = (self, state, kept)
                 self.ran = True
         else:
             made = compiled(donated, kept, inputs)
             groups, _, record = made
-            store.last = (self, donated, kept)
+            store.reusable_arguments = (self, donated, kept)
             self.ran = True
         if self.calls_back:
             jax.effects_barrier()

@@ -296,7 +296,7 @@ class ProgramVariants(Generic[P]):
                     start = time.perf_counter()
                     with ACCOUNTS.spent(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
                         program = self._expected.pop(key, None) or make(given, counts)
-                        spans = program.place is not None and program.place.spans
+                        spans = program.place is not None and program.place.is_multi_process
                         agree = functools.partial(self._agree, program, given, form) if spans else None
                         compiled = program.prepare(store, given.inputs, agree)
                         program.arriving = {}
@@ -339,7 +339,7 @@ class ProgramVariants(Generic[P]):
     def _state_key(self, values: Mapping[Tensor, Any], store: StateStore) -> tuple[Hashable, ...]:
         static = [to_host(values[t]) for t in self.static]
         known = (tuple(self.arguments), tuple([(v.shape, v.tobytes()) for v in static])) if static else ()
-        last = store.last
+        last = store.reusable_arguments
         if last is not None and not self.loose and last[0].complete_for is self.programs:
             return (
                 known,

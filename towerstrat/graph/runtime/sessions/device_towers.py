@@ -73,7 +73,7 @@ class SideBySide:
         made.seed = graph.seed
         self._axis = axis = Axis("tower", jax.local_devices()[: len(towers)])
         places = [AxisIndex(axis, position) for position in range(axis.size)]
-        made.has_parts = True
+        made.has_shard_operations = True
         self._traces = ShardTraces(made, axis, places, sizes_known=False)
         copying = _CopyingState(made, {})
         self.tensors: Mapping[Tensor, Tensor] = copying.tensors
@@ -94,12 +94,12 @@ class SideBySide:
     def is_worth_it(self) -> bool:
         """Whether at least ``_ALIKE`` of the towers' operations are shared by all of them."""
         of_towers = [op for op in self.graph.carried_out() if op.axis is not None and not op.definition.constant]
-        alike = sum(op.only is None for op in of_towers)
+        alike = sum(op.axis_indices is None for op in of_towers)
         return bool(of_towers) and alike >= _ALIKE * len(of_towers)
 
     def apart(self) -> set[Operation]:
         """The operations of the run that not all towers have in common."""
-        return {op for op in self._of_towers if replicated_of(self.operations[op]).only is not None}
+        return {op for op in self._of_towers if replicated_of(self.operations[op]).axis_indices is not None}
 
     def ways(self) -> int:
         """The number of classes of towers, by the operations that they run."""
@@ -180,7 +180,7 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     """
     if jax.local_devices()[0].platform == "cpu" and not LIMITS.towers_on_cpu:
         return None
-    if graph.has_parts or len(jax.local_devices()) < 2 or any(t.dtype is resource for t in fed):
+    if graph.has_shard_operations or len(jax.local_devices()) < 2 or any(t.dtype is resource for t in fed):
         return None
     targets = [f.op if isinstance(f, Tensor) else f for f in fetches if not (isinstance(f, Tensor) and f in fed)]
     order = execution_order(targets, graph.root, fed)
@@ -286,7 +286,7 @@ def _can_join(op: Operation) -> bool:
     definition = op.definition
     checks = definition.check is not None and not (definition.callback or op.writes)
     acts = has_effect(op) and not checks
-    plain = not (definition.given or definition.host or definition.dynamic or of_strings(op) or acts)
+    plain = not (definition.is_placeholder or definition.host or definition.dynamic or of_strings(op) or acts)
     return plain and not any(t.dtype in (resource, variant) for t in op.outputs)
 
 

@@ -60,11 +60,11 @@ class TracedStage:
         self.spans = spans
 
     def run(self, run: Run) -> None:
-        before, values = run.store.last, set(run.values)
+        before, values = run.store.reusable_arguments, set(run.values)
         start = time.time()
         self.stage.run(run)
         # The store knows the program that ran last; where that is another than before, this stage ran it.
-        last = None if run.store.last is before else run.store.last
+        last = None if run.store.reusable_arguments is before else run.store.reusable_arguments
         program, state = (None, []) if last is None else last[:2]
         jax.block_until_ready([*state, *(v for t, v in run.values.items() if t not in values)])
         ran = program if isinstance(program, Program) else None

@@ -214,7 +214,7 @@ class BaseSession(Runner):
     @property
     def meets(self) -> bool:
         """Whether this is a session of a cluster whose processes train between-graph, each with a graph of its own."""
-        return self._connected and not PROCESSES.together
+        return self._connected and not PROCESSES.in_lockstep
 
     def step_back(self) -> bool:
         """Restore the state and the iterator position before the last run, where that was a step that ran ahead.
@@ -242,7 +242,7 @@ class BaseSession(Runner):
             plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], given)
 
             def read(run: Run) -> list[HostArray]:
-                run.settle()
+                run.raise_late_errors()
                 values = [plan.value(t, run) for t in tensors]
                 return [to_host(v.padded if isinstance(v, UnevenShards) else v) for v in values]
 
@@ -367,7 +367,7 @@ class BaseSession(Runner):
         self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, HostArray], spans: list[Span] | None = None
     ) -> Any:
         def read(run: Run) -> Any:
-            run.settle()
+            run.raise_late_errors()
             return structure.build([self._fetched(f, plan, run) for f in structure.elements])
 
         if self.meets:
@@ -622,7 +622,7 @@ def _given(tensor: Tensor) -> Tensor:
     """
     if not isinstance(tensor, ShardTensor):
         return tensor
-    if not tensor.op.definition.given:
+    if not tensor.op.definition.is_placeholder:
         raise ValueError(
             f"{tensor!r} (created at {tensor.op.line}) is what one tower has of a tensor that all of them compute: it "
             "cannot be fed for that tower alone. Make a placeholder outside, and pass it to the function of the towers."

@@ -33,7 +33,7 @@ from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, allow_v
 from towerstrat.graph.ir.graph_scopes import ControlScope
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.name_scopes import OP_NAME, SCOPE_NAME, Naming
-from towerstrat.graph.ir.node_def import node_def
+from towerstrat.graph.ir.node_defs import NodeDefs
 from towerstrat.graph.ir.op_registry import Attrs
 from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, ShardTensor
 from towerstrat.graph.ir.state import StateVariable
@@ -86,6 +86,7 @@ class Graph(Naming, Collections):
         super().__init__()
         self._ops: list[Operation] = []
         self._by_name: dict[str, Operation] = {}
+        self._node_defs = NodeDefs()
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self._lock = threading.RLock()
@@ -567,7 +568,8 @@ class Graph(Naming, Collections):
           from_version: only those added since the graph had this ``version``.
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
-        nodes = [node_def(op, add_shapes) for op in self.get_operations() if op.index >= (from_version or 0)]
+        since = from_version or 0
+        nodes = [self._node_defs.of(op, add_shapes) for op in self.get_operations() if op.index >= since]
         return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property

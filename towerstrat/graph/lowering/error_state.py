@@ -20,7 +20,6 @@ earlier step failed. Where values are known (eagerly, on the host) a failed chec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -130,19 +129,19 @@ class ErrorState:
         """Whether a state variable has its old value wherever a check has failed."""
         return self._state.is_masked(cell, self.record)
 
-    def old_if_failed(self, cell: StateVariable, old: Any) -> Any:
+    def old_if_failed(self, cell: StateVariable, old: Array | ByClass) -> Array | ByClass:
         """The value of a state variable after a step: the old one where a check has failed."""
-        new, failed = self._state[cell], self.failed()
+        new: Array | ByClass = self._state[cell]
+        failed = self.failed()
         if failed is None or self.is_masked(cell):
             return new
-        new, old = self._classes.stored(cell, new), self._classes.stored(cell, old)
-        return jax.tree.map(lambda n, o: jnp.where(failed, o, n), new, old)
+        return jnp.where(failed, self._classes.stored(cell, old), self._classes.stored(cell, new))
 
     def has_checked(self, op: Operation) -> bool:
         """Whether the check of an operation's inputs was evaluated."""
         return op in self._checked
 
-    def check(self, op: Operation, values: Sequence[Any], alone: bool) -> None:
+    def check(self, op: Operation, values: Sequence[Array], alone: bool) -> None:
         """Evaluate the check of an operation's inputs.
 
         Args:

@@ -359,7 +359,7 @@ class StepLoopProgram(Program):
         before, passed = (None, None) if checks is None else checks
         child = self._child(lowering, dict(zip(self.written, state, strict=True)), elements, before)
         new_state = [
-            child.classes.stored(c, child.errors.old_if_failed(c, old))
+            jnp.asarray(child.classes.stored(c, child.errors.old_if_failed(c, old)))
             for c, old in zip(self.written, state, strict=True)
         ]
         for cell, old, new in zip(self.written, state, new_state, strict=True):

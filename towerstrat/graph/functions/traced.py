@@ -134,7 +134,7 @@ class Traced:
           tensors: eager tensors, one per placeholder.
           stages: of the function's plan, or of one with its derivatives.
           store: the state to run over, if not the eager session's.
-          late: see ``Runner.carry_out``.
+          late: see ``Runner.execute_plan``.
         """
         fed: dict[Tensor, Any] = {p: t.array for p, t in zip(self.inputs, tensors, strict=True)}
         for outer, inner in self.graph.captured.items():
@@ -149,11 +149,11 @@ class Traced:
             return [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)], run
 
         with session.lock, jax.enable_x64(True), eager.standing_in(copies):
-            return session.carry_out(stages, fed, read, store, late)
+            return session.execute_plan(stages, fed, read, store, late)
 
     def _output(self, eager: EagerContext, run: Run, tensor: Tensor, dtype: DType) -> Tensor:
         axis = self._axis
-        source, position = self.plan().picked.get(tensor, (tensor, None))
+        source, position = self.plan().indexed_fetches.get(tensor, (tensor, None))
         value = run.values[source]
         if axis is None:
             return EagerTensor(eager, _array(value), dtype)

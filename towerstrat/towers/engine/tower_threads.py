@@ -98,7 +98,7 @@ class LockstepTower(tower_contexts.TowerContext):
         return self.distribution_strategy.worker_devices[self._number]
 
     def _merge_call(self, merge_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._run.meet(self._number, merge_fn, args, kwargs)
+        return self._run.wait_for_merge(self._number, merge_fn, args, kwargs)
 
 
 class _Tower:
@@ -276,7 +276,9 @@ class TowerThreads:
             finally:
                 graph.trace = graph.running_index = None
 
-    def meet(self, number: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def wait_for_merge(
+        self, number: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Waits until all towers are here and the first one's function was called; this tower's part of its result.
 
         Raises:

@@ -375,7 +375,7 @@ class DataLoop(HostLoop):
         """Return to the sources the input of a chunk from iteration ``used`` on."""
         for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
             if used < chunk.steps and source.lender is not None:
-                source.lender.give_back(source)  # what is behind the chunk goes back before the chunk's own
+                source.lender.return_to_source(source)  # what is behind the chunk goes back before the chunk's own
             feed.feeder.put_back(source, chunk, used)
 
     def _leave(self, run: Run, begun: _Begun) -> None:

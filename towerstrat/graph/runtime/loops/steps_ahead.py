@@ -214,7 +214,7 @@ class _Steps:
         for cell in (c for c, value in self.before.items() if value is None):
             store.discard(cell)
         if source.lender is not None:
-            source.lender.give_back(source)
+            source.lender.return_to_source(source)
         for i in reversed(range(self._handed, len(self.parts))):
             feeder.put_back(source, self.parts[i].chunk, self._place if i == self._handed else 0)
         again = [part.chunk for part in self.parts[: self._handed]]

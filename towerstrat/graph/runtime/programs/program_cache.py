@@ -294,7 +294,7 @@ class ProgramVariants(Generic[P]):
                 program = self.programs.get(key)
                 if program is None and key not in self._refused:
                     start = time.perf_counter()
-                    with ACCOUNTS.spent(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
+                    with ACCOUNTS.timed(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
                         program = self._expected.pop(key, None) or make(given, counts)
                         spans = program.place is not None and program.place.is_multi_process
                         agree = functools.partial(self._agree, program, given, form) if spans else None

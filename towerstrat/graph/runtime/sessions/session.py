@@ -191,13 +191,13 @@ class BaseSession(Runner):
     @property
     def state(self) -> StateStore:
         """The state store, as it is after the runs that the caller has seen."""
-        self.give_back()
+        self.undo_steps_ahead()
         if self.server is not None:
             with self.lock:
                 self.server.entered(self)
         return self._store
 
-    def give_back(self) -> None:
+    def undo_steps_ahead(self) -> None:
         """Undo the steps that ran ahead of the caller."""
         if self.ahead is not None:
             self.ahead.used()
@@ -247,7 +247,7 @@ class BaseSession(Runner):
                 values = [plan.value(t, run) for t in tensors]
                 return [to_host(v.padded if isinstance(v, UnevenShards) else v) for v in values]
 
-            return self.carry_out(plan.stages, fed, read)
+            return self.execute_plan(plan.stages, fed, read)
 
     def begin_together(self) -> None:
         """Broadcast the first process's variables, where processes train between-graph. All of them call it."""
@@ -270,7 +270,7 @@ class BaseSession(Runner):
     def close(self) -> None:
         """Free the state, and end all waiting for queues. Closing twice is fine."""
         if self.server is not None:
-            self.give_back()
+            self.undo_steps_ahead()
         self.closed = True
         for waited in list(self._resources.values()):
             if isinstance(waited, Cancellable):
@@ -325,7 +325,7 @@ class BaseSession(Runner):
     ) -> T:
         """Call ``run(spans=...)`` under the lock and a deadline, and fill the metadata that the options ask for."""
         if options is None and metadata is None:
-            with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING), DEADLINE.within(self._timeout):
+            with self.lock, jax.enable_x64(True), ACCOUNTS.timed(RUNNING), DEADLINE.within(self._timeout):
                 return run()
         check_options(options, metadata)
         if self.ahead is not None:
@@ -351,12 +351,12 @@ class BaseSession(Runner):
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan, towers = self._plan(fetches, fed)
         if towers is None:
-            return self._carry_out(structure, plan, fed, spans)
+            return self._execute_plan(structure, plan, fed, spans)
         try:
-            return self._carry_out(structure, plan, {towers.input(t): value for t, value in fed.items()}, spans)
+            return self._execute_plan(structure, plan, {towers.input(t): value for t, value in fed.items()}, spans)
         except DifferentShapes:  # raised before anything ran
             structure, plan, _ = self._plan(fetches, fed, together=False)
-            return self._carry_out(structure, plan, fed, spans)
+            return self._execute_plan(structure, plan, fed, spans)
 
     def _check_open(self) -> None:
         if self._aborted:
@@ -366,7 +366,7 @@ class BaseSession(Runner):
         if self.server is not None:
             self.server.entered(self)
 
-    def _carry_out(
+    def _execute_plan(
         self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, HostArray], spans: list[Span] | None = None
     ) -> Any:
         def read(run: Run) -> Any:
@@ -385,7 +385,7 @@ class BaseSession(Runner):
         stages = plan.stages if self.ahead is None else self.ahead.stages(plan)
         stages = stages if spans is None else traced(stages, spans)
         start = time.perf_counter()
-        result = self.carry_out(stages, fed, read)
+        result = self.execute_plan(stages, fed, read)
         if self.ahead is not None:
             self.ahead.ran(plan, time.perf_counter() - start)
         return result
@@ -526,7 +526,7 @@ class BaseSession(Runner):
             if not made or made[0][0] != graph.rewired:
                 made[:] = [(graph.rewired, plan_of(graph, structure.elements, feeds, connections))]
             fed = self._feeds(dict(zip(feeds, values, strict=True)))
-            return self._carry_out(structure, made[0][1], fed, spans)[0]
+            return self._execute_plan(structure, made[0][1], fed, spans)[0]
 
         def call(*values: Any, run_metadata: messages.RunMetadata | None = None) -> list[Any]:
             if len(values) != len(feeds):

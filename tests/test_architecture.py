@@ -1,6 +1,7 @@
 """The house rules that a program can check: imports run one way, none hide inside functions, none hide in lists."""
 
 import ast
+import doctest
 import functools
 import graphlib
 import json
@@ -31,8 +32,8 @@ FLOORS = [
 ]
 ROOMS = {
     "graph": ["ir", "lowering", "variables", "ops", "scopes", "runtime", "eager", "autograph", "functions", "tapes"],
-    "graph.ops": ["building", "array", "math", "host", "text", "collectives", "indexing", "linalg", "control",
-                  "random", "nn", "tables", "sparse", "ragged", "images"],
+    "graph.ops": ["building", "gradients", "array", "math", "host", "text", "collectives", "indexing", "linalg",
+                  "control", "random", "nn", "tables", "sparse", "ragged", "images"],
     "graph.runtime": ["programs", "plans", "loops", "collective", "sessions"],
     "data": ["elements", "parsing", "pipeline", "iterators", "files", "api", "readers", "queues"],
     "towers": ["cluster", "engine", "shards", "contrib", "distribute", "contrib_late"],
@@ -44,6 +45,8 @@ ROOMS = {
 """Floors of the package and rooms on a floor, from the bottom up: each imports itself and what is below."""
 APART = [("towers.contrib", "towers.distribute")]
 """Two views of one engine: neither imports the other."""
+ROOMS_WITH_HEADS = ["checkpoints", "hosts"]
+"""Floors and rooms, ``graph.tapes``, in which each file opens with 8 to 30 lines of prose and an example that runs."""
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -256,6 +259,18 @@ def test_functions_stay_small():
     for path in FILES:
         for line, name, length in read(path).functions:
             assert length <= 90, f"{path}:{line} {name}"
+
+
+@pytest.mark.parametrize("room", ROOMS_WITH_HEADS)
+def test_files_open_with_prose_and_an_example(room):
+    """The suite runs the examples, since ``--doctest-modules`` collects the package too."""
+    files = [path for path in FILES if path.parent == ROOT.joinpath(*room.split("."))]
+    assert len(files) > 1
+    for path in files:
+        if path.stem not in ("__init__", "__main__"):
+            head = ast.get_docstring(ast.parse(path.read_text())) or ""
+            assert 8 <= len(head.splitlines()) <= 30, path
+            assert doctest.DocTestParser().get_examples(head), path
 
 
 def test_nothing_is_left_for_later():

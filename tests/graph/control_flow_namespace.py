@@ -4,9 +4,9 @@ from types import ModuleType, SimpleNamespace
 
 from towerstrat.graph.functions import map_fn as functional
 from towerstrat.graph.ir import graph, shapes, tensor_conversion, types
-from towerstrat.graph.lowering import gradients
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control import assertions, branches, tensor_array, while_loop
+from towerstrat.graph.ops.gradients import gradients
 from towerstrat.graph.ops.host import python_calls, runtime_checks
 from towerstrat.graph.ops.indexing import gather_scatter, slicing
 from towerstrat.graph.ops.linalg import products

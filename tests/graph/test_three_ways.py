@@ -35,7 +35,7 @@ from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest, op_registry
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.variables import Variable

@@ -15,7 +15,7 @@ from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.graph_elements import Block, Operation
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, placeholder
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape

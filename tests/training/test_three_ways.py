@@ -10,9 +10,9 @@ from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array.arrays import reshape
 from towerstrat.graph.ops.control.branches import group
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.linalg.products import matmul
 from towerstrat.graph.ops.math.arithmetic import tanh
 from towerstrat.graph.ops.math.reductions import reduce_mean

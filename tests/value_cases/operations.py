@@ -71,7 +71,7 @@ def of_lower(lower: Callable[..., Any], change: Change) -> Callable[..., Any]:
             return []  # What is there for its effect has none.
         found = lower(lowering, op)
         for cell in op.writes:
-            lowering.write(cell, changed(lowering.state[cell], change))
+            lowering.state.write(cell, changed(lowering.state[cell], change))
         return changed(found, change)
 
     return wrapped

@@ -1,9 +1,22 @@
-"""Open a checkpoint of either format by its path.
+"""Open a checkpoint of either format by its path: V2 (``bundle_reader``), or V1 (``v1_reader``).
 
-    opened("run/model.ckpt-100").read("dense/kernel")    V2 where run/model.ckpt-100.index exists, else
-    opened("run/model.ckpt-100-?????-of-00002")          V1: all files that match the path as a pattern
+Restores, ``tf.train.NewCheckpointReader`` and ``towerstrat checkpoint`` open checkpoints here, and use the members of
+``Checkpoint``, which both readers have. The path of a V2 checkpoint is the prefix of its files; that of a V1 checkpoint
+is a file, or a pattern of the files that it was saved in:
 
-Both readers have the members of ``Checkpoint``, by which the rest of the package uses them.
+    run/model.ckpt-100                    V2 where run/model.ckpt-100.index exists, else the V1 file of that name
+    run/model.ckpt-100-?????-of-00002     V1, saved in two shards
+
+V2 is tried first, as in ``tensorflow/c/checkpoint_reader.cc``.
+
+>>> import os, tempfile
+>>> import numpy as np
+>>> from towerstrat.checkpoints.bundle_writer import Saved, write
+>>> with tempfile.TemporaryDirectory() as folder:
+...     write(os.path.join(folder, "model.ckpt-0"), [Saved("w", lambda: np.float32([1, 2]))])
+...     checkpoint = opened(os.path.join(folder, "model.ckpt-0"))
+...     list(checkpoint.entries), "w" in checkpoint, checkpoint.read("w").tolist()
+(['w'], True, [1.0, 2.0])
 """
 
 from __future__ import annotations

@@ -9,6 +9,18 @@
 
 A list without norms reads the index alone. Elements are equal where ``==`` says so or both are NaN; norms and the sizes
 of differences are computed in float64 (complex128), so that no small dtype overflows.
+
+>>> import os, tempfile
+>>> from towerstrat.checkpoints.bundle_writer import Saved, write
+>>> from towerstrat.checkpoints.checkpoint_file import opened
+>>> with tempfile.TemporaryDirectory() as folder:
+...     for name, values in ("one", [3, 4]), ("two", [3, 4.5]):
+...         write(os.path.join(folder, name), [Saved("w", lambda: np.float32(values))])
+...     one, two = (opened(os.path.join(folder, name)) for name in ("one", "two"))
+...     print(*listed(one, norms=True), *differences(one, two), sep=os.linesep)
+w  float32  [2]  8 B  norm 5
+1 arrays, 2 elements, 8 bytes
+~ w  1 of 2 elements differ, by at most 0.5
 """
 
 from __future__ import annotations

@@ -1,5 +1,8 @@
 """Element types of saved arrays: numbers of TensorFlow's ``DataType`` enum (``types.proto``) <-> numpy dtypes.
 
+The index of a checkpoint, a V1 file and an encoded state (``state_codec``) all store the number. Resources and variants
+have a name, so that ``towerstrat checkpoint list`` can show them, and no numpy dtype: nothing reads their values.
+
 Several numbers may have one numpy dtype: quantized types are stored as the integers that they consist of, so that
 ``code_of`` cannot give them back; who copies an array passes its code on instead (``Saved.code``).
 

@@ -11,7 +11,15 @@ variants cannot be read, whatever the target is.
     a prefix           none                                             nothing
     a prefix, objects  none; keys become those of an object graph       .npz and .safetensors targets
 
-    convert(opened("run/model.ckpt-100"), "weights.npz", {"w": "dense/kernel"})
+>>> import os, tempfile
+>>> from towerstrat.checkpoints.checkpoint_file import opened
+>>> with tempfile.TemporaryDirectory() as folder:
+...     prefix, target = os.path.join(folder, "model.ckpt-100"), os.path.join(folder, "weights.npz")
+...     write(prefix, [Saved("model/w", lambda: np.float32([1, 2]))])
+...     convert(opened(prefix), target, renamed(["model/w"], [("^model/", "")]))
+...     with np.load(target) as arrays:
+...         dict(arrays)
+{'w': array([1., 2.], dtype=float32)}
 """
 
 from __future__ import annotations

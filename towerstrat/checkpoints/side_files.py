@@ -11,11 +11,18 @@ The side file is written before the index is renamed into place (``bundle_writer
 its own; a side file whose name does not fit the index at the prefix belongs to an earlier checkpoint, and is deleted. A
 file that is missing or was exchanged is noticed by the SHA-256, a field that TensorFlow's protobuf skips as unknown.
 Checkpoints of TensorFlow have no such field, nor have those of towerstrat from before it had one: there a side file is
-found by its name alone.
+found by its name alone. ``forget`` rewrites the index without the field, and deletes the file.
 
-    contents = encoded(state)                            write("model-100", arrays, beside=contents)
-    read("model-100")                                    the state; None where the checkpoint never had one
-    forget("model-100")                                  a checkpoint without: index rewritten, side file deleted
+>>> import os, tempfile
+>>> from towerstrat.checkpoints.bundle_writer import write
+>>> from towerstrat.checkpoints.state_codec import encoded
+>>> with tempfile.TemporaryDirectory() as folder:
+...     prefix = os.path.join(folder, "model-100")
+...     write(prefix, [], beside=encoded({"draws": 3}))
+...     files = [os.path.basename(path) for path in side_files(prefix)]
+...     state, _ = read(prefix), forget(prefix)
+...     files, state, read(prefix)                  # doctest: +ELLIPSIS
+(['model-100.resume-...'], {'draws': 3}, None)
 """
 
 from __future__ import annotations

@@ -7,15 +7,24 @@ A V1 checkpoint is a file, or several that were saved sharded; each is a table (
     name and slice (``Slice.key``)           data: a TensorProto with the slice's elements, in a field of their dtype
 
 Every array is saved in slices here, a whole one as a single slice of all of it; the slices of one array may lie in
-several files. The tables' metadata are read when the checkpoint is opened, the elements when an array is asked for:
+several files. The tables' metadata are read when the checkpoint is opened, the elements when an array is asked for. A
+``FirstFormat`` has the members of ``bundle_reader.Bundle`` that the rest of the package uses
+(``checkpoint_file.Checkpoint``). Nothing writes this format, so that the example makes its file by hand:
 
-    checkpoint = FirstFormat(["model.ckpt-00000-of-00002", "model.ckpt-00001-of-00002"])
-    checkpoint.entries["embedding"].slices   (Slice((0, 0), (500, -1)), Slice((500, 0), (500, -1)))
-    checkpoint.read("embedding")             float32[1000, 16], assembled from both files
+>>> import os, tempfile
+>>> meta, stored = messages.SavedTensorSlices(), messages.SavedTensorSlices()
+>>> array = meta.meta.tensor.add(name="w", type=1)          # 1: DT_FLOAT
+>>> _ = array.shape.dim.add(size=2), array.slice.add().extent.add()         # an empty extent: all of the dimension
+>>> stored.data.data.float_val.extend([1.0, 2.0])
+>>> items = [(b"", meta.SerializeToString()), (Slice((0,), (-1,)).key("w"), stored.SerializeToString())]
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = os.path.join(folder, "model.ckpt-0")
+...     with open(path, "wb") as file:
+...         _ = file.write(sorted_tables.encoded(items))
+...     FirstFormat([path]).read("w")
+array([1., 2.], dtype=float32)
 
-A ``FirstFormat`` has the members of ``bundle_reader.Bundle`` that the rest of the package uses
-(``checkpoint_file.Checkpoint``). Nothing writes this format. Source: ``tensorflow/core/util/tensor_slice_reader.cc``,
-``saved_tensor_slice.proto``.
+Source: ``tensorflow/core/util/tensor_slice_reader.cc``, ``saved_tensor_slice.proto``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,20 @@
 """Detect another program that writes to the same folder: remember the identity of each file that this process wrote.
 
 After a save ``record`` keeps inode, size and time of the index and the state file (``Storage.identity``). Before the
-next save, or before a checkpoint is deleted, ``replaced`` compares: what somebody else has written since is not ours.
+next state file is written, and before a checkpoint is deleted, ``replaced`` compares: what somebody else has written
+since is not ours. Such a checkpoint is left alone, such a state file is written all the same; a warning says either.
+
+>>> import os, tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = os.path.join(folder, "model.index")
+...     for content in "first", "the second":
+...         with open(path, "w") as file:
+...             _ = file.write(content)
+...         if content == "first":
+...             record(path)
+...         print(replaced(path))
+False
+True
 """
 
 from __future__ import annotations

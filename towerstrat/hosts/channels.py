@@ -1,7 +1,8 @@
 """Channels between process 0 and the others, for one task that all processes do together, such as a checkpoint.
 
 A channel, once begun, may be used on any thread, unlike ``consensus``, whose exchanges belong to the main thread: so
-checkpoints can be saved beside training. Two kinds of messages go through it, each read once and in order:
+checkpoints can be saved beside training (``training/saving/collective_save.py``). Two kinds of messages go through it,
+each read once and in order:
 
     process 0                                       process i > 0
     broadcast(plan)            ->                   receive(Plan)
@@ -9,7 +10,16 @@ checkpoints can be saved beside training. Two kinds of messages go through it, e
     broadcast(finished)        ->                   receive(Finished)
 
 ``TALKS.begin()`` makes the channels, numbered in the order in which each process's main thread asks for them: the n-th
-channel of one process is the n-th of all. Messages go through the store (``talk/3/told/1`` of process 0, ...).
+channel of one process is the n-th of all. Messages go through the store, for which a dictionary stands here:
+
+>>> from unittest.mock import patch
+>>> store = {}
+>>> with patch.multiple(STORE, put=store.__setitem__, get=lambda key, process: store[key]):
+...     Channel(3).tell("the plan")                         # in process 0
+...     Channel(3).hear(str)                                # in process 1
+'the plan'
+>>> store
+{'talk/3/told/1': b'"the plan"'}
 """
 
 from __future__ import annotations

@@ -11,6 +11,11 @@ has mapped it, and a pipe for its standard error, of which ``stderr_relay`` keep
     child.seen()          Seen(pid=4071, step=39, shared=39, age=0.1, phase="stepping", what="")
     child.status()        None while it runs, then 0, 1, ..., or -9 for SIGKILL
     child.kill(); child.close()
+
+``said`` puts a status into words, for the message by which all processes hear of it:
+
+>>> said(3), said(-9)
+('ended with exit status 3', 'was killed by signal 9 (SIGKILL)')
 """
 
 from __future__ import annotations
@@ -145,11 +150,7 @@ class ends_with_parent:
 
 
 def said(status: int) -> str:
-    """The clause of a message for an exit status of ``Child.status``.
-
-    >>> said(3), said(-9)
-    ('ended with exit status 3', 'was killed by signal 9 (SIGKILL)')
-    """
+    """The clause of a message for an exit status of ``Child.status``."""
     if status >= 0:
         return f"ended with exit status {status}"
     try:

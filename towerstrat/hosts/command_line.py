@@ -1,7 +1,18 @@
-"""Command lines of ``python -m towerstrat.hosts``: made, and read."""
+"""Command lines of ``python -m towerstrat.hosts``: made, and read.
 
-# ``--help`` shows the line above. ``towerstrat run`` and ``launch`` make a command here (``supervise``, ``launch``) and
-# become it; ``__main__`` reads it with ``parser``. Options that people give too have one definition (``add_...``).
+``towerstrat run`` and ``launch`` make a command here (``supervise``, ``launch``) and become it, by ``os.execv``:
+supervisors are to be small, and need nothing of what the command has imported. ``__main__`` reads it with ``parser``.
+So every option is written and parsed in one file; those that people give too have one definition (``add_...``), which
+``towerstrat.cli`` uses as well.
+
+>>> work = ProgramSpec(("python", "train.py", "--lr=1"), "train.py")
+>>> command = supervise(Place(4, 1, "10.0.0.1:8476"), Timeouts(stuck=60.0), work)
+>>> command[1:5]
+['-m', 'towerstrat.hosts', 'supervise', '--join-timeout=300.0']
+>>> read = parser().parse_args(command[3:])
+>>> read.host, read.hosts, read.stuck, read.argv
+(1, 4, 60.0, ['python', 'train.py', '--lr=1'])
+"""
 
 from __future__ import annotations
 
@@ -12,6 +23,7 @@ import sys
 from towerstrat.hosts.process_spec import Place, ProgramSpec, Timeouts
 from towerstrat.hosts.sockets import parted, path_of
 
+_DESCRIPTION = "Command lines of ``python -m towerstrat.hosts``: made, and read."
 _BOUNDS = {
     "join": ("--join-timeout", "how long processes wait until all are there"),
     "heartbeat": ("--heartbeat", "after how long without a sign of life a process is given up"),
@@ -66,14 +78,6 @@ def supervise(
       work: its program.
       attempt: number of this start of the run, from 1.
       secret_file: path of the secret; None: the environment has it, or there is none.
-
-    >>> work = ProgramSpec(("python", "train.py", "--lr=1"), "train.py")
-    >>> command = supervise(Place(4, 1, "10.0.0.1:8476"), Timeouts(stuck=60.0), work)
-    >>> command[1:5]
-    ['-m', 'towerstrat.hosts', 'supervise', '--join-timeout=300.0']
-    >>> read = parser().parse_args(command[3:])
-    >>> read.host, read.hosts, read.stuck, read.argv
-    (1, 4, 60.0, ['python', 'train.py', '--lr=1'])
     """
     secret = [] if secret_file is None else [f"--secret-file={secret_file}"]
     names = [f"--name={name}" for name in place.names]
@@ -99,7 +103,7 @@ def _module(command: str, bounds: Timeouts, work: ProgramSpec) -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of both commands, ``supervise`` and ``launch``."""
-    found = argparse.ArgumentParser(prog="python -m towerstrat.hosts", description=__doc__)
+    found = argparse.ArgumentParser(prog="python -m towerstrat.hosts", description=_DESCRIPTION)
     commands = found.add_subparsers(dest="command", required=True)
     one = commands.add_parser("supervise", help="one process of several")
     add_place(one)

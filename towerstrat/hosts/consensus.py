@@ -10,16 +10,19 @@ store of JAX's coordinator (``store``), in one of these ways:
     all_of            all-gather of a message; ``bytes_of_all`` of bytes of any size, 1 MiB per process and round
 
 Exchanges are counted, and the count is the key (``agreement/7``): all processes have to come to them in the same order,
-on the main thread. A comparison costs two calls of the store, whatever the number of processes.
+on the main thread. A comparison costs two calls of the store, whatever the number of processes. Here this is process 0
+of two, and a dictionary stands for the store, in which process 1 has put its claim:
 
-    process 0     require("step", {"program": "8f3a", "feeds": "19c2"})     reads the claim of 1
-    process 1     require("step", {"program": "8f3a", "feeds": "5d70"})     reads the claim of 2
-    process 2     require("step", {"program": "8f3a", "feeds": "19c2"})     reads the claim of 0
+>>> from unittest.mock import patch
+>>> store = {("agreement/1", 1): encode(_Claim("step", {"program": "8f3a", "feeds": "5d70"}))}
+>>> put, get = lambda key, claim: store.update({(key, 0): claim}), lambda *place: store[place]
+>>> with patch.object(PROCESSES, "count", 2), patch.multiple(STORE, put=put, get=get):
+...     Consensus().require("step", {"program": "8f3a", "feeds": "19c2"}, tuple)        # doctest: +ELLIPSIS
+Traceback (most recent call last):
+towerstrat.errors.FailedPreconditionError: Process 1 differs from process 0, of 2: in step it has another value ...
 
-    FailedPreconditionError: Process 1 differs from process 0, of 3: in step it has another value of feeds. ...
-
-Here 0 and 1 find the difference; they then read all claims, and name the minority. Process 2 finds none and goes on;
-when its next collective fails for want of the others, it finds their message in the store (``refusal``).
+Who finds a difference reads all claims, and names the minority. A process whose next one agrees with it finds none and
+goes on; when its next collective fails for want of the others, it finds their message in the store (``refusal``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,16 @@
-"""Environment variables by which a supervisor tells its program which of several processes it is."""
+"""Environment variables by which a supervisor tells its program which of several processes it is.
+
+A supervisor adds them to the environment of its child (``Supervisor._start``, ``Child``); the program reads and removes
+them when it starts, so that what it starts itself does not take itself for a process of the run: ``process_group.join``
+those of its place, ``heartbeat`` the file of progress. Only ``ATTEMPT`` stays, as the mark of a supervised program.
+
+Users set none of these. The secret of a run, which they may set, is ``authentication.SECRET``; no program gets that,
+but a key that is made of it (``KEY``). Of the program that is process 1 of 4:
+
+>>> environment = {HOSTS: "4", HOST: "1", COORDINATOR: "10.0.0.1:41233", ADDRESS: "10.0.0.2", ATTEMPT: "1"}
+>>> environment["TOWERSTRAT_HOST"], environment["TOWERSTRAT_HOSTS"]
+('1', '4')
+"""
 
 HOSTS = "TOWERSTRAT_HOSTS"
 """Number of processes."""

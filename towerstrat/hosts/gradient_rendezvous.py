@@ -13,12 +13,18 @@ they do together is a round per step, in which each has the same ``Layout`` (nam
     mean, both    w: [2., 4.]     table: rows [0, 0, 5], values [[1.], [2.], [3.]]
 
 A collective waits until all processes are in it, so every process takes part in every round, also where it has nothing
-to give: it brings zeros, and its ``RoundMessage`` says why. The means are then discarded, and the others raise the same
-error. After ``ENDED`` (its input is exhausted: ``OutOfRangeError``) training may begin again; after ``LEFT`` or
-``FAILED`` there are no more rounds (``over``). A process that has trained takes part in a last round when it exits, so
-that nobody waits for it forever.
+to give: it brings zeros, and its ``RoundMessage`` says why. The largest of all decides. The means are then discarded,
+and the others raise the same error:
 
-``share`` broadcasts the first process's variables, from which all begin.
+>>> dense, rows = Layout(("w", "table"), (((2,), "float32"),), (((1,), "float32", "int32"),)).zeros()
+>>> dense[0].tolist(), rows[0].values.shape, rows[0].indices.shape
+([0.0, 0.0], (0, 1), (0,))
+>>> max(RoundMessage.GOES_ON, RoundMessage.ENDED)
+<RoundMessage.ENDED: 1>
+
+After ``ENDED`` (its input is exhausted: ``OutOfRangeError``) training may begin again; after ``LEFT`` or ``FAILED``
+there are no more rounds (``over``). A process that has trained takes part in a last round when it exits, so that nobody
+waits for it forever. ``share`` broadcasts the first process's variables, from which all begin.
 """
 
 from __future__ import annotations
@@ -96,11 +102,6 @@ class Layout(NamedTuple):
       names: of the variables, those with dense gradients first.
       dense: (shape, dtype name) of each dense gradient.
       rows: (shape of one row, dtype name, dtype name of the indices) of each sparse gradient.
-
-    >>> layout = Layout(("w", "table"), (((2,), "float32"),), (((3,), "float32", "int32"),))
-    >>> dense, rows = layout.zeros()
-    >>> dense[0].shape, rows[0].values.shape, rows[0].indices.shape
-    ((2,), (0, 3), (0,))
     """
 
     names: tuple[str, ...]

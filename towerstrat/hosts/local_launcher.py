@@ -13,6 +13,14 @@ machine's (``JAX_LOCAL_DEVICE_IDS``).
 SIGTERM and Ctrl-C are passed on to all supervisors, which stop their programs together. When one has failed the others
 hear of it from process 0; a supervisor that does not end then is killed (``_Attempt.run``). After a failure all are
 started again, ``--restarts`` times, unless the processes did not fit together or were told to end.
+
+The second of two processes with two devices each, and the status of a run in which process 1 has failed with 3:
+
+>>> environment = Launch(2, 0, 2, Timeouts(), ProgramSpec(("python", "train.py")))._environment(1)
+>>> environment["JAX_NUM_CPU_DEVICES"], environment["JAX_LOCAL_DEVICE_IDS"]
+('2', '2,3')
+>>> _status([ENDED, 3])
+3
 """
 
 from __future__ import annotations

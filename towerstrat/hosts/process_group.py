@@ -14,9 +14,13 @@ fault. SIGTERM ends the program at once, unless a part of it, such as a monitore
 processes make together (``PROGRESS.stops``).
 
 A program that fails must not run JAX's shutdown, a barrier at which it would wait for the others, which wait for it in
-a collective. So ``run_joined`` notes the failure, and ``_leave`` ends the process by ``os._exit``:
+a collective. So ``run_joined`` notes the failure, and ``_leave`` ends the process by ``os._exit``. A process
+that is alone has nobody to join or to leave:
 
-    sys.exit(run_joined(program))      # joins, then program() -> status
+>>> run_joined(lambda: 3), failure()
+(3, None)
+>>> _status(SystemExit(2)), _status(ValueError("no data")), _status(KeyboardInterrupt())
+(2, 1, 130)
 """
 
 from __future__ import annotations

@@ -10,7 +10,17 @@ Three ways of running, which change during a program:
                  itself. So it is from the first ``tf.train.Server``, or session connected to a cluster, on (``part``),
                  unless they are united
 
-``PROCESSES`` is the state of this process; it is alone until ``process_group.join``.
+``PROCESSES`` is the state of this process; it is alone until ``process_group.join``. The fourth of four processes:
+
+>>> from unittest.mock import patch
+>>> processes = ProcessGroup()
+>>> with patch.object(DUTY, "writes"):                      # puts back who writes in this program
+...     processes.join(4, 3)
+...     processes.together, processes.stream, DUTY.writes
+...     processes.part()
+...     processes.together, processes.stream, DUTY.writes
+(True, 0, False)
+(False, 3, True)
 """
 
 from __future__ import annotations

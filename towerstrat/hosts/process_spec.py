@@ -4,9 +4,15 @@ They come from a command line or a launcher's environment, and are passed on by 
 
     towerstrat run --hosts 4 --host 1 --coordinator 10.0.0.1:8476 --stuck-timeout 60 train.py --lr 0.1
 
-    Place(count=4, index=1, address="10.0.0.1:8476")
-    Timeouts(stuck=60.0)
-    ProgramSpec(argv=(python, ..., "train.py", "--lr", "0.1"), program="train.py")
+>>> place, bounds = Place(count=4, index=1, address="10.0.0.1:8476"), Timeouts(stuck=60.0)
+>>> work = ProgramSpec(argv=("python", "-m", "towerstrat", "run", "train.py", "--lr", "0.1"), program="train.py")
+>>> bounds
+Timeouts(join=300.0, heartbeat=10.0, stuck=60.0, stopping=60.0)
+
+Messages name a process by its index, its machine and its process id there, so that one can find and look at it:
+
+>>> print(Process(place.index, "worker-1", 4071), "has ended")
+process 1 (host worker-1, pid 4071) has ended
 """
 
 from __future__ import annotations

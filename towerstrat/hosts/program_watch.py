@@ -11,10 +11,15 @@ says what became of it by two functions that the supervisor gives:
 A program that ``stop`` has told to end gets ``Timeouts.stopping`` seconds, one that ``end`` ends the seconds of its
 signal; then it is killed. What a kill does not end waits for something in the system, and is given up.
 
-    program = ProgramWatch(me, bounds, say, ended, fault)
-    program.start(argv, environment)       # OSError: it cannot be started
-    while program.running:
-        program.look(time.monotonic())
+Here the child is an object that has been killed by signal 9; a real one is made by ``start``:
+
+>>> from types import SimpleNamespace
+>>> me, ended = Process(1, "worker-1", 4070), lambda child, status: print(child.pid, "ended with", status)
+>>> program = ProgramWatch(me, Timeouts(), say=print, ended=ended, fault=print)
+>>> program.child = SimpleNamespace(pid=4071, status=lambda: -9)
+>>> program.running, program.look(now=0.0), program.running, program.status
+4071 ended with -9
+(True, None, False, 137)
 """
 
 from __future__ import annotations

@@ -9,6 +9,14 @@ one for each process, each for ``--heartbeat`` seconds, and the first ``_SHOWN``
     listener.register(connection)              # its sender is known: it is no stranger any more
     connection.refuse("it has the address 'x'")
     listener.turn_away(connection)             # prints so, and closes it
+
+A stranger that comes again for the same reason is not printed again:
+
+>>> from types import SimpleNamespace
+>>> listener = Listener(Place(2, 0, "10.0.0.1:8476"), Timeouts(), MessageKey(b""), print, loop=None, serve=None)
+>>> for _ in range(2):
+...     listener.say_refused(SimpleNamespace(there="10.0.0.9", refused=["it begins with b'GET /'"]))
+Refused at 10.0.0.1:8476, from 10.0.0.9: it begins with b'GET /'. The run goes on.
 """
 
 from __future__ import annotations

@@ -1,18 +1,20 @@
 """The rendezvous of a run: process 0's supervisor, which all supervisors are connected to and which decides for all.
 
 The topology is a star: each supervisor, process 0's own included, has one connection to this server. What one of them
-reports is compared here and broadcast, so that all processes hear one verdict, once. A run goes through
+reports is compared here and broadcast, so that all processes hear one verdict, once. The start of a run of one process:
 
-    registering   until all have come (``--join-timeout``); then their facts are compared and all start, or are refused
-    running       heartbeats with what programs do; the watchdogs of ``tick``
-    stopping      after SIGTERM or Ctrl-C to one supervisor: all programs are to end after the same shared step
-    over          ``End``, ``Refused`` or ``Done`` was broadcast; closes once all have gone, or after ``GRACE``
+>>> loop = Loop()
+>>> server = RendezvousServer(Place(1, 0, "unix:/run/meet"), Timeouts(), MessageKey(b""), loop, print)
+>>> own = server.connect()
+>>> own.send(Register(1, 0, "worker-0", 4071, facts={}, names=("0",), address=""))
+>>> serve, = loop.wait(0)                       # to be called when the connection can be read: first the greeting
+>>> serve(), own.receive(), serve(), [type(message).__name__ for message in own.receive()]
+(None, [], None, ['Welcome', 'Start'])
+>>> _ = own.close(), server.close(), loop.close()
 
 A run of three processes, of which process 1 is told to end (messages are those of ``supervisor_messages``):
 
     process 1                      server                    process 2
-    Register                 ->             <-               Register
-                Welcome, Start <-        -> Welcome, Start             all are there and fit together
     Beat                     <->           <->               Beat      about once a second
     Interrupted(15)          ->
                   Stop(step=12) <-       -> Stop(step=12)              the programs get SIGTERM
@@ -23,9 +25,8 @@ A run of three processes, of which process 1 is told to end (messages are those 
 
 Had process 2 begun step 12 already, a later step would have been tried (``Later``) and both asked again. Elsewhere in a
 run a ``Fault`` ends it for all (``End``); one that may be another's consequence waits ``_SETTLING`` for its cause.
-
-A shared step is one that all processes make together: none ends it before all are in it. Programs count a step when
-they begin it, so of processes that wait for one another the one with the lowest count is behind: it is the stuck one.
+Programs count a shared step when they begin it, and none ends it before all are in it: of processes that wait for one
+another the one with the lowest count is behind, and is the stuck one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Relay of a supervised program's standard error, of which the last lines are kept for the error message of a run.
+r"""Relay of a supervised program's standard error, of which the last lines are kept for the error message of a run.
 
 Two threads and a queue, so that a terminal that is held (Ctrl-S) stops neither the supervisor nor, for a while, the
 program:
@@ -10,6 +10,14 @@ program:
 
 When the queue is full the reader waits, then the pipe fills, and the program waits too. When nobody reads the standard
 error of this process any more, the rest is dropped, and the program goes on.
+
+>>> reading, writing = os.pipe()
+>>> with open(reading, "rb") as pipe:
+...     relay = Output(pipe)
+...     _ = os.write(writing, b"step 1\n\nValueError: no data\n"), os.close(writing)     # the program ends
+...     relay.last(seconds=60)
+...     relay.end(seconds=60)
+['step 1', 'ValueError: no data']
 """
 
 from __future__ import annotations

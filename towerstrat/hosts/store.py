@@ -11,7 +11,19 @@ is cut into values of 1 MiB, which a byte marks as the last or not:
 
 The store asks nobody for a password, so each value has a code (HMAC-SHA256 by the run's key) over its path, its sender
 and its bytes. A value without the right code is refused with a warning, and ``get`` goes on waiting for the sender's
-own, which overwrites it.
+own, which overwrites it. With a dictionary in the place of JAX's client:
+
+>>> from types import SimpleNamespace
+>>> from unittest.mock import patch
+>>> values = {}
+>>> put, get = lambda path, value, **_: values.update({path: value}), lambda path, milliseconds: values[path]
+>>> jax_client = SimpleNamespace(key_value_set_bytes=put, blocking_key_value_get_bytes=get)
+>>> with patch.object(distributed.global_state, "client", jax_client):
+...     STORE.put("agreement/7", b"hello")
+...     STORE.get("agreement/7", process=0)
+b'hello'
+>>> {path: value[CODE_BYTES:] for path, value in values.items()}
+{'towerstrat/agreement/7/0/0': b'.hello'}
 """
 
 from __future__ import annotations

@@ -20,8 +20,12 @@ did, ``REFUSED`` (78) where the processes do not fit together. Two processes, of
     SIGTERM to its child, SIGKILL 3 s later
     exits with 70                                    exits with 1
 
-A program that fails because it lost a peer says so in its last lines (``_LOST_A_PEER``): its fault is marked
-``follows``, and the server waits for the cause. A program that hangs gets SIGQUIT, upon which it prints its stack.
+A program that hangs gets SIGQUIT, upon which it prints its stack. One that fails because it lost a peer says so in its
+last lines: its fault is marked ``follows``, and the server waits for the cause.
+
+>>> lines = "gloo: Connection closed by peer [10.0.0.2]", "ValueError: shapes (3,) and (2,)"
+>>> [_LOST_A_PEER.search(line) is not None for line in lines]
+[True, False]
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ REPAIRS = (
         "        self._lead_through(other.op, op, its)\n", "",
     ),
     Mutation(
-        "what a gradient in a region uses of outside: the gradient of a Jacobian", "graph/lowering/gradients.py",
+        "what a gradient in a region uses of outside: the gradient of a Jacobian", "graph/lowering/backward_pass.py",
         "lowering = _with_records_of_region(lowering, op)", "lowering.fork()",
     ),
     Mutation(
@@ -67,8 +67,8 @@ REPAIRS = (
         "if variable is None or value is variable:", "if True:",
     ),
     Mutation(
-        "what a gradient function uses, in a gradient of the gradient", "graph/lowering/gradients.py",
-        'o.definition.reads_value or o.definition.collective or o in op.attrs["rules"]',
+        "what a gradient function uses, in a gradient of the gradient", "graph/lowering/backward_pass.py",
+        'o.definition.reads_value or o.definition.collective or o in rules',
         "o.definition.reads_value or o.definition.collective",
     ),
     Mutation(
@@ -80,21 +80,21 @@ REPAIRS = (
         'if made and not before.isdisjoint(made[0].op.attrs["path"]):', "if False:",
     ),
     Mutation(
-        "what towers share, in a gradient of a gradient of the whole", "graph/lowering/gradients.py",
+        "what towers share, in a gradient of a gradient of the whole", "graph/lowering/backward_pass.py",
         "lowering.values.update({t: share(v, axis) for t, v in values.items()})",
         "lowering.values.update({t: vary(v, axis) for t, v in values.items()})",
     ),
     Mutation(
-        "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/gradients.py",
-        "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.differentiated else total",
+        "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/backward_pass.py",
+        "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.vjp.active else total",
         "total",
     ),
     Mutation(
-        "gradients of the whole, in those of a tower", "graph/lowering/gradients.py",
+        "gradients of the whole, in those of a tower", "graph/lowering/backward_pass.py",
         "if (together or of_whole) and", "if together and",
     ),
     Mutation(
-        "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/gradients.py",
+        "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/backward_pass.py",
         "else masked(g, first)) for t, g in found]", "else g) for t, g in found]",
     ),
     Mutation(
@@ -130,9 +130,9 @@ FLOWS = (
         "flows_of([s & {*made.body_vars} for s in sets], inputs, made.body_vars) for sets in (flows, reached)",
     ),
     Mutation(
-        "variables that loops and branches read", "graph/lowering/lowering.py",
-        "sources = [t for t in dict.fromkeys(op.inputs) if t in self.active]",
-        "sources = [t for t in self.active.intersection(op.inputs) if not (op.bodies and t.dtype is resource)]",
+        "variables that loops and branches read", "graph/lowering/taped_evaluation.py",
+        "sources = [t for t in dict.fromkeys(op.inputs) if t in paths.tensors]",
+        "sources = [t for t in paths.tensors.intersection(op.inputs) if not (op.bodies and t.dtype is resource)]",
     ),
     Mutation(
         "what the second branch depends on alone", "graph/ops/control/branches.py",
@@ -170,8 +170,8 @@ FLOWS = (
         "return {op.inputs[0]: RowCotangent(0 * jnp.reshape(cotangent,",
     ),
     Mutation(
-        "what towers share, in a gradient over all of them", "graph/lowering/gradients.py",
-        "total = vary((yield whole), lowering.axis)", "total = vary(whole, lowering.axis)",
+        "what towers share, in a gradient over all of them", "graph/lowering/backward_pass.py",
+        "total = vary((yield id(tensor), whole), lowering.axis)", "total = vary(whole, lowering.axis)",
     ),
 )  # fmt: skip
 

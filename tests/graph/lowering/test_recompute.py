@@ -8,8 +8,8 @@ from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.default_graph import control_dependencies
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.linalg import products
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.random import stateful

@@ -78,7 +78,7 @@ def test_one_switch_computes_what_is_between_collectives():
     def function(weight, x):
         losses = ByClass([jnp.sum(jnp.tanh(v * weight)) for v in x.values])
         grads = ByClass([jax.grad(lambda w, v=v: jnp.sum(jnp.tanh(v * w)))(vary(weight, axis)) for v in x.values])
-        return [lax.psum(kinds.joined(losses), "tower"), lax.psum(kinds.joined(grads), "tower")]
+        return [lax.psum(kinds.padded_value(losses), "tower"), lax.psum(kinds.padded_value(grads), "tower")]
 
     run = mapped(axis, kinds, function, [False, False])
     loss, grad = run(np.float32(0.5), value.padded)
@@ -94,9 +94,9 @@ def test_what_a_later_switch_needs_is_computed_there_or_handed_on():
 
     def function(weight, x):
         kept = [jnp.sin(v * weight) for v in x.values]
-        total = lax.psum(kinds.joined(ByClass([jnp.sum(k) for k in kept])), "tower")
+        total = lax.psum(kinds.padded_value(ByClass([jnp.sum(k) for k in kept])), "tower")
         later = ByClass([jnp.cos(v) * total + k for v, k in zip(x.values, kept, strict=True)])
-        return [total, kinds.joined(later)[None]]
+        return [total, kinds.padded_value(later)[None]]
 
     run = mapped(axis, kinds, function, [False, True])
     total, later = run(np.float32(2.0), value.padded)
@@ -117,7 +117,7 @@ def test_what_one_kind_needs_is_computed_by_it_alone():
 
     def function(weight, x):
         noise = [jax.random.normal(key, v.shape) * weight for v in x.values]
-        return [kinds.joined(ByClass([jnp.sum(n * v) for n, v in zip(noise, x.values, strict=True)]))[None]]
+        return [kinds.padded_value(ByClass([jnp.sum(n * v) for n, v in zip(noise, x.values, strict=True)]))[None]]
 
     run = mapped(axis, kinds, function, [True])
     (found,) = run(np.float32(1.0), value.padded)
@@ -137,7 +137,7 @@ def test_what_is_the_same_in_all_kinds_stays_equal_everywhere():
         branches = [lax.cond(weight > 0, lambda m=m: m, lambda m=m: -m) for m in moved]
         return [
             mark_equal(branches[0]),
-            kinds.joined(ByClass([jnp.sum(v) * mark_equal(branches[0]) for v in x.values]))[None],
+            kinds.padded_value(ByClass([jnp.sum(v) * mark_equal(branches[0]) for v in x.values]))[None],
         ]
 
     moved, sums = mapped(axis, kinds, function, [False, True])(np.float32(1.0), value.padded)
@@ -147,7 +147,7 @@ def test_what_is_the_same_in_all_kinds_stays_equal_everywhere():
 
 def test_positions_of_one_kind_need_no_switch():
     axis, parts, value, kinds = arranged((2, 2))
-    run = mapped(axis, kinds, lambda w, x: [kinds.joined(ByClass([jnp.sum(x.at(0)) * w]))[None]], [True])
+    run = mapped(axis, kinds, lambda w, x: [kinds.padded_value(ByClass([jnp.sum(x.at(0)) * w]))[None]], [True])
     close(run(np.float32(3.0), value.padded)[0], [3 * p.sum() for p in parts], 2 * 2, 3 * np.abs(value.padded).sum())
     assert not equations(jax.make_jaxpr(run)(np.float32(3.0), value.padded).jaxpr, "cond")
 
@@ -158,7 +158,7 @@ def test_each_position_works_for_its_own_shape_only():
     weight = np.ones((32, 32), np.float32)
 
     def function(weight, x):
-        return [lax.psum(kinds.joined(ByClass([jnp.sum((v @ weight) ** 2) for v in x.values])), "tower")]
+        return [lax.psum(kinds.padded_value(ByClass([jnp.sum((v @ weight) ** 2) for v in x.values])), "tower")]
 
     run = mapped(axis, kinds, function, [False])
     jaxpr = jax.make_jaxpr(run)(weight, value.padded).jaxpr
@@ -181,7 +181,7 @@ def test_steps_of_a_scan_switch_each_by_itself():
             def function(given, uneven):
                 carry, factor = given
                 values = [jnp.sum(v * factor) + carry for v in uneven[0].values]
-                return lax.psum(kinds.joined(ByClass(values)), "tower")
+                return lax.psum(kinds.padded_value(ByClass(values)), "tower")
 
             return switch_by_class(kinds, function, (carry, factor), [padded[0]]), None
 
@@ -201,7 +201,7 @@ def test_a_loop_over_what_all_kinds_do_is_run_by_all():
     def function(weight, x):
         def step(carry, factor):
             values = [jnp.sum(v * factor) + carry for v in x.values]
-            return lax.psum(kinds.joined(ByClass(values)), "tower"), None
+            return lax.psum(kinds.padded_value(ByClass(values)), "tower"), None
 
         return [lax.scan(step, weight, jnp.arange(3, dtype=jnp.float32))[0]]
 
@@ -233,14 +233,14 @@ def random_function(seed, kinds, axis):
             elif what == "common":
                 common.append(jnp.tanh(shared * (1 + i % 3)))
             elif what == "sum":
-                joined = kinds.joined(ByClass([jnp.tanh(jnp.sum(a, 0)) for a in one.values]))
+                joined = kinds.padded_value(ByClass([jnp.tanh(jnp.sum(a, 0)) for a in one.values]))
                 common.append(lax.psum(joined, "tower") * 0.1)
                 sums.append(common[-1])
             else:
                 counts = [shared + np.float32(len(plan)) * 0.01 for _ in x.values]
                 common.append(mark_equal(counts[0]))
         sums.append(common[-1])
-        return [*sums, kinds.joined(split[-1])[None]]
+        return [*sums, kinds.padded_value(split[-1])[None]]
 
     outputs = [False] * (sum(what == "sum" for what, *_ in plan) + 1) + [True]
     return function, outputs

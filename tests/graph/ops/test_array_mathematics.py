@@ -12,8 +12,8 @@ from tests.graph.ops.array.array_namespace import namespace
 from tests.spread import spread
 from towerstrat.graph.ir.graph import get_default_graph, reset_default_graph
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array.arrays import where, where_v2
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variables import Variable
 

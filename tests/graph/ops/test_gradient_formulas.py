@@ -22,7 +22,7 @@ from tests.golden.gradient_formulas_cases import (
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.ir import op_registry
-from towerstrat.graph.lowering import gradient_paths
+from towerstrat.graph.ops.gradients import gradient_paths
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "gradient_formulas.json").read_text())
 JOBS = [(case, case, None, False) for case in PLAIN]

@@ -12,9 +12,9 @@ from towerstrat.graph.ir import types
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array.arrays import ones
 from towerstrat.graph.ops.control.branches import cond
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.host.python_calls import numpy_function, py_func
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.tapes.gradient_tape import GradientTape

@@ -9,7 +9,7 @@ import pytest
 from tests.bounds import close
 from tests.golden.schedule_cases import CASES, STEPS
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable

@@ -12,8 +12,8 @@ from towerstrat.graph.ir.context_stacks import get_default_session
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import constant
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array.arrays import identity
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.runtime.sessions.session import BaseSession
 
 Array = npt.NDArray[Any]

@@ -10,9 +10,9 @@ from towerstrat.graph.functions import map_fn as functional
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.given_arguments import UnconnectedGradients
 from towerstrat.graph.ir.graph_elements import Tensor
-from towerstrat.graph.lowering import gradients
 from towerstrat.graph.ops.control import branches
 from towerstrat.graph.ops.control import while_loop as loops
+from towerstrat.graph.ops.gradients import gradients
 from towerstrat.graph.tapes import custom_gradients
 
 

@@ -5,10 +5,15 @@ default they compute. ``add`` finds the operation's program by (type, attributes
 ``SINGLE_OPERATIONS``, runs its checks on the host, runs the program, stores its writes, and hands a ``Record`` to each
 tape:
 
-    add("Mul", [a, b])                       a, b: EagerTensor float32[2]
     _execution      OperationProgram of Mul on float32[2], float32[2]
     _state          ()                       of a random operation its counter, of an assignment the variable's value
     execute         [EagerTensor float32[2]], and ExecutionRecord to the tapes
+
+>>> from towerstrat.graph.ir.types import float32
+>>> from towerstrat.graph.ops.math import elementwise  # registers its types
+>>> pair = [context().tensor(np.float32(x), float32) for x in ([1, 2], [10, 20])]
+>>> context().add("Mul", pair).outputs[0].numpy()
+array([10., 40.], dtype=float32)
 
 State is the ``EagerSession``'s, the same kind of ``Runner`` that graph sessions are, so that functions, datasets and
 host operations work in both. Arrays in the store may be outputs or inputs as well, and records keep them for gradients:

@@ -1,7 +1,20 @@
 """Eager tensors of calls whose checks are pending (``Function.late``).
 
-The call's program is still running, or queued. The tensor has the result's dtype and shape; its ``array`` waits for
-the checks first, so that an error is raised at the first look at a value, and not at the call.
+The call's program is still running, or queued. The tensor has the result's dtype and shape; its ``array`` settles the
+checks first, so that an error is raised at the first look at a value, and not at the call. Each look raises
+it. Without this a loop of calls would wait for the device after each; Keras' training loops use it.
+
+>>> import numpy as np
+>>> from towerstrat.errors import InvalidArgumentError
+>>> from towerstrat.graph.eager.context import context
+>>> from towerstrat.graph.ir.types import float32
+>>> run = Run(None, None, {}, {})
+>>> loss = UncheckedTensor(context(), np.float32(0.5), float32, run)
+>>> run.error = InvalidArgumentError(None, None, "x is not positive")
+>>> loss.numpy()
+Traceback (most recent call last):
+    ...
+towerstrat.errors.InvalidArgumentError: x is not positive
 """
 
 from __future__ import annotations
@@ -24,6 +37,7 @@ class UncheckedTensor(EagerTensor):
     __slots__ = ("_found", "_run")
 
     def __init__(self, context: EagerContext, array: Array, dtype: DType, run: Run):
+        # Not by ``EagerTensor.__init__``, which sets ``array``: it is a property here.
         self._found = array
         self._run: Run | None = run
         self._context = context

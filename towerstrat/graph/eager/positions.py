@@ -1,8 +1,15 @@
 """Eager tensors that vary along a mesh axis: one row per replica.
 
-``strategy.run`` of a function takes and returns them. Elsewhere ``part`` gives single rows:
+``strategy.run`` of a function takes and returns them: a program along the axis gives its values stacked, and they stay
+where the devices have them until somebody looks. Elsewhere ``part`` gives single rows; eager operations refuse the
+whole (``EagerContext.add``). Where replicas have values of several shapes the array is an ``UnevenShards``, padded to
+the largest.
 
-    ShardedTensor  array float32[4, 8], axis of 4, dims (8,)    part(1) -> EagerTensor float32[8]
+>>> from towerstrat.graph.eager.context import context
+>>> from towerstrat.graph.ir.types import float32
+>>> sharded = ShardedTensor(context(), np.float32([[1, 2], [3, 4]]), float32, None, (2,))
+>>> sharded.dims, sharded.part(1).numpy()
+((2,), array([3., 4.], dtype=float32))
 """
 
 from __future__ import annotations
@@ -31,6 +38,7 @@ class ShardedTensor(EagerTensor):
     __slots__ = ("axis",)
 
     def __init__(self, context: EagerContext, array: Array | UnevenShards, dtype: DType, axis: Axis, dims: Dims):
+        # Not by ``EagerTensor.__init__``, whose ``dims`` are those of the array: here it has a row per replica.
         self._context = context
         self.array = array
         self.dtype = dtype

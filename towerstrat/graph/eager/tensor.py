@@ -2,7 +2,12 @@
 
 An ``EagerTensor`` wraps a numpy array or a ``jax.Array``, whichever the operation gave, and converts only when asked
 (``host``, ``device_array``). Code that looks at the operation behind a tensor gets a ``Const`` made on demand
-(``_maker``).
+(``_maker``): eager operations themselves are not kept.
+
+>>> from towerstrat.graph.ir.types import float32
+>>> tensor = EagerTensor(None, np.ones(2, np.float32), float32)
+>>> tensor.dims, tensor.host() is tensor.array
+((2,), True)
 
 A ``Handle`` is the resource tensor of a variable. It refers to the variable weakly and is what tapes follow and
 functions capture; when it is collected, the session's state drops the variable's value.

@@ -3,10 +3,17 @@
 ``Traced`` below it is flat: tensors in, tensors out. This class packs the outputs into the Python function's result
 structure, in which composite values (``IndexedSlices``, ``TensorArray``) are several tensors and None is none:
 
-    return {"loss": t, "grads": IndexedSlices(v, i), "note": None}
-    traced.outputs     [t, v, i]
+>>> from towerstrat.graph.functions.polymorphic import function
+>>> from towerstrat.graph.ir.types import float32
+>>> @function
+... def halves(x):
+...     return {"rows": IndexedSlices(x / 2.0, convert_to_tensor([0, 2])), "note": None}
+>>> trace = halves.get_concrete_function(TensorSpec([2], float32))
+>>> trace.output_dtypes["note"], [t.dtype.name for t in trace.outputs]
+(None, ['float32', 'int32'])
 
 A direct call takes one tensor per ``TensorSpec`` of the signature; Python values are part of the trace, not arguments.
+Variables, text, bools and None may be given again, and are passed over.
 """
 
 from __future__ import annotations

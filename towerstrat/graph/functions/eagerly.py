@@ -1,4 +1,15 @@
-"""The switch that makes functions run without tracing, for debugging."""
+"""The switch that makes functions run without tracing, for debugging.
+
+With it a ``tf.function`` is its Python function, so that a debugger, ``print`` and ``numpy()`` work at each call. It is
+one switch for the process, as in the original, and is looked at when a function is called (``polymorphic``), so that
+functions that have traces follow it too. What strategies trace themselves, to run on several replicas at once, is made
+with ``always`` and traced all the same.
+
+>>> run_functions_eagerly(True)
+>>> functions_run_eagerly()
+True
+>>> run_functions_eagerly(False)
+"""
 
 from __future__ import annotations
 

@@ -8,6 +8,15 @@ of this graph:
     n = tf.constant(3)  (an integer)        a Const with its value: so shape arithmetic folds while lowering
     f = tf.function(lambda x: v * x * scale + tf.zeros([n]))
 
+>>> from towerstrat.graph.eager.context import context
+>>> from towerstrat.graph.eager import mode
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> with mode.eager_mode():
+...     scale, n = constant(2.0), constant(3)
+>>> graph = FunctionGraph(context(), "f")
+>>> graph.inside(scale).op.type, graph.inside(n).op.type, len(graph.captured)
+('Placeholder', 'Const', 1)
+
 A tensor of a graph that does not enclose this one raises TypeError: it escaped from another trace.
 
 A call in a graph copies the operations there (``inlined``), the effects with them; eager calls run the graph as a plan

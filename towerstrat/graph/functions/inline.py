@@ -7,6 +7,18 @@ types:
     graph       m = Mul(x, x)      c = If(p, ...)          tensors = {x: eager 3., p: eager True}
     copy        m -> eager 9.      the taken branch's operations, one by one
 
+>>> import numpy as np
+>>> from towerstrat.graph.eager.context import context
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> from towerstrat.graph.ops.math.arithmetic import square
+>>> with Graph().as_default():
+...     y = square(x := placeholder("float32", []))
+>>> executing = Executing(context(), {x: context().tensor(np.float32(3.0), x.dtype)})
+>>> executing.copy([y.op])
+>>> float(executing.tensors[y])
+9.0
+
 A ``CustomGradient`` in the graph becomes a record of its own, so that a tape uses the traced gradient function instead
 of the gradient of an identity.
 """

@@ -1,12 +1,18 @@
 """Loops over the first dimension: ``tf.map_fn``, ``tf.scan``, ``tf.foldl``, ``tf.foldr``.
 
-Each is a ``while_loop`` over TensorArrays of the rows, as in the original. ``elems`` may be a structure of tensors with
-one first dimension:
+Each is a ``while_loop`` over TensorArrays of the rows, as in the original: rows are computed one after the other, so
+that the function may write variables; ``vectorized_map`` computes them at once. ``elems`` may be a structure of tensors
+with one first dimension. ``scan`` and the folds begin with the first row, unless an initial value is there:
 
-    map_fn(square, [1, 2, 3])              [1, 4, 9]
-    scan(add, [1, 2, 3])                   [1, 3, 6]        the first row is the initial value
-    foldl(subtract, [1, 2, 3])             -4               (1 - 2) - 3
-    foldr(subtract, [1, 2, 3])             0                (3 - 2) - 1
+>>> from towerstrat.graph.eager import mode
+>>> with mode.eager_mode():
+...     rows = constant([1, 2, 3])
+...     map_fn(lambda row: row * row, rows).numpy(), scan(lambda total, row: total + row, rows).numpy()
+...     int(foldl(lambda a, row: a - row, rows)), int(foldr(lambda a, row: a - row, rows))
+(array([1, 4, 9], dtype=int32), array([1, 3, 6], dtype=int32))
+(-4, 0)
+
+Of no rows an eager ``map_fn`` traces the function once, to learn the shape of its result.
 """
 
 from __future__ import annotations

@@ -2,13 +2,17 @@
 
 A ``Function`` holds the traces (``ConcreteFunction``) in a cache. The key is (surroundings, one key per argument):
 tensors and arrays count by dtype and shape, Python values by type and value, objects by identity (``arguments``); the
-surroundings are the graph in which it is called, the distribution context, and the replica (``_surroundings``).
+surroundings are the graph in which it is called, the distribution context, and the replica (``_surroundings``). A
+Python number is a constant of the trace:
 
-    f = tf.function(lambda x, n: x * n)
-    f(tf.zeros([2]), 3)      trace 1: (float32[2], int 3)
-    f(tf.ones([2]), 3)       trace 1, not a line of Python runs
-    f(tf.zeros([4]), 3)      trace 2; with ``reduce_retracing`` it is of [None] and serves all sizes from now on
-    f(tf.zeros([2]), 4)      trace 3: a Python number is a constant of the trace
+>>> from towerstrat.graph.ir.types import float32
+>>> times = function(lambda x, n: x * n)
+>>> two, four = TensorSpec([2], float32), TensorSpec([4], float32)
+>>> traces = [times.get_concrete_function(*call) for call in ((two, 3), (two, 3), (four, 3), (two, 4))]
+>>> times.experimental_get_tracing_count(), traces[0] is traces[1]
+(3, True)
+
+With ``reduce_retracing`` the second shape makes a trace of ``[None]`` that serves all sizes from then on.
 
 Calling is ``Function.__call__`` (look up) -> ``ConcreteFunction.call`` (pack) -> ``Traced.__call__`` (run or inline). A
 trace that captures tensors of the graph around it is kept under that graph and found only there.

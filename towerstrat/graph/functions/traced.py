@@ -1,25 +1,29 @@
 """Calls of a traced function: run as one plan over the eager state, inlined into a graph, or taped.
 
-``Traced`` is a graph with inputs and outputs. A call goes one of these ways:
-
-    in a graph                the operations are copied into it (``FunctionGraph.inlined``)
-    eagerly, no tape          the plan's stages run over the eager session's state, like a ``Session.run``
-    eagerly, under a tape     the plan runs with a forward program that also returns residuals (``_Derivative``)
-    ... not compilable whole  the operations are executed one by one, each recorded by the tape
+``Traced`` is a graph with inputs and outputs. A call in a graph copies the operations into it
+(``FunctionGraph.inlined``). An eager call runs the plan's stages over the eager session's state, like a
+``Session.run``; under a tape the plan has a forward program that also returns residuals (``_Derivative``), and where
+the function cannot be compiled whole its operations are executed one by one, each recorded by the tape.
 
 A gradient takes two programs, as ``jax.vjp`` outside of ``jit`` would: ``_ForwardStage`` lowers the function, and while
 it is being traced traces the backward pass with ``jax.make_jaxpr``. Forward values that this uses become the jaxpr's
 constants; they are outputs of the forward program (the residuals) and inputs of the backward program, which is jitted
-by itself and runs when the tape asks:
+by itself and runs when the tape asks. The residual of a square is its argument:
 
-    y = f(x) = sum(sin(x * w))    forward program: (x, w) -> y, cos(x * w)           residuals: w, cos(x * w)
-    tape.gradient(y, x)           backward program: (w, cos(x * w)), dy -> dx
+>>> from towerstrat.graph.eager import mode
+>>> from towerstrat.graph.functions.polymorphic import function
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> from towerstrat.graph.tapes.gradient_tape import GradientTape
+>>> with mode.eager_mode(), GradientTape() as tape:
+...     tape.watch(x := constant(3.0))
+...     y = function(lambda x: x * x)(x)
+>>> float(y), float(tape.gradient(y, x))
+(9.0, 6.0)
 
-Residuals that the state store or the caller holds anyway (here w) are taken from there, not returned again
-(``routes``); the store then lends them, so that no later program donates their buffers.
-
-The gradient of a gradient, for nested tapes, is not made from residuals: ``pull`` is the gradient as a ``Traced``
-function of its own, called over a snapshot of the state from before the call (``_CallRecord._again``).
+Residuals that the state store or the caller holds anyway (here x, or a variable) are taken from there, not returned
+again (``routes``); the store then lends them, so that no later program donates their buffers. The gradient of a
+gradient, for nested tapes, is not made from residuals: ``pull`` is the gradient as a ``Traced`` function of its own,
+called over a snapshot of the state from before the call (``_CallRecord._again``).
 """
 
 from __future__ import annotations
@@ -45,9 +49,9 @@ from towerstrat.graph.ir.mesh import Axis, on_one_device
 from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, string
-from towerstrat.graph.lowering.gradient_paths import is_additive
-from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.gradients.gradient_paths import is_additive
+from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.runtime.loops.data_loop_stage import DataLoop
 from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, Plan
 from towerstrat.graph.runtime.plans.runner import EffectFreeStage, Run, Stage
@@ -400,6 +404,7 @@ class _ForwardStage(DeviceStage):
             def back(*cotangents: Array) -> list[Array]:
                 child = lowering.fork(dict(zip(seeds, cotangents, strict=True)))
                 child.suppress_prints = True
+                # It runs later than the forward program, so that its checks have a record of their own.
                 if ERROR_RECORD in child.state:
                     child.errors.begin_step(program.checks.record_size)
                 child.execute(grad)
@@ -419,6 +424,7 @@ class _ForwardStage(DeviceStage):
             program.backward = compilers.jit(backward, program.placement.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]
             made = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
+            # Known only now, while it is traced: the program has this very list as its output specs.
             specs.extend([False] * len(made))
             return [*outputs, *made]
 
@@ -466,6 +472,7 @@ class _CallRecord(Record):
         assert self.derivative.grad is not None
         with jax.enable_x64(True):
             seeds = [
+                # One backward program serves all calls: a cotangent that is absent is zeros of its fixed shape.
                 c.array if isinstance(c, EagerTensor) else np.zeros(t.array.shape, t.dtype.np)
                 for t, c in zip(self.outputs, cotangents, strict=True)
                 if t.dtype.is_differentiable

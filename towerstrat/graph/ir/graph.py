@@ -32,7 +32,6 @@ from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, allow_v
 from towerstrat.graph.ir.graph_scopes import ControlScope, OperationScopes, VariableScopes
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.name_scopes import OP_NAME, SCOPE_NAME, Naming
-from towerstrat.graph.ir.node_def import node_def
 from towerstrat.graph.ir.node_list import NodeList
 from towerstrat.graph.ir.op_registry import Attrs
 from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, ShardTensor
@@ -535,7 +534,8 @@ class Graph(Naming, Collections):
           from_version: only those added since the graph had this ``version``.
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
-        nodes = [node_def(op, add_shapes) for op in self.get_operations() if op.index >= (from_version or 0)]
+        since = from_version or 0
+        nodes = [self.nodes.messages.of(op, add_shapes) for op in self.get_operations() if op.index >= since]
         return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property

@@ -646,6 +646,14 @@ def _session_for(session: SessionLike | None, graph: Graph, what: str) -> Sessio
     return session
 
 
+def with_bodies(operations: Iterable[Operation]) -> Iterator[Operation]:
+    """Operations, each followed by those in its bodies."""
+    for op in operations:
+        yield op
+        for body in op.bodies:
+            yield from with_bodies(body.needed)
+
+
 def loops_in(op: Operation) -> list[Operation]:
     """The loops among an operation and those in its bodies."""
     inside = [loop for body in op.bodies for inner in body.needed for loop in loops_in(inner)]

@@ -336,6 +336,11 @@ sum_shares.defvjp(
 )
 
 
+def axis_index(axis: Axis | None) -> Array:
+    """This shard's index along the axis, an int32 scalar; 0 without an axis."""
+    return np.zeros((), np.int32) if axis is None else lax.axis_index(axis.name).astype(jnp.int32)
+
+
 def at_first(value: Array, axis: Axis) -> jax.Array:
     """Broadcast from shard 0: its value on all shards, as an invariant one, by one ``psum``."""
     own = vary(jnp.asarray(value), axis)

@@ -54,6 +54,8 @@ _COMPUTED: dict[tuple[str, str], Callable[[Operation], Any]] = {
     ("VarHandleOp", "shared_name"): lambda op: op.attrs["cell"].name,
 }
 """(type, attribute) -> its value where neither inputs nor our attributes say it."""
+COMPUTED_TYPES = frozenset(type for type, _ in _COMPUTED)
+"""The types of such attributes."""
 
 
 def node_def(op: Operation, shapes: bool = False) -> messages.NodeDef:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.node_defs import NodeDefs
 from towerstrat.graph.ir.shard_operations import ShardOperation
 
 
@@ -14,15 +15,17 @@ class NodeList:
       by_name: name -> operation, or view of a single shard.
       version: number of operations and views added so far.
       rewired: number of times that control inputs were added to existing operations.
+      messages: the operations' messages, made once.
     """
 
-    __slots__ = ("by_name", "operations", "rewired", "version")
+    __slots__ = ("by_name", "messages", "operations", "rewired", "version")
 
     def __init__(self) -> None:
         self.operations: list[Operation] = []
         self.by_name: dict[str, Operation] = {}
         self.version = 0
         self.rewired = 0
+        self.messages = NodeDefs()
 
     def append(self, op: Operation) -> None:
         """Add an operation, whose ``index`` becomes its place in the order."""

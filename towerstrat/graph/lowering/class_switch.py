@@ -62,7 +62,7 @@ def switch_by_class(
     """``function(given, exact)``, with each shard computing its own class only.
 
     The function is traced once. ``exact`` holds the uneven values at their shapes in each class; what depends on them
-    is traced per class, and ``kinds.joined`` selects one value out of those of all classes. The equations before a
+    is traced per class, and ``padded_value`` selects one value out of those of all classes. The equations before a
     selection become branches of a ``lax.switch``; there are several switches where one needs what collectives made of
     the selected values of another.
 

@@ -3,6 +3,16 @@
 The runtime catches two of them. After ``NeedsStatic`` it compiles again with the value as a constant, or runs operation
 by operation; after ``NeedsTripCount`` it runs the loop without derivatives to count its iterations. The others reach
 the user: they name the operation, the line that created it, and a way out.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     x = tf.placeholder(tf.float32, [None, 3], name="x")
+...     reshape = tf.reshape(x, tf.placeholder(tf.int32, [2], name="sizes"), name="table").op
+>>> print(unfed(x.op).message)                              # doctest: +ELLIPSIS
+You must feed a value for placeholder tensor 'x' with dtype float32 and shape (?, 3)...
+>>> request = NeedsStatic(reshape, 1)
+>>> str(request), request.tensor.name
+('table needs input 1 while lowering', 'sizes:0')
 """
 
 from __future__ import annotations

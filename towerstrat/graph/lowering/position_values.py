@@ -6,6 +6,15 @@ shape. Where the graph has a value's inputs as constants, per-tower constants (`
 lowering get it if all these are equal, as in what only one tower runs.
 
     n = PositionIndex + 2        ``inputs_by_position``: {0: [2], 1: [3]}        ``common_value``: None; for class 0: 2
+
+>>> import towerstrat.compat.v1 as tf
+>>> from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
+>>> with tf.Graph().as_default() as graph:
+...     index = graph.add("PositionIndex", (), {"axis": None}, "tower_id").outputs[0]
+...     two = convert_to_tensor(2)
+...     n = index + two
+>>> [int(_at({two: np.int32(2)}.get, n, tower, seen={})) for tower in range(3)]
+[2, 3, 4]
 """
 
 from __future__ import annotations
@@ -29,11 +38,12 @@ _DEPTH = 40
 def positions_of(lowering: Lowering, op: Operation) -> list[int]:
     """The axis indices for which an operation is evaluated: in a part those of its shard class."""
     assert lowering.axis is not None
+    number = lowering.classes.shard_class
     return [
         position
         for position in range(lowering.axis.size)
         if (op.axis_indices is None or position in op.axis_indices)
-        and (lowering.classes.shard_class is None or lowering.classes.partition is None or lowering.classes.partition.table[position] == lowering.classes.shard_class)
+        and (number is None or lowering.classes.of_all.table[position] == number)
     ]
 
 

@@ -1,4 +1,19 @@
-"""Gradient rules of variable reads: dense for a whole read, sparse (``RowCotangent``) for a row lookup."""
+"""Gradient rules of variable reads: dense for a whole read, sparse (``RowCotangent``) for a row lookup.
+
+They are the ``backward`` of ``ReadVariableOp`` and ``ResourceGather`` (``variables/state_ops.py``), and give the
+cotangent of the variable's handle. JAX's derivative of a lookup would be an array as large as the table, zero but for
+the rows of a batch: here it is these rows with their indices.
+
+>>> from types import SimpleNamespace
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     table = tf.get_variable("table", [1000, 2], use_resource=True)
+...     rows = tf.gather(table, [3, 1])
+>>> lowering = SimpleNamespace(value=lambda indices: np.array([3, 1]))
+>>> gradient = gather_backward(lowering, rows.op, [np.float32([[5, 6], [7, 8]])], None)[table.handle]
+>>> gradient.values.tolist(), gradient.indices.tolist()
+([[5.0, 6.0], [7.0, 8.0]], [3, 1])
+"""
 
 from __future__ import annotations
 

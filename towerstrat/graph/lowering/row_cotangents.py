@@ -5,13 +5,22 @@ table that it looks rows up in. Instead the table is a constant of the vjp, and 
 lookup as independent variables: their cotangents are the rows' ones.
 
     rows = table[ids] + zeros          zeros: [n, d]
-    vjp  -> d_zeros: [n, d]            the gradient is IndexedSlices(values=d_zeros, indices=ids), whatever the table's
-    size
+    vjp  -> d_zeros: [n, d]            the gradient is IndexedSlices(values=d_zeros, indices=ids), of n rows
 
 Shapes are fixed: a first abstract evaluation finds how many rows are looked up (``shapes``). The indices leave the
 region beside its results; those of a branch that is not taken, and of iterations after a loop's end, are ``PADDING``,
 which updates skip. A compiled loop of n iterations takes its zeros as ``[n, ...]`` (``split``) and returns its indices
 likewise (``join``); in an unrolled one each iteration is a ``Place`` of its own.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     table = tf.get_variable("table", [1000, 2], use_resource=True)
+...     lookup = tf.gather(table, [3, 1]).op
+>>> lookups = Lookups({table.handle: [lookup]}, zeros={}, axis=None)        # as in the first evaluation
+>>> lookups.read(lookup, np.float32([[5, 6], [7, 8]]), np.array([3, 1])).tolist()
+[[5.0, 6.0], [7.0, 8.0]]
+>>> lookups.shapes[lookup, ()], lookups.indices[lookup, ()].tolist()
+(((2, 2), dtype('float32')), [3, 1])
 """
 
 from __future__ import annotations
@@ -35,6 +44,9 @@ Key = tuple[Operation, Place]
 """A lookup at a place."""
 Shapes = dict[Key, tuple[tuple[int, ...], np.dtype[Any]]]
 """Shape and element type of the rows of each lookup."""
+
+_ROWWISE = frozenset(["Cast", "Exit", "Identity", "Merge", "Neg", "PlaceholderWithDefault", "ReadVariableOp"])
+"""Types through which a cotangent that consists of rows stays such, if they have one input."""
 
 
 def index_type_of(op: Operation) -> DType:
@@ -68,6 +80,23 @@ def rows_back(step: Operation, rows: RowCotangent) -> list[tuple[Tensor, RowCota
     elif step.type == "Cast":
         values = values.astype(step.inputs[0].dtype.np)
     return [(t, rows._replace(values=values)) for t in step.inputs]
+
+
+def passes_rows(op: Operation) -> bool:
+    """Whether a sparse cotangent of the result is passed on as a sparse one of each input, as in the original."""
+    if op.type == "Cast":
+        return op.inputs[0].dtype.is_floating and op.outputs[0].dtype.is_floating
+    return op.type == "AddN" or (op.type in _ROWWISE and len(op.inputs) == 1)
+
+
+def looks_up_rows(op: Operation) -> bool:
+    """Whether it gathers rows along dimension 0 of a tensor of its own context: its cotangent is sparse."""
+    if op.type not in ("GatherV2", "GatherNd") or op.axis is not op.inputs[0].op.axis or op.attrs.get("batch_dims"):
+        return False
+    if op.type == "GatherNd":  # of a list of coordinates of one number each, as the original has it
+        dims = op.inputs[1].dims
+        return dims is not None and len(dims) == 2 and dims[1] == 1
+    return op.attrs["axis"] == 0 and "_dense_gradient" not in op.attrs
 
 
 def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:

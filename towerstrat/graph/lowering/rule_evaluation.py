@@ -7,7 +7,19 @@ backward does that.
 
     f(x) = x * x with gradient dy -> 10 * dy        jax.vjp(differentiable_by_rule)  ->  x * x,  pullback: dy -> 10 * dy
 
-Cotangents of complex values are conjugated on the way in and out: JAX's are the conjugates of TensorFlow's.
+Cotangents of complex values are conjugated on the way in and out: JAX's are the conjugates of TensorFlow's. The
+gradient function of the example clips; the cotangent 2 comes in, and 1 goes out:
+
+>>> import towerstrat.compat.v1 as tf
+>>> from towerstrat.graph.lowering.lowering import Lowering
+>>> from towerstrat.graph.lowering.python_gradients import trace_rule
+>>> with tf.Graph().as_default():
+...     x = tf.constant(3.0)
+...     y = tf.identity(x)
+...     rule = trace_rule(y.op, lambda op, dy: tf.minimum(dy, 1.0))
+>>> child = Lowering("cpu", operations=rule.block.needed, fed={y: jnp.float32(3.0)})
+>>> [(tensor is x, float(dx)) for tensor, dx in input_cotangents(child, y.op, rule, [jnp.float32(2.0)])]
+[(True, 1.0)]
 """
 
 from __future__ import annotations

@@ -1,7 +1,18 @@
 """Apply shape rules again to the shapes of a run, where a static shape was unknown while the graph was built.
 
 ``MatMul`` of ``[?, ?]`` and ``[?, ?]`` is accepted by the graph. In a run with ``[2, 3]`` and ``[4, 5]`` the rule's
-ValueError becomes an InvalidArgumentError, with the inputs' dtypes and shapes.
+ValueError becomes an InvalidArgumentError, with the inputs' dtypes and shapes. ``Lowering`` calls it before each
+kernel, so that the message is that of the operation and not one of JAX; where all shapes were known, nothing is done.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     a, b = tf.placeholder(tf.float32, [None, None]), tf.placeholder(tf.float32, [None, None])
+...     product = tf.matmul(a, b)
+>>> import numpy as np
+>>> check_shapes(product.op, [np.ones((2, 3)), np.ones((3, 5))])
+>>> check_shapes(product.op, [np.ones((2, 3)), np.ones((4, 5))])            # doctest: +ELLIPSIS
+Traceback (most recent call last):
+towerstrat.errors.InvalidArgumentError: Dimensions must be equal, but are 3 and 4. ... [inputs: float32[2, 3], ...
 """
 
 from __future__ import annotations

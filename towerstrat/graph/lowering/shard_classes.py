@@ -13,8 +13,8 @@ value that depends on such an input is a ``ByClass``: one value per class, at it
 Shards that run different operations (``Operation.axis_indices``) or select different tensors are of different classes,
 too.
 
-``joined`` makes one padded, varying value of a ``ByClass``. It and ``mark_equal`` are calls of jitted functions by
-whose names ``class_switch`` recognises them in the jaxpr, when it turns the trace into a program in which each shard
+``padded_value`` makes one padded, varying value of a ``ByClass``. It and ``mark_equal`` are calls of jitted functions
+by whose names ``class_switch`` recognises them in the jaxpr, when it turns the trace into a program in which each shard
 runs its own class.
 """
 
@@ -38,7 +38,7 @@ from towerstrat.platform import compilers
 
 JOINED = "towerstrat_joined"
 SAME = "towerstrat_same"
-"""Names of the jitted functions by which ``switch_by_class`` recognises ``ShardClasses.joined`` and ``mark_equal``."""
+"""Names of the jitted functions by which ``switch_by_class`` recognises ``padded_value`` and ``mark_equal``."""
 _SCOPE = "towerstrat_kind_"
 
 
@@ -130,12 +130,12 @@ class ShardClasses:
         """The class of this shard (int32 scalar), inside of the mapped program."""
         return jnp.asarray(np.array(self.table, np.int32))[lax.axis_index(self.axis.name)]
 
-    def joined(self, value: Array | ByClass, found: bool = True) -> Array:
+    def padded_value(self, value: Array | ByClass, marked: bool = True) -> Array:
         """A ``ByClass`` as one varying array of the largest shape: on each shard its class's value, padded with zeros.
 
         Args:
           value: an array is returned as it is.
-          found: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all classes
+          marked: leave a mark for ``switch_by_class``, which selects by a switch instead of computing all classes
             everywhere. False where derivatives are taken through it: ``jax.vjp`` of a marked call makes more calls of
             that name, with other operands.
 
@@ -150,7 +150,7 @@ class ShardClasses:
         if self.count == 1:
             return arrays[0]
         # One program has one shape for all shards: zeros fill up those of the smaller classes.
-        made: jax.Array = (_joined if found else _join)(self.index(), *arrays)
+        made: jax.Array = (_joined if marked else _join)(self.index(), *arrays)
         return made
 
 

@@ -1,6 +1,7 @@
 """The tape of reverse-mode differentiation: a record per evaluated operation, and sums of cotangents.
 
-A ``Record`` is what ``jax.vjp`` left of one operation: its pullback, and the tensors that it maps between. ``reverse``
+The gradients of a program say beforehand what the tape records: the operations on their ``GradientPaths``. A
+``Record`` is what ``jax.vjp`` left of one of them: its pullback, and the tensors that it maps between. ``reverse``
 orders the records of a path, last evaluated first; ``pull_back`` applies one; ``Cotangents`` accumulates per tensor. A
 cotangent is an array, or for row lookups a sparse one, rows with their indices:
 
@@ -18,15 +19,18 @@ Source: Griewank and Walther, *Evaluating Derivatives*, 2nd ed., SIAM 2008, chap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
-from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, with_bodies
 from towerstrat.graph.ir.mesh import Axis, vary
+from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array
+from towerstrat.graph.lowering.python_gradients import TracedRule
 
 
 class RowCotangent(NamedTuple):
@@ -52,6 +56,8 @@ class RowCotangent(NamedTuple):
 
 
 Cotangent = Array | RowCotangent
+Pull = Callable[[Sequence[Array]], Sequence[Cotangent | None]]
+"""Cotangents of an operation's results -> cotangents of its sources."""
 
 
 class Record(NamedTuple):
@@ -66,10 +72,69 @@ class Record(NamedTuple):
     """
 
     order: int
-    pull: Callable[[Sequence[Array]], Sequence[Cotangent | None]] | None
+    pull: Pull | None
     sources: tuple[Tensor, ...]
     results: tuple[Tensor, ...]
     primals: tuple[Array, ...] = ()
+
+
+class GradientPaths(NamedTuple):
+    """The operations and tensors of a program on the path of some gradient.
+
+    Attributes:
+      operations: those that are recorded.
+      tensors: those that a cotangent goes through.
+      rules: operation -> its traced gradient function, for those that have one.
+    """
+
+    operations: frozenset[Operation] = frozenset()
+    tensors: frozenset[Tensor] = frozenset()
+    rules: Mapping[Operation, TracedRule] = {}
+
+    @classmethod
+    def of(cls, operations: Iterable[Operation]) -> GradientPaths:
+        """The paths of all gradients among operations, and in the bodies of their branches and loops."""
+        recorded: set[Operation] = set()
+        tensors: set[Tensor] = set()
+        rules: dict[Operation, TracedRule] = {}
+        for op in with_bodies(operations):
+            if "path" in op.attrs:
+                recorded.update(op.attrs["path"])
+                tensors.update(op.attrs["active"])
+                rules.update(op.attrs["rules"])
+        return cls(frozenset(recorded), frozenset(tensors), rules)
+
+
+class Tape:
+    """The records of an evaluation.
+
+    Attributes:
+      paths: says which operations are recorded.
+      records: operation -> its record.
+      snapshots: operation -> the state that it read, for evaluating it again.
+    """
+
+    def __init__(self, paths: GradientPaths, clock: Iterator[int] | None = None):
+        self.paths = paths
+        self.records: dict[Operation, Record] = {}
+        self.snapshots: dict[Operation, dict[StateVariable, Array]] = {}
+        self._clock = itertools.count() if clock is None else clock
+
+    def fork(self) -> Tape:
+        """The tape of an evaluation inside of this one's: empty, with the same paths and order."""
+        return Tape(self.paths, self._clock)
+
+    def enter(
+        self, op: Operation, pull: Pull | None = None, sources: Sequence[Tensor] = (), results: Sequence[Tensor] = (),
+        primals: Sequence[Array] = (),
+    ) -> None:  # fmt: skip
+        """Record an operation, last in order; without ``pull`` its gradient rule or function is its only gradient."""
+        self.records[op] = Record(next(self._clock), pull, tuple(sources), tuple(results), tuple(primals))
+
+    def note(self, op: Operation) -> None:
+        """Record an operation that was evaluated elsewhere, if it is on a path."""
+        if op in self.paths.operations:
+            self.enter(op)
 
 
 class Cotangents:

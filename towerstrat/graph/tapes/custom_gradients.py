@@ -7,6 +7,13 @@
     eagerly        the results are copied to new tensors, and one ``_CustomRecord`` with grad_fn goes on the tapes
     in a graph     IdentityN(y, x) -> y' (``CustomGradient``), whose gradient goes from y' past y's operations to x
 
+>>> from towerstrat.graph.eager import mode
+>>> with mode.eager_mode(), GradientTape() as tape:
+...     tape.watch(x := constant(3.0))
+...     y = custom_gradient(lambda x: (x * x, lambda dy: dy * 100.0))(x)
+>>> float(y), float(tape.gradient(y, x))
+(9.0, 100.0)
+
 In a graph the gradient function is called when a gradient is asked for; inside of a loop, branch or function it must be
 traced at once, in that region, since its tensors cannot be made there later (``_add``). Trainable variables that the
 function reads, and that are no arguments, are further inputs.
@@ -35,11 +42,11 @@ from towerstrat.graph.ir.graph_elements import Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.python_gradients import Source, Sources, register_rule, trace_rule
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_loop import while_loop
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (registers the subscript operator)
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.tapes.gradient_tape import GradientTape
@@ -229,6 +236,7 @@ def _add(graph: Graph, results: Sequence[Tensor], sources: Sequence[Tensor], rul
     if graph.block is graph.root and not graph.building_function:
         return op.outputs
     traced = trace_rule(op, rule)
+    # What the rule captures is known once it is traced: the operation is made again, with these as inputs.
     captured = [t for t in traced.block.captures() if t.op is not op and place_of(t, op.inputs) is None]
     again = graph.add("CustomGradient", [*results, *sources, *captured], attrs, "IdentityN")
     again.attrs["_traced_gradient"] = traced._replace(grads=(*traced.grads, *(None for _ in captured)))
@@ -330,6 +338,7 @@ def _later(inputs: Sequence[TensorLike], cotangents: Sequence[TensorLike]) -> tu
     tensors = [convert_to_tensor(t) for t in (*inputs, *cotangents)]
     graph = get_default_graph()
     if graph.executing_eagerly:
+        # No compiler merges what is executed: new tensors are enough.
         tensors = [arrays.identity(t) for t in tensors]
     else:
         tensors = graph.add("OptimizationBarrier", tensors).outputs

@@ -3,16 +3,19 @@
 Eagerly the tape is a Wengert list. The context hands each executed operation to all tapes as a ``Record``; a tape keeps
 those on tensors that it follows, and follows their outputs. ``gradient`` walks the records backwards, sums cotangents
 per tensor (``_Sums``) and calls each record's ``backward``, a VJP of eager operations, which outer tapes record in
-turn:
-
-    with GradientTape() as tape:      follows: x
-        tape.watch(x)
-        y = x * x                     record Mul (x, x) -> y          follows: x, y
-        z = sin(y)                    record Sin (y) -> z             follows: x, y, z
-    tape.gradient(z, x)               z: 1   ->  y: cos(y)   ->  x: x * cos(y) + x * cos(y)
+turn. Of ``y = x * x; z = sin(y)`` it keeps Mul (x, x) -> y and Sin (y) -> z, and goes from z: 1 to y: cos(y) to
+x: x * cos(y) + x * cos(y).
 
 In a graph nothing is kept but spans of time: ``gradient`` adds the ``Gradients`` operation that ``tf.gradients`` adds,
-with paths only through operations that were added while the tape recorded (``_has``).
+with paths only through operations that were added while the tape recorded (``_has``):
+
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> with Graph().as_default():
+...     with GradientTape(persistent=True) as tape:
+...         tape.watch(x := placeholder("float32", []))
+...         y = x * x
+...     tape.gradient(y, x).op.type, tape.gradient(y * y, x)
+('Gradients', None)
 
 Cotangents of row lookups stay IndexedSlices as long as nothing else is added to them and the operations on the way
 allow it (``_rows_back``), so that embeddings get sparse updates.
@@ -42,10 +45,10 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
-from towerstrat.graph.lowering.gradient_paths import passes_rows, reached_from
-from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.python_gradients import Seeds, Source, Sources, carries_gradient
 from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.gradients.gradient_paths import passes_rows, reached_from
+from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.ops.indexing import gather_scatter, segments
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.runtime.programs.eager_programs import OperationProgram

@@ -1,12 +1,17 @@
 """``tf.py_function``: Python on eager tensors, called from graphs and functions; differentiable.
 
 As ``tf.py_func`` it is a host operation, but the function gets eager tensors and may use TensorFlow. Its gradient is a
-second call of the function under a ``GradientTape`` (``_backward``):
+second call of the function under a ``GradientTape`` (``_backward``), since a run records none of its operations.
+So a program with a gradient through it runs operation by operation:
 
     y = py_function(lambda x: x * x, [x], tf.float32)      run: call on eager x              9.0 for x = 3.0
     gradients(y, x)                                        call again under a tape, dy = 1   6.0
 
-So a program with a gradient through it runs operation by operation.
+Eagerly the function is called at once; its results are converted to the types that are declared:
+
+>>> with mode.eager_mode():
+...     py_function(lambda x: [x * x, int(x)], [3.0], ["float32", "int64"])
+[<tf.Tensor: shape=(), dtype=float32, numpy=9.0>, <tf.Tensor: shape=(), dtype=int64, numpy=3>]
 """
 
 from __future__ import annotations

@@ -1,17 +1,22 @@
 """``tf.vectorized_map``: a function of one row, applied to all rows at once by ``jax.vmap``.
 
 The function is traced once as a region with one variable per component of ``elems``; the ``VectorizedMap`` operation
-evaluates the region under ``jax.vmap``, with captured tensors unbatched (``in_axes=None``):
+evaluates the region under ``jax.vmap``, with captured tensors unbatched (``in_axes=None``). Of rows of 3 features and
+captured weights [3] the region has a row float32[3] and a scalar result, the operation a result [8]:
 
-    vectorized_map(lambda r: reduce_sum(r * w), x)      x: float32[8, 3], w: float32[3] captured
-    region      row: float32[3]                         result: float32[]
-    output      float32[8]
+>>> from towerstrat.graph.ops.math.reductions import reduce_sum
+>>> with Graph().as_default() as graph:
+...     features, weights = constant(np.ones([8, 3], np.float32)), constant([1.0, 2.0, 3.0])
+...     total = vectorized_map(lambda row: reduce_sum(row * weights), features)
+>>> total.op.type, total.dims, [row.dims for row in total.op.attrs["variables"]]
+('VectorizedMap', (8,), [(3,)])
 
 Operations with effects, randomness, host code, collectives or shapes that depend on values have no batched form here:
 with one of them the whole map is a ``map_fn``, row by row, or is refused (``fallback_to_while_loop=False``). A checked
 operation may fail in one row: the error record of the first failed row is kept.
 
-Under a tape that records operation by operation the region is executed row by row (``_unroll``).
+Under a tape that records operation by operation the region is executed row by row (``_unroll``). Of no rows the
+region is evaluated for its shapes alone.
 """
 
 from __future__ import annotations

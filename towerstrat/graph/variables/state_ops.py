@@ -1,8 +1,8 @@
 """The operations on variables: reads, assignments, lookups and updates of rows.
 
-Each takes a variable's handle, whose value while lowering is its ``StateVariable``: ``lowering.state.read`` gives the present
-array, ``lowering.state.write`` replaces it. Kernels are functional: an update of rows is ``table.at[indices].add(updates)``,
-which XLA does in place where the program donates the array.
+Each takes a variable's handle, whose value while lowering is its ``StateVariable``: ``lowering.state.read`` gives the
+present array, ``lowering.state.write`` replaces it. Kernels are functional: an update of rows is
+``table.at[indices].add(updates)``, which XLA does in place where the program donates the array.
 
     AssignAddVariableOp(v, d)       state[v] = where(failed, old, old + d)
     ResourceScatterAdd(v, i, d)     state[v] = old.at[where(failed, PADDING, i)].add(d, mode="drop")

@@ -11,8 +11,8 @@ from typing import Any
 from towerstrat.graph.ir.default_graph import name_scope
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array import arrays
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.math import arithmetic, reductions
 from towerstrat.graph.ops.nn import clipping
 from towerstrat.graph.ops.random import stateful

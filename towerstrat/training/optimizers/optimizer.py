@@ -12,9 +12,9 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, bfloat16, float16, float32, float64, resource
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.control.branches import group
 from towerstrat.graph.ops.control.branches import tuple as gated
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.tapes.gradient_tape import GradientTape
 from towerstrat.graph.variables.table_sums import deduplicate
 from towerstrat.graph.variables.trackable import Trackable, TrackableReference

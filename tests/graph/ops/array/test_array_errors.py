@@ -8,7 +8,7 @@ from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.constant_folding import constant_value, constant_value_as_dims
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variables import Variable
 

@@ -5,7 +5,7 @@ import pytest
 
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.linalg.einsum import einsum
 from towerstrat.graph.runtime.sessions.session import Session
 

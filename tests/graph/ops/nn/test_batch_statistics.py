@@ -6,7 +6,7 @@ import pytest
 from tests.golden import goldens
 from tests.golden.batch_statistics_cases import COTANGENT, OFFSET, OFFSETS, SCALE, TYPES, image
 from towerstrat.graph.ir.tensor_conversion import constant
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.runtime.sessions.session import Session

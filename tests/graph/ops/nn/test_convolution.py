@@ -17,7 +17,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
 from towerstrat.graph.ir.types import float32
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.math.arithmetic import multiply
 from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.ops.nn import convolution as c

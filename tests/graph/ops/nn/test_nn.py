@@ -14,9 +14,9 @@ from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.lowering.input_checks import PADDING
 from towerstrat.graph.lowering.lowering import Lowering
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.ops.random import stateful
 from towerstrat.graph.runtime.sessions.session import Session
@@ -261,7 +261,7 @@ def test_no_kernel_and_no_gradient_widens(platform):
 
             def kernel(*some):
                 if op.counter is not None:
-                    lowering.state[op.counter] = np.uint32(0)
+                    lowering.state.values[op.counter] = np.uint32(0)
                 made = lowering.apply(
                     op, [{**given, **static, **dict(zip(wanted, some, strict=True))}[t] for t in op.inputs]
                 )

@@ -12,7 +12,7 @@ from tests.spread import spread
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import placeholder
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.math.arithmetic import multiply
 from towerstrat.graph.ops.nn import pooling as p
 from towerstrat.graph.ops.nn import pooling_kernels

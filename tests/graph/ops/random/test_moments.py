@@ -10,7 +10,7 @@ import pytest
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import int32
-from towerstrat.graph.lowering.gradients import gradients
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.random import stateful, stateless
 from towerstrat.graph.runtime.sessions.session import Session
 

@@ -9,9 +9,9 @@ from tests.spread import spread
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array.arrays import shape, stack
 from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.nn import misc
 from towerstrat.graph.ops.random import stateful as r
 from towerstrat.graph.runtime.sessions.session import Session

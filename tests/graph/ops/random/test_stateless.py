@@ -12,9 +12,9 @@ from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.tensor_conversion import constant, placeholder
-from towerstrat.graph.lowering.gradients import gradients
 from towerstrat.graph.ops.array.arrays import stack
 from towerstrat.graph.ops.collectives import all_reduce
+from towerstrat.graph.ops.gradients.gradients import gradients
 from towerstrat.graph.ops.math.arithmetic import cast
 from towerstrat.graph.ops.math.reductions import reduce_sum
 from towerstrat.graph.ops.random import stateless as r

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -334,10 +335,10 @@ def _reverse_sequence(x: Any, lengths: Any, *, seq_dim: int, batch_dim: int) -> 
     places = np.arange(x.shape[seq]).astype(lengths.dtype)
     lengths = lengths[:, None]
     order = jnp.where(places < lengths, lengths - 1 - places, places)
-    shape = [1] * x.ndim
-    shape[seq], shape[batch] = x.shape[seq], x.shape[batch]
-    order = jnp.reshape(order if batch < seq else order.T, shape)
-    return jnp.take_along_axis(jnp.asarray(x), jnp.broadcast_to(order, x.shape), axis=seq)
+    sequences = jnp.moveaxis(jnp.asarray(x), (batch, seq), (0, 1))
+    # JAX 0.10 makes the indices of ``jnp.take_along_axis`` 64-bit ones, which a TPU computes in two halves.
+    turned = jax.vmap(lambda sequence, at: sequence.at[at].get(mode="fill"))(sequences, order)
+    return jnp.moveaxis(turned, (0, 1), (batch, seq))
 
 
 def _check_lengths(op: Operation, values: Sequence[Any]) -> CheckResult | None:

@@ -345,7 +345,8 @@ def _lower_select(lowering: Lowering, op: Operation) -> list[Array]:
     value = lowering.value(tensor)
     # Selections of all positions share one gather.
     shared: tuple[jax.Array, list[tuple[int, ...]]] = lowering.memoize(
-        ("gathered", tensor), lambda: (_gathered(lowering.classes.padded_value(value), op.attrs["axis"]), _shapes(lowering, value))
+        ("gathered", tensor),
+        lambda: (_gathered(lowering.classes.padded_value(value), op.attrs["axis"]), _shapes(lowering, value)),
     )
     gathered, shapes = shared
     return [gathered[position][exactly(shapes[position])]]

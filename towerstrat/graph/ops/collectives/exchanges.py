@@ -12,7 +12,7 @@ The gradient of each is the exchange in the other direction (``_sent_back``): of
 all-to-all the one with the dimensions swapped, of a permutation its inverse. It is given as ``backward``, in place of
 ``jax.vjp``.
 
-All replicas have one shape: a value of uneven shape is refused (``Lowering.even``).
+All replicas have one shape: a value of uneven shape is refused (``ClassEvaluation.require_one_shape``).
 
 Source: ``tensorflow/python/tpu/ops/tpu_ops.py``.
 """

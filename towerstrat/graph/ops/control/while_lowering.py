@@ -404,7 +404,9 @@ class Loop:
     def _rows(self, tensor: Tensor) -> Any:
         """The value of an array that the loop reads."""
         place = place_of(tensor, self.regions.body_vars)
-        return self.lowering.classes.require_one_shape(self._value(tensor) if place is None else self.inits[place], tensor)
+        return self.lowering.classes.require_one_shape(
+            self._value(tensor) if place is None else self.inits[place], tensor
+        )
 
     def _find_walks(self, found: LoopTrajectory, exact: bool) -> None:
         """Find the arrays that become inputs and outputs of iterations (``walks``); see ``scan_arrays``.

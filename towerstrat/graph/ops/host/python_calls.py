@@ -193,7 +193,7 @@ def emit(lowering: Lowering, op: Operation, write: Callable[..., None]) -> None:
     tensors = [t for t in op.inputs[op.attrs["_skip"] :] if t.dtype is not resource]
     values = [lowering.value(t) for t in tensors]
     said = op.attrs.get("_own", (op.attrs[op.definition.own or ""],))
-    if lowering.calls_at_once:
+    if lowering.host_calls_inline:
         write(said[0], *values)
         return
     moving = [i for i, v in enumerate(values) if isinstance(v, jax.Array)]

@@ -160,8 +160,15 @@ def gather_v2(
 
 def _batch_gather(x: Any, indices: Any) -> Any:
     batch = indices.ndim - 1
-    flat = jnp.reshape(indices, (*indices.shape, *(1,) * (x.ndim - indices.ndim)))
-    return jnp.take_along_axis(x, flat, axis=batch, mode="clip")
+    sizes = jnp.broadcast_shapes(x.shape[:batch], indices.shape[:batch])
+
+    def rows(of: Any, at: Any) -> Any:
+        return of.at[at].get(mode="clip")
+
+    # JAX 0.10 makes the indices of ``jnp.take_along_axis`` 64-bit ones, which a TPU computes in two halves.
+    for _ in range(batch):
+        rows = jax.vmap(rows)
+    return rows(*(jnp.broadcast_to(a, (*sizes, *a.shape[batch:])) for a in (x, indices)))
 
 
 def _batch_gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

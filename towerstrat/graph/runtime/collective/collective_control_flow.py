@@ -9,6 +9,13 @@ processes raise ``FailedPreconditionError``, with the lines of the branch and of
     process 0     predicate True     round of predicates: [True, True]     train: round of gradients
     process 1     predicate True     round of predicates: [True, True]     train: round of gradients
 
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> with Graph().as_default():
+...     even = constant(True, name="even").op
+>>> _difference(even, even, "predicate", [True, False, True]).message
+'The predicate of even (type Const, created at ...) is True in processes 0, 2 and False in process 1, of ...'
+
 The gather is an ordinary round of ``MEETING``: each process brings a vector with its bit at its own index and zeros
 elsewhere; an entry of the mean is nonzero where that process's bit is set. So a process that has failed is heard of
 there too (``missed``).

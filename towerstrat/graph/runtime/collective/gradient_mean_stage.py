@@ -18,6 +18,14 @@ Every process has to take part in every round, also one whose run has failed bef
     False      the round itself raised: all processes have heard of it
     True       the round is done, and the run failed after it: says so in the next round
 
+>>> from types import SimpleNamespace
+>>> run = SimpleNamespace(kept={}, session=SimpleNamespace(meets=True))
+>>> absence_from(run, "stage", OutOfRangeError(None, None, "End of sequence"))
+SkippedRound(word=<RoundMessage.ENDED: 1>, why='OutOfRangeError: End of sequence')
+>>> with taking_part(run, "stage"):
+...     absence_from(run, "stage", ValueError("of the round itself")) is None
+True
+
 In a session that is connected to no cluster the gradients pass through unchanged.
 """
 

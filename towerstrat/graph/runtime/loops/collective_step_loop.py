@@ -10,6 +10,16 @@ for two:
     consensus       [THERE, ENDED]                              raise_first_failure
     result          OutOfRangeError in both, or the end of the loop where ``partial`` is set
 
+Input goes back newest first, so that the source keeps its order. Process 0, with a queued chunk behind the short one:
+
+>>> from types import SimpleNamespace
+>>> feeder = SimpleNamespace(put_back=lambda source, chunk, first: print(chunk.rows[first:]))
+>>> short, queued = (SimpleNamespace(steps=3, rows=rows) for rows in ([0, 1, 2], [3, 4, 5]))
+>>> source, under = SimpleNamespace(lender=None), deque([SimpleNamespace(chunk=queued)])
+>>> SharedLoop._give_back(None, feeder, source, under, short, 2)
+[3, 4, 5]
+[2]
+
 Only after a short program do the processes exchange why: some data ended, a pipeline failed (all of them raise), or
 batches have other shapes from here on (the loop goes on). One program runs while the input of the next is assembled;
 ``_look`` fetches ``ran`` and the error record of the older one. All programs here are the loop with a traced count, of

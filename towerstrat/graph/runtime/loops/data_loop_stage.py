@@ -2,22 +2,28 @@
 
 ``for batch in dataset`` in a function, or a ``tf.while_loop`` around ``iterator.get_next()``, is a ``While`` whose body
 has a host operation. Where taking elements is all that the host does in it, ``DataLoop`` takes the elements of many
-iterations beforehand and gives them to a device program as buffers ``[room, takes, ...]``:
+iterations beforehand and gives them to a device program as buffers ``[room, takes, ...]``; else it is a ``HostLoop``.
 
     for x in dataset:                         chunk     x: float32[16, 1, 8], 16 iterations of one take
         if total > limit: break               program   while_loop over rows of x: total, until the condition is False
         total += reduce_sum(x)                outputs   total, the number of iterations run; the other rows go back
 
-There are three kinds of loop, by what the host knows of the number of iterations:
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     data = tf.data.make_one_shot_iterator(tf.data.Dataset.range(6))
+...     add = lambda i, total: (i + 1, total + data.get_next())
+...     _, total = tf.while_loop(lambda i, _: i < 3, add, [0, tf.constant(0, tf.int64)])
+...     type(loop_stage(total.op.inputs[0].op, {})).__name__
+'DataLoop'
 
-* known (``range``, a counted ``while_loop``): a ``lax.scan`` per chunk, rests two by two, as in step loops;
-* endless (the condition is the constant True, the data ends it): programs of up to 1024, sized by time;
-* decided by values (``tested``): the condition is evaluated on the device before each iteration, up to 16 a program.
+There are three kinds of loop, by what the host knows of the number of iterations: a known one (``range``, a counted
+``while_loop``) is a ``lax.scan`` per chunk, rests two by two, as in step loops; an endless one (the condition is the
+constant True, the data ends it) has programs of up to 1024 iterations, sized by time; where values decide
+(``tested``) the condition is evaluated on the device before each iteration, up to 16 a program.
 
-What a program cannot run is one iteration on the host (``HostLoop``): the end of the data, an exception of the
-pipeline, loop variables that change their shape. Each is met in exactly that iteration, as in Python. After more than
-two such iterations in a row the host runs the rest. Sources that read variables (``live``) are taken from one element
-at a time.
+What a program cannot run is one iteration on the host: the end of the data, an exception of the pipeline, loop
+variables that change their shape. Each is met in exactly that iteration, as in Python. After more than two such
+iterations in a row the host runs the rest. Sources that read variables (``live``) are taken from one element at a time.
 
 A check that fails in an iteration leaves the state after the iteration before. The check of a run's last program may be
 looked at only by the next run (``_leave``), whose first program is already queued: it takes the failed iteration's
@@ -509,12 +515,12 @@ class _BufferedLoop(Loop):
         if not self.record_size:
             super().run_body(child, self.taking | but)
             return
-        before = dict(child.state)
+        before = dict(child.state.values)
         child.errors.begin_step(self.record_size, self.gate)
         super().run_body(child, self.taking | but)
         self.failed = child.errors.failed()
         for cell in self.op.writes:
-            child.state[cell] = child.errors.old_if_failed(cell, before[cell])
+            child.state.values[cell] = child.errors.old_if_failed(cell, before[cell])
 
 
 class _DataLoopProgram(Program):

@@ -2,17 +2,23 @@
 
 ``steps_ahead`` runs such steps many at a time. A plan qualifies where each run takes exactly one element of one
 iterator and then runs exactly one device program; folded constants are the same in every run and are evaluated once.
-Anything else raises ``NotAStep``, whose text says why:
+Anything else (a fed placeholder, ``py_func``, a second iterator, strings) raises ``NotAStep``, whose text says why:
 
-    session.run([train_op, loss])                               stages of the plan
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default() as graph:
+...     x = tf.data.make_one_shot_iterator(tf.data.Dataset.range(6)).get_next()
+...     y = x * x
+>>> step = PlanStep(Plan(graph, [y], [], {}))
+>>> step.take.type, step.per_step_outputs[0] is y
+('IteratorGetNext', True)
+>>> PlanStep(Plan(graph, [y], [x], {}))
+Traceback (most recent call last):
+    ...
+towerstrat.graph.runtime.loops.plan_as_step.NotAStep: IteratorGetNext:0 is fed
 
-    HostStage      features, labels = iterator.get_next()       -> the element of a step
-    DeviceStage    forward, gradient, update, loss              -> its operations; loss: per_step_outputs
-
-    fed placeholder, py_func, second iterator, strings          -> NotAStep
-
-A fetched variable's handle stands for the variable's value after each step. ``at`` makes of the stacked values of one
-program the ``Run`` that a single step would have been.
+The operation that takes is the element of a step; those of the device stage are its operations, and a fetched loss is
+one of ``per_step_outputs``. A fetched variable's handle stands for the variable's value after each step. ``at`` makes
+of the stacked values of one program the ``Run`` that a single step would have been.
 
 ``SingleStep`` is the same body for a run that is carried out alone: it uses the loop with room for two steps, so that a
 step has the same bits whether it ran alone or ahead.
@@ -167,6 +173,7 @@ class SingleStep:
     def _run(self, run: Run, taken: Sequence[Array]) -> None:
         step, chunk = self.step, Chunk(2)
         chunk.steps = 1
+        # The second row fills the room, and no step reads it: the program is told to run one.
         chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, taken)]
         program, inputs = step.program(run, step.programs, chunk, False, NO_FAILED_STEP)
         made, record = program(run.store, inputs)

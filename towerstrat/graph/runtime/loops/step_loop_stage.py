@@ -6,6 +6,16 @@
     programs     scan of 2, scan of 2, counted loop with room for 2
     outputs      results of step 4; ``per_step_outputs``, concatenated to [5, ...]
 
+``lower_loop`` traces a loop without a session, for compilation reports. The input of 4 steps, of one int64 each:
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default(), tf.contrib.distribute.OneDeviceStrategy("/cpu:0").scope():
+...     data = tf.data.make_one_shot_iterator(tf.data.Dataset.range(6))
+...     step = lambda context, x: context.set_last_step_output("x", x) or x
+...     context = tf.distribute.get_strategy().run_steps_on_dataset(step, data, 5)
+...     lower_loop(context.last_step_outputs["x"].op, 4).in_avals
+(([], [], [ShapedArray(int64[4])]), {})
+
 ``_run_chunks`` is a pipeline two deep: while a program runs, the input of the next one is assembled on the host, and
 the checks of the one before are looked at. The host thus learns of a failed check when another program has been
 started; that one gets the failed step's number as an input, and changes nothing (``step_program``). ``_raise_found``
@@ -13,10 +23,8 @@ then raises, and puts back the input of all steps after the failed one.
 
 Whatever happens (an exception, an interrupt, the end of the data) the state is that after some number of whole steps,
 and the source stands behind the element of the last of them. At the end of the data the loop raises OutOfRangeError,
-unless its ``partial`` is set and at least one step was done.
-
-``SharedLoopState`` lives in the session under the operation, so that runs with other fetches use the same programs.
-``lower_loop`` traces a loop without a session, for compilation reports.
+unless its ``partial`` is set and at least one step was done. ``SharedLoopState`` lives in the session under the
+operation, so that runs with other fetches use the same programs.
 """
 
 from __future__ import annotations
@@ -229,6 +237,7 @@ class LoopStage(StepBody):
             program.step_count = chunk.steps
             made, record = program(run.store, inputs)
         finally:
+            # Input is used once the new state is stored; until then the chunk stays ready, and goes back on an error.
             if program is not None and program.ran:
                 course.ready.popleft()
         pace.started(record, chunk.steps, start)

@@ -3,12 +3,19 @@
 ``StepBody`` says what a step is: the components of its element, its operations in order, the tensors that it captures
 from outside, and what is wanted after the last step (``results``) and after every step (``per_step_outputs``).
 ``StepLoopProgram`` is a compiled program over it. Its input is a chunk, one array ``[room, ...]`` per component
-(``[room, axis size, ...]`` along an axis); its carry is (variables that the step writes, results, error record, first
-failed step). Three steps of ``TPUStrategy`` on two towers, batches of 8 rows with 3 features per tower:
+(``[room, axis size, ...]`` along an axis). Its carry is (variables that the step writes, results, error record, first
+failed step); the variables are donated, so that their buffers serve all steps. Three steps that square an element:
 
-    chunk      float32[3, 2, 8, 3]                        beside the captures; the variable w, float32[3], is donated
-    step       matmul, gradient, pmean, w -= 0.1 * g      on float32[8, 3] per tower
-    outputs    loss of the last step                      and the new w, which goes back to the state store
+>>> from towerstrat.graph.ir import graph, state, tensor_conversion
+>>> from towerstrat.graph.ops.math import arithmetic
+>>> with graph.Graph().as_default():
+...     y = arithmetic.square(x := tensor_conversion.placeholder("float32", []))
+>>> body = StepBody("squares", y.op, [y.op], [y.op], [x], True, [], [], [y], None)
+>>> run, chunk = Run(None, state.StateStore(), {}, {}), Chunk(3)
+>>> chunk.steps, chunk.buffers = 3, [np.float32([1, 2, 3])]
+>>> program, inputs = body.program(run, OwnedPrograms(), chunk, True, NO_FAILED_STEP)
+>>> program(run.store, inputs)[0]
+[Array([1., 4., 9.], dtype=float32)]
 
 A chunk of the loop's own length (``full``) is one ``lax.scan``: its length is part of the program. The steps that such
 chunks leave over go through a ``lax.fori_loop`` over buffers with room for two (for more where processes share the
@@ -240,10 +247,12 @@ class StepLoopProgram(Program):
         ]
         results, stacks = self._sized(lowering, chunk, results)
         state = [jnp.asarray(lowering.state.read(c, steps.op)) for c in self.state.written]
+        # A loop's carry keeps its type: what varies after a step has to be varying before the first one.
         record = vary(jnp.asarray(no_error(self.checks.record_size)), self.placement.axis) if steps.checked else None
         checks = None
         if steps.checked:
             bad = jnp.asarray(next(rest))
+            # The failure of an earlier program counts as this one's, so that programs behind it change nothing either.
             checks = (bad >= 0, jnp.maximum(bad, 0))
         carry: Carry = (state, results, record, checks)
         ran, short = self._agreed(rest) if steps.shared else (None, None)
@@ -262,6 +271,7 @@ class StepLoopProgram(Program):
         last, found, record, checks = carry
         for cell, value in zip(self.state.written, last, strict=True):
             lowering.state.write(cell, value)
+        # Where no check can fail the record stays numpy's: ``can_fail`` is False, and nobody waits for it.
         if record is not None and self._finds:
             lowering.state.write(ERROR_RECORD, record)
         failed = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]
@@ -321,7 +331,9 @@ class StepLoopProgram(Program):
     def _after(self, child: Lowering, wanted: Tensor | StateVariable) -> Array:
         """The value after a step of a tensor, or of a variable."""
         if isinstance(wanted, StateVariable):
-            return self._varying(wanted, jnp.asarray(child.classes.padded_value(child.state.read(wanted, self.steps.op))))
+            return self._varying(
+                wanted, jnp.asarray(child.classes.padded_value(child.state.read(wanted, self.steps.op)))
+            )
         value = child.classes.padded_value(child.value(wanted)) if wanted.varies else child.invariant(wanted)
         return self._varying(wanted, jnp.asarray(value))
 
@@ -337,14 +349,19 @@ class StepLoopProgram(Program):
         def step(given: tuple[Carry, list[Array]], uneven: Sequence[ByClass]) -> tuple[Carry, list[Array]]:
             return self._one_step(lowering, *given)
 
-        result: tuple[Carry, list[Array]] = switch_by_class(lowering.classes.partition, step, (carry, list(elements)), [])
+        result: tuple[Carry, list[Array]] = switch_by_class(
+            lowering.classes.partition, step, (carry, list(elements)), []
+        )
         return result
 
     def _one_step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
         state, _, record, checks = carry
         before, passed = (None, None) if checks is None else checks
         child = self._child(lowering, dict(zip(self.state.written, state, strict=True)), elements, before)
-        new_state = [child.classes.stored(c, child.errors.old_if_failed(c, old)) for c, old in zip(self.state.written, state, strict=True)]
+        new_state = [
+            jnp.asarray(child.classes.stored(c, child.errors.old_if_failed(c, old)))
+            for c, old in zip(self.state.written, state, strict=True)
+        ]
         for cell, old, new in zip(self.state.written, state, new_state, strict=True):
             if np.shape(old) != np.shape(new):
                 raise InvalidArgumentError(

@@ -2,12 +2,20 @@
 
 A call of ``Session.run`` costs about 0.1 ms beside its program. Where the same plan has run before and takes its data
 from an iterator, ``SpeculativeSteps.next`` runs up to ``_MOST`` further steps as a loop (``plan_as_step``), keeps the
-values of each step, and hands them out one run at a time:
+values of each step, and hands them out one run at a time. The caller sees the values of single runs:
 
     session.run(train)    1 step                        a plan that trains is a loop body from its first run
     session.run(train)    runs steps 2, 3, hands out 2
     session.run(train)    hands out 3, no device work
     session.run(train)    runs steps 4, 5, 6, ...       as many as runs since the session was used otherwise
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default(), tf.Session() as session:
+...     number = tf.data.make_one_shot_iterator(tf.data.Dataset.range(4)).get_next()
+...     square = number * number
+...     session.run_ahead(lambda state: None)
+...     [int(session.run(square)) for _ in range(4)]
+[0, 1, 4, 9]
 
 How far to go is the least of what the caller says (``limit``, e.g. the steps until the next checkpoint), the memory for
 input and results, ``LIMITS.return_seconds``, and the gap that preceded the last other use of the session;

@@ -1,16 +1,25 @@
 """Branches and loops with host operations in their bodies: the host takes the branch, and runs the loop, in Python.
 
 Each body is a plan of its own (``Region``), with a device program between host operations, so a loop calls one program
-per iteration or more. ``cond`` and ``body`` of a loop that prints its counter:
-
-    while_loop(lambda i: i < n, body, [0])      body: a py_func that logs, and i + 1
+per iteration or more. Of ``while_loop(lambda i: i < n, body, [0])`` with a ``py_func`` and ``i + 1`` in its body:
 
     count       control part evaluated by numpy: i counts up by 1 to n = 3      -> 3 iterations, cond is not run
     run_from    body.run(run, {i: 0}), body.run(run, {i: 1}), ...               -> i = 3, and the number of iterations
 
 ``count`` finds the number of iterations beforehand where it depends on values that the host has: a counter against a
 limit directly (``_Counting``), else by evaluating the loop's control part (``trip_counts``). Otherwise the condition is
-run before each iteration. ``DataLoop`` is the subclass whose host operations only take elements of datasets.
+run before each iteration. From 0 in steps of 2 it takes 4 iterations to reach 7:
+
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.ops.control.while_loop import while_loop
+>>> from towerstrat.graph.ops.math import arithmetic  # registers the operators of tensors
+>>> with Graph().as_default():
+...     op = while_loop(lambda i: i < 7, lambda i: i + 2, [0]).op.inputs[0].op
+>>> HostLoop(op, {}).count(Run(None, None, {op.inputs[0]: 0}, {}))
+4
+
+``DataLoop`` is the subclass whose host operations only take elements of datasets. A gradient cannot go through such a
+loop or branch: ``Plan._crosses`` raises.
 """
 
 from __future__ import annotations

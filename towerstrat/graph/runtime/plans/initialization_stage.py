@@ -10,8 +10,20 @@ distribution, and later ones nothing.
     DeviceStage             v = 2 * w1                   depends on state written before it in the run
 
 ``split_initialization`` decides: only a run that assigns variables and reads none of their earlier values is taken
-apart; every other run is a step, which happens often and is compiled whole. A run with checks is not taken apart
-either, since a failed check must leave the state from before the whole run.
+apart; every other run is a step, which happens often and is compiled whole:
+
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.variables.variables import Variable
+>>> with Graph().as_default():
+...     b = Variable([0.0, 0.0], name="b")
+...     step = b.assign_add([1.0, 1.0]).op
+>>> for run in ([*(t.op for t in b.initializer.inputs), b.initializer], [step]):
+...     [[op.type for op in part] for part in split_initialization(run, set())]
+[['VarHandleOp', 'Const', 'AssignVariableOp'], []]
+[[], ['AssignAddVariableOp']]
+
+A run with checks is not taken apart either, since a failed check must leave the state from before the whole run. What
+the stage stores must be nobody else's array, as the next program may be given its memory (donation).
 """
 
 from __future__ import annotations
@@ -86,6 +98,7 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
             free.add(op)
         else:
             touched |= cells
+    # A gradient evaluates the operations of its path under their derivatives: they stay in its program.
     free -= {step for op in ops for step in op.attrs.get("path", ())}
     first = _needed(ops, free, [op for op in free if op.definition.writes])
     rest = [op for op in ops if op not in first]

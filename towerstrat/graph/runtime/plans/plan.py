@@ -18,17 +18,14 @@ The callback's argument is computed by numpy from the feed; the rest is one devi
 ...     x = placeholder("float32", [2])
 ...     y = py_func(lambda h: h + 1, [x * x], "float32")
 ...     y.set_shape([2])
-...     plan = Plan(graph, [y * x + 1.0], [x], {})
->>> [type(stage).__name__ for stage in plan.stages]
+...     [type(stage).__name__ for stage in Plan(graph, [y * x + 1.0], [x], {}).stages]
 ['ConstantFoldingStage', 'HostStage', 'DeviceStage']
 
 A training step without Python in it is a single DeviceStage: reads, forward, gradient and update are one XLA program.
-The session keeps a plan per (fetches, fed tensors).
-
-What one jitted program cannot do makes a DeviceStage run operation by operation (``eager``): results whose shape
-depends on values, a gradient's path through host operations, strings. Along a mesh axis that is not possible, and
-raises. A differentiated loop of unknown length is first run without derivatives to count its iterations
-(``_learn_trips``), then compiled for the next power of two.
+The session keeps a plan per (fetches, fed tensors). What one jitted program cannot do makes a DeviceStage run operation
+by operation (``eager``): results whose shape depends on values, a gradient's path through host operations, strings.
+Along a mesh axis that is not possible, and raises. A differentiated loop of unknown length is first run without
+derivatives to count its iterations (``_learn_trips``), then compiled for the next power of two.
 """
 
 from __future__ import annotations
@@ -147,8 +144,7 @@ class ConstantFoldingStage:
     def run(self, run: Run) -> None:
         values = self.values
         if values is None:
-            lowering = Lowering("cpu", fed=None if self.fixed else run.values)
-            lowering.calls_at_once = True
+            lowering = Lowering("cpu", fed=None if self.fixed else run.values, host_calls_inline=True)
             lowering.run(self.ops)
             values = lowering.values
             if self.fixed:
@@ -201,6 +197,7 @@ class DeviceStage:
                 self._run_compiled(run)
                 return
             except NeedsTripCount as loop:
+                # Raised while the program is traced, so that nothing has run and it can be begun anew.
                 around = next((op for op in self.ops if loop.op in loops_in(op)), None)
                 if around is None:
                     raise
@@ -317,6 +314,7 @@ class DeviceStage:
             counts, _ = counter(store, given.inputs)
             for loop, of_positions in zip(loops_in(op), counts, strict=True):
                 trips[loop] = 1 << max(0, int(np.max(of_positions)) - 1).bit_length()
+        # The counters have written nothing: the state is still as the program before left it.
         store.reusable_arguments = last
         return trips
 
@@ -331,11 +329,11 @@ class DeviceStage:
         def count(lowering: Lowering, ops: Sequence[Operation]) -> list[Array]:
             counters = [StateVariable(f"{loop.name}/iterations", int32, (), self.axis) for loop in loops_in(around)]
             lowering.trip_counters = dict(zip(loops_in(around), counters, strict=True))
-            lowering.state.update((cell, np.zeros((), np.int32)) for cell in counters)
+            lowering.state.values.update((cell, np.zeros((), np.int32)) for cell in counters)
             lowering.suppress_prints = True
             lowering.run(ops[: ops.index(around)])
             plain = lowering.fork()
-            plain.tape.paths.operations = set()
+            plain.tape.paths = plain.tape.paths._replace(operations=frozenset())
             plain.execute(around)
             return [plain.state[cell] for cell in counters]
 
@@ -361,6 +359,7 @@ class DeviceStage:
         taken = {id(v) for c, v in before.items() if c not in lowering.state.written}
         for cell in lowering.state.written:
             value = lowering.state[cell]
+            # No two variables may share an array: the next program may donate both.
             run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
             taken.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)

@@ -8,6 +8,14 @@ stages:
     read(run)              the fetches, while the last program may still be on the device
     Run.raise_late_errors  wait for the programs that check something; raise the first error
 
+A stage is whatever has ``run``; it reads values and adds its own:
+
+>>> class Square:
+...     def run(self, run):
+...         run.values["y"] = run.values["x"] ** 2
+>>> Runner().carry_out([Square()], {"x": 3}, lambda run: run.values["y"])
+9
+
 Programs are dispatched asynchronously, so a failed check is known only when somebody waits for the error record. With
 ``late=True`` nobody waits in this run: the next run, a read of the state, or ``raise_late_errors`` does. The state is
 right all the same, since a program that fails a check writes nothing, and what is queued behind it takes the failure as

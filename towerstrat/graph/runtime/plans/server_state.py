@@ -8,6 +8,12 @@ one that was written under its name. Random counters (state variables with a def
     session 1          assign w = 1        ServerState.cells["w"] is the state variable of graph 1
     session 2          read w -> 1         ServedStore._place(w of graph 2) -> (server's store, w of graph 1)
 
+>>> from towerstrat.graph.ir.types import float32
+>>> server = ServerState("grpc://localhost:2222")
+>>> ServedStore(server).update({StateVariable("w", float32, ()): np.float32(1.0)})
+>>> float(ServedStore(server).get(StateVariable("w", float32, ())))
+1.0
+
 Sessions take turns under one lock. A session that has run ahead of its caller goes back before another uses the state
 (``entered``). Of another dtype, shape or distribution over towers a variable of one name raises.
 """

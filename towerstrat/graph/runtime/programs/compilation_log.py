@@ -1,9 +1,17 @@
 """Log messages about compilations: slow ones, and repeated ones of one graph part for ever new signatures.
 
-Each new input shape is a compilation, of which JAX says nothing. The warning names the input that changed, and how:
+Each new input shape is a compilation, of which JAX says nothing: a program whose batches all differ in size is slow for
+no visible reason. Each ``ProgramVariants`` has a ``CompilationLog`` and tells it of every program that it compiles. The
+third one is warned of, since a smaller last batch makes two by itself, or an earlier one that took longer than
+``SLOW``; a first one that is slow is information only. Each message comes once. The warning names the input that
+changed, and how:
 
->>> _text(((32, 28), "float32"))
-'float32[32, 28]'
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> with Graph().as_default():
+...     x = placeholder("float32", None, "x")
+>>> _difference({x: ((32, 28), "float32")}, {x: ((17, 28), "float32")})
+['x:0 (created at ...) is float32[17, 28], it was float32[32, 28] before']
 """
 
 from __future__ import annotations

@@ -10,6 +10,15 @@ replicated and x one batch per tower:
     inside     shard_map: v float32[], x float32[8]             the lowering evaluates the operations under ``jax.jit``
     outputs    split ones stacked [2, ...], then replicated ones
 
+What is written counts as read too (``effects``), as the old value stays where a check has failed:
+
+>>> from towerstrat.graph.variables.variables import Variable
+>>> from towerstrat.graph.ir.graph import Graph
+>>> with Graph().as_default():
+...     assigned = Variable(0.0, name="v").assign(1.0).op
+>>> [[cell.name for cell in cells] for cells in effects([assigned])]
+[['v'], ['v']]
+
 Where several devices run it, the function is under ``jax.shard_map`` over the axis's mesh; input specs say how a value
 lies along it: "split", "rows", "steps", "iterations", "uneven" or "same". Shards of several shapes are switched by
 shard class inside (``switch_by_class``).
@@ -144,7 +153,9 @@ class Program:
         before = dict(state)
         self.checks.begin(state)
         placement = self.placement
-        lowering = Lowering(placement.platform, placement.axis, state, operations=self.operations, trips=self.trips)
+        lowering = Lowering(
+            placement.platform, placement.axis, state, operations=self.operations, trip_counts=self.trips
+        )
         lowering.classes.partition = self.kinds
         of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
         results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])

@@ -11,10 +11,12 @@ Gradients are programs too (``PullbackProgram``). ``Pullbacks.find`` builds the 
 graph, from the cotangents that are given to those that are wanted, and jits it with the forward operation inside; XLA
 drops what the gradient does not use. A gradient's own gradient is made the same way, so tapes can be nested.
 
-An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
-that input a constant, for this and all later operations of the type.
+Numpy rounds as programs do for the types of ``EXACT``: of these it computes large inputs too, the first times that a
+shape comes, since many image sizes never come again.
 
-The same object, called with a graph's operation, executes it when a part of a graph cannot be compiled as a whole.
+An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
+that input a constant, for this and all later operations of the type. The same object, called with a graph's operation,
+executes it when a part of a graph cannot be compiled as a whole.
 """
 
 from __future__ import annotations
@@ -38,8 +40,8 @@ from towerstrat.graph.ir.tensor_conversion import placeholder
 from towerstrat.graph.ir.types import Array, DType, HostArray, resource
 from towerstrat.graph.lowering.error_records import no_error, record_size
 from towerstrat.graph.lowering.executor import Pullback
-from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
+from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.runtime.programs.computation import CompiledComputation, Computation
 from towerstrat.graph.runtime.programs.host_form import Argument, HostForm
 from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, OwnedPrograms

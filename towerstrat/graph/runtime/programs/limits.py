@@ -1,7 +1,9 @@
 """Limits of a process's runs: memory for inputs and compiled programs, and duration of device programs (``LIMITS``).
 
 Environment variables set some of them, once, at import: TOWERSTRAT_INPUT_MB and TOWERSTRAT_PROGRAMS_MB (bytes, in MiB),
-TOWERSTRAT_STEPS_PER_RETURN, TOWERSTRAT_TOWERS_ON_CPU=1 and TOWERSTRAT_COMPARE_LOOPS=1.
+TOWERSTRAT_STEPS_PER_RETURN, TOWERSTRAT_TOWERS_ON_CPU=1 and TOWERSTRAT_COMPARE_LOOPS=1. Step loops
+(``loops/chunk_sizing.py``), sessions that run ahead (``loops/steps_ahead.py``) and the cache of programs
+(``program_cache``) read them at each use, so that tests may set them.
 
 >>> _from_environment({"TOWERSTRAT_INPUT_MB": "2", "TOWERSTRAT_STEPS_PER_RETURN": "1"}).input_bytes
 2097152

@@ -8,15 +8,22 @@ fed:
     find, n = 4     another signature, since n is static    -> another program
     find, n = 2     the first program
 
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> from towerstrat.graph.ops.array import array_kernels, arrays  # registers their types
+>>> with Graph().as_default():
+...     x, n = placeholder("float32", [None]), placeholder("int32", [])
+...     shape = arrays.stack([n, -1])
+>>> integers_behind(shape, [x, n]) == {n}
+True
+
 Only integers and booleans from outside can be specialized so; where a shape needs a computed value, NeedsStatic leaves
 ``find``, and the caller runs operation by operation or raises.
 
 Programs are owned by ``OwnedPrograms`` (freed with their graph part), and evicted by one ``ProgramCache`` per process:
 the least recently used first, once estimated bytes or number exceed ``LIMITS``. A program may thus be gone at the next
-lookup; it is then compiled again.
-
-Where a program runs on several processes, all compare operations, signature and replicated inputs with each other
-before its first call, while XLA compiles (``program_consensus``).
+lookup; it is then compiled again. Where a program runs on several processes, all compare operations, signature and
+replicated inputs with each other before its first call, while XLA compiles (``program_consensus``).
 """
 
 from __future__ import annotations

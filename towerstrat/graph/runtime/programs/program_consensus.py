@@ -8,7 +8,16 @@ it is about to run, and ``AGREEMENT.require`` compares the digests:
     the variable w       digest of the initial value that each process brings
 
 On a difference all raise; the operations are then compared one by one (``details``) to name the first that differs and
-the line that created it. Attributes are written in a form without addresses or object identities (``_of``).
+the line that created it. Attributes are written in a form without addresses or object identities (``_of``), so that
+processes that built equal graphs have equal digests:
+
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> def digest(value):
+...     with Graph().as_default():
+...         return fingerprint([constant(value).op], ())
+>>> digest([1.0, 2.0]) == digest([1.0, 2.0]), digest([1.0, 2.0]) == digest([1.0, 2.5])
+(True, False)
 """
 
 from __future__ import annotations

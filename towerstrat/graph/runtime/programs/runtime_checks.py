@@ -64,7 +64,7 @@ class RuntimeChecks:
         """
         if self.evaluated and self.atomic:
             for cell in lowering.state.written & before.keys() - but:
-                lowering.state[cell] = lowering.errors.old_if_failed(cell, before[cell])
+                lowering.state.values[cell] = lowering.errors.old_if_failed(cell, before[cell])
 
     def finish(self, lowering: Lowering) -> Array:
         """The error record of this shard, after the operations were evaluated; an empty one where no check can fail."""

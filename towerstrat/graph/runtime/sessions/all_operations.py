@@ -1,4 +1,15 @@
-"""Imports every module below this room that registers operations, so that a session can run them all."""
+"""Imports every module below this room that registers operations, so that a session can run them all.
+
+A type is registered where it is defined, when its module is imported. But operations are added by the name of their
+type, also by modules that do not import the definition (``functions/inline`` executes ``ZerosLike``), so that what a
+session can run must not depend on what a program has imported. ``session`` and the trees of public names import this
+module for its effect alone; ``__all__`` has the modules, so that linters see their use. A new module of a room below
+that calls ``define_op`` is entered here; whoever adds a type of a room above has imported that room.
+
+>>> from towerstrat.graph.ir.op_registry import lookup
+>>> lookup("Conv2D").type, lookup("StringSplit").type
+('Conv2D', 'StringSplit')
+"""
 
 from __future__ import annotations
 

@@ -14,6 +14,12 @@ through matched operations are built anew (``_differentiate``), since their path
 
 ``side_by_side`` returns None, and the run goes the plain way, wherever this would not pay or be the same: one device, a
 CPU, an axis already in use, towers that have little in common, gradients that leave their tower.
+
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> with Graph().as_default():
+...     one, two = constant(1.0), constant(2.0)
+>>> _much_the_same([[one.op], [two.op]]), _much_the_same([[one.op, two.op], []])
+(True, False)
 """
 
 from __future__ import annotations
@@ -41,8 +47,8 @@ from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, repl
 from towerstrat.graph.ir.shard_traces import ShardTraces
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import resource, variant
-from towerstrat.graph.lowering.gradients import gradients_through
 from towerstrat.graph.lowering.shard_classes import index_sets
+from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.runtime.programs.limits import LIMITS
 
 _ALIKE = 0.9

@@ -5,7 +5,14 @@
     session.run(pair)                    fetches [pair.a, pair.b], returns Pair.of([value of a, value of b])
     session.run(y, {pair: value})        feeds pair.a and pair.b
 
-The newest registration that fits a value's type is used.
+The newest registration that fits a value's type is used. A conversion without the session, of a pair of tensors:
+
+>>> pair = Conversion(tuple, lambda p: (list(p), tuple), lambda p, value: zip(p, value))
+>>> fetches, join = pair.fetch(("a:0", "b:0"))
+>>> fetches, join([1.0, 2.0])
+(['a:0', 'b:0'], (1.0, 2.0))
+>>> list(fed_parts(pair, ("a:0", "b:0"), (3.0, 4.0)))
+[('a:0', 3.0), ('b:0', 4.0)]
 """
 
 from __future__ import annotations

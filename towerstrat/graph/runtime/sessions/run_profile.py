@@ -7,6 +7,13 @@ Of a run with one program on a CPU:
                                           program_0 "...: 3072 flops, ..."  until its outputs are there
     cost_graph.node                       program_0                         compute_cost: flops, memory: arguments
 
+A run of one stage without a program, a ``py_func`` of 1 ms:
+
+>>> metadata = messages.RunMetadata()
+>>> describe_spans(metadata, 0.0, 0.002, [Span("y = PyFunc", 0.0, 0.001, None)])
+>>> [(n.timeline_label, n.all_end_rel_micros) for n in metadata.step_stats.dev_stats[0].node_stats]
+[('Session.run', 2000), ('y = PyFunc', 1000)]
+
 A traced stage waits for the device, so that stages do not overlap as they do in other runs.
 """
 
@@ -56,6 +63,7 @@ class TracedStage:
         before, values = run.store.reusable_arguments, set(run.values)
         start = time.time()
         self.stage.run(run)
+        # The store knows the program that ran last; where that is another than before, this stage ran it.
         last = None if run.store.reusable_arguments is before else run.store.reusable_arguments
         program, state = (None, []) if last is None else last[:2]
         jax.block_until_ready([*state, *(v for t, v in run.values.items() if t not in values)])

@@ -9,6 +9,12 @@ the session's cache, carries it out over the state store, and rebuilds the struc
     plan        of (elements, {x}); kept under that key, and made anew when the graph was rewired
     values      [2.5, None]      ->      {"loss": 2.5, "step": [None]}
 
+>>> from towerstrat.graph.ir.tensor_conversion import constant
+>>> with Graph().as_default(), Session() as session:
+...     loss = constant([2.5])
+...     session.run({"loss": loss, "step": [loss.op]})
+{'loss': array([2.5], dtype=float32), 'step': [None]}
+
 In front of the plain way stand, in this order: towers that the program wrote by hand, which are run side by side on a
 copy of the graph (``device_towers``); initial values that the processes of a cluster share (``wait_for_values``); and
 steps that have already run ahead (``steps_ahead``). Options or metadata turn the last one off for their run.
@@ -30,6 +36,7 @@ import numpy as np
 
 from towerstrat.errors import AbortedError, UnsupportedError
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import Fetches
 from towerstrat.graph.ir.composite_values import Fetchable
 from towerstrat.graph.ir.context_stacks import SESSIONS, SessionLike
 from towerstrat.graph.ir.graph import Graph, global_graph
@@ -78,7 +85,7 @@ def is_between_graph_target(target: str | bytes | None) -> bool:
 class _Fetches:
     """A nested structure of fetches, flattened to graph elements without repeats, and its inverse ``build``."""
 
-    def __init__(self, graph: Graph, fetches: Any):
+    def __init__(self, graph: Graph, fetches: Fetches):
         self.elements: list[Tensor | Operation] = []
         self._places: dict[Tensor | Operation, int] = {}
         self._build = self._expand(graph, fetches)
@@ -218,12 +225,12 @@ class BaseSession(Runner):
         """
         return self.ahead is not None and self.ahead.step_back()
 
-    def fetched_operations(self, fetches: Any) -> list[Operation]:
+    def fetched_operations(self, fetches: Fetches) -> list[Operation]:
         """The operations of the fetched elements. Raises TypeError or ValueError as ``run`` does."""
         return [e if isinstance(e, Operation) else e.op for e in _Fetches(self._graph, fetches).elements]
 
     def values_in_run(
-        self, tensors: Sequence[Tensor], fetches: Any, feed_dict: Mapping[Any, Any] | None
+        self, tensors: Sequence[Tensor], fetches: Fetches, feed_dict: Mapping[Any, Any] | None
     ) -> list[HostArray]:
         """Run ``fetches`` for their effects, and return the values of further tensors in this run.
 
@@ -285,8 +292,10 @@ class BaseSession(Runner):
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
-            run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
+    def run(
+        self, fetches: Fetches, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
+        run_metadata: messages.RunMetadata | None = None,
+    ) -> Any:  # fmt: skip
         """Compute ``fetches``.
 
         Args:
@@ -335,7 +344,7 @@ class BaseSession(Runner):
             metadata.partition_graphs.add().CopyFrom(self._graph.as_graph_def())
         return result
 
-    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, spans: list[Span] | None = None) -> Any:
+    def _run(self, fetches: Fetches, feed_dict: Mapping[Any, Any] | None, spans: list[Span] | None = None) -> Any:
         self._check_open()
         if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
@@ -382,7 +391,7 @@ class BaseSession(Runner):
         return result
 
     def _plan(
-        self, fetches: Any, fed: Mapping[Tensor, HostArray], together: bool = True
+        self, fetches: Fetches, fed: Mapping[Tensor, HostArray], together: bool = True
     ) -> tuple[_Fetches, Plan, SideBySide | None]:
         """Look up or make (structure, plan, towers) of a run. ``together``: hand-written towers may run so."""
         given = frozenset(t for t in fed if t.dtype is not resource)
@@ -466,7 +475,7 @@ class BaseSession(Runner):
         return array[()]
 
     def make_callable(
-        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+        self, fetches: Fetches, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function of the values of ``feed_list`` that runs ``fetches``.
 
@@ -534,7 +543,7 @@ class BaseSession(Runner):
         raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
 
 
-def _key(fetches: Any) -> Any:
+def _key(fetches: Fetches) -> Any:
     kind = type(fetches)
     if kind is Tensor or kind is Operation:
         return fetches

@@ -1,7 +1,19 @@
 """The table of stages of operations with bodies of their own, by ``OpDef.stage``, and the plans made with it.
 
 It is here, above all stages, so that these need not know each other: a plan gets the table as an argument and looks a
-stage up by name.
+stage up by name. Branches and loops with ``MeanOverWorkers`` inside get the stages of ``collective``, where processes
+train together. ``plan_of`` is what sessions and traced functions call. A branch is part of a device program, unless the
+host has to act in it:
+
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> from towerstrat.graph.ops.control.branches import cond
+>>> from towerstrat.graph.ops.host.python_calls import py_func
+>>> with Graph().as_default() as graph:
+...     p, x = placeholder("bool", []), placeholder("float32", [])
+...     plain = cond(p, lambda: -x, lambda: x)
+...     calling = cond(p, lambda: py_func(abs, [x], "float32"), lambda: x)
+>>> [[type(stage).__name__ for stage in plan_of(graph, [y], [p, x]).stages] for y in (plain, calling)]
+[['DeviceStage'], ['HostBranch', 'DeviceStage']]
 """
 
 from __future__ import annotations

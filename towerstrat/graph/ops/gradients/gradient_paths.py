@@ -40,7 +40,7 @@ from towerstrat.graph.lowering.python_gradients import (
     sources_of,
     trace_rule,
 )
-from towerstrat.graph.lowering.row_cotangents import index_type_of, lookups_in
+from towerstrat.graph.lowering.row_cotangents import index_type_of, looks_up_rows, lookups_in, passes_rows
 
 LINEAR = frozenset((
     "AccumulateNV2", "Add", "AddN", "AvgPool", "BatchGather", "BatchToSpaceND", "BiasAdd", "BroadcastTo", "Cast",
@@ -67,9 +67,6 @@ ADDITIVE = frozenset((
     "Split", "SplitV", "Squeeze", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unpack", "ZerosLike",
 ))  # fmt: skip
 """Types that are linear in all their operands of numbers together."""
-
-ROWWISE = frozenset(["Cast", "Exit", "Identity", "Merge", "Neg", "PlaceholderWithDefault", "ReadVariableOp"])
-"""Types through which a cotangent that consists of rows stays such, if they have one input."""
 
 Use = tuple[Operation, Tensor]
 """An operation, and a tensor whose value its gradient uses; of a given cotangent the gradient operation."""
@@ -326,23 +323,6 @@ class Rowwise:
             inside = lookups_in(op, tensor)
             return {None} if inside is None else {index_type_of(lookup) for lookup in inside}
         return {self.index_type(op.outputs[0]) if passes_rows(op) else None}
-
-
-def passes_rows(op: Operation) -> bool:
-    """Whether a sparse cotangent of the result is passed on as a sparse one of each input, as in the original."""
-    if op.type == "Cast":
-        return op.inputs[0].dtype.is_floating and op.outputs[0].dtype.is_floating
-    return op.type == "AddN" or (op.type in ROWWISE and len(op.inputs) == 1)
-
-
-def looks_up_rows(op: Operation) -> bool:
-    """Whether it gathers rows along dimension 0 of a tensor of its own context: its cotangent is sparse."""
-    if op.type not in ("GatherV2", "GatherNd") or op.axis is not op.inputs[0].op.axis or op.attrs.get("batch_dims"):
-        return False
-    if op.type == "GatherNd":  # of a list of coordinates of one number each, as the original has it
-        dims = op.inputs[1].dims
-        return dims is not None and len(dims) == 2 and dims[1] == 1
-    return op.attrs["axis"] == 0 and "_dense_gradient" not in op.attrs
 
 
 def is_additive(rule: TracedRule) -> bool:

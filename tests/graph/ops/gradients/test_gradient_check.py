@@ -8,8 +8,8 @@ import towerstrat.compat.v1 as tf
 import towerstrat.compat.v2 as tf2
 from tests.fuzz.routes import eager_mode
 from towerstrat.errors import InternalError
-from towerstrat.graph.lowering import gradients as engine
 from towerstrat.graph.ops.control import branches, while_loop
+from towerstrat.graph.ops.gradients import gradients as engine
 from towerstrat.graph.tapes import vectorized
 
 

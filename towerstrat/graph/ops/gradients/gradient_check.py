@@ -3,10 +3,19 @@
 The engine decides in ``gradient_paths`` where gradients flow. This walk shares no code with it: it follows operands of
 operations, and for loops, branches and maps the captures that their bodies' results depend on. Where it finds a
 dependence through differentiable operations and the engine has no path, a gradient would be silently too small, or
-None: that is an InternalError, which names the first edge that is missing.
+None: that is an InternalError, which names the first edge that is missing. Here the engine's ``active`` lacks w:
 
-    y = cond(p, lambda: x * w, lambda: x)       engine: y <- x           this walk: y <- x, y <- w
-                                                error: "... depends on it by way of w, where no gradient flows"
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     x, w = tf.constant(2.0, name="x"), tf.constant(3.0, name="w")
+...     y = tf.multiply(x, w, name="y")
+>>> edges = Dependence({}, products=["Mul"], quotients=[], linear=[])
+>>> edges.operands(y)
+(<tf.Tensor 'x:0' shape=() dtype=float32>, <tf.Tensor 'w:0' shape=() dtype=float32>)
+>>> check_paths([y], [x, w], stops=(), active={y, x}, recorded=None, captures=(), dependence=edges)
+... # doctest: +ELLIPSIS
+Traceback (most recent call last):
+towerstrat.errors.InternalError: ... y (type Mul, ...) depends on it by way of w:0 ..., where no gradient flows. ...
 
 It costs one walk over the ancestors of the ys per ``tf.gradients``. Third derivatives are not checked. With
 ``TOWERSTRAT_GRADIENT_CHECK=warn`` the error is a warning.
@@ -14,17 +23,12 @@ It costs one walk over the ancestors of the ys per ``tf.gradients``. Third deriv
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from towerstrat.errors import InternalError
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.types import resource
+from towerstrat.graph.lowering.gradient_reports import report
 from towerstrat.graph.lowering.python_gradients import TracedRule
-from towerstrat.platform import logs
-
-VARIABLE = "TOWERSTRAT_GRADIENT_CHECK"
-"""The environment variable that makes the error a warning ("warn")."""
 
 
 class Dependence:
@@ -235,14 +239,3 @@ def _report_missing(source: Tensor, tensor: Tensor, user: Tensor, ys: Sequence[T
         f"{source.op.line}) would be wrong: {user.op.name} (type {user.op.type}, created at {user.op.line}) depends on "
         f"it by way of {tensor.name} (created at {tensor.op.line}), where no gradient flows.",
     )
-
-
-def report(op: Operation, missing: str) -> None:
-    """Raise InternalError about a missing flow of a gradient; log it where the environment asks for warnings."""
-    message = (
-        f"{missing} This is a fault of towerstrat: please report it with the program. With {VARIABLE}=warn in the "
-        "environment the program goes on without this part of the gradient."
-    )
-    if os.environ.get(VARIABLE, "").lower() != "warn":
-        raise InternalError(None, op, message)
-    logs.warning("%s", message)

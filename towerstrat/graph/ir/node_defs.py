@@ -1,0 +1,70 @@
+"""The messages of a graph's operations, each made once: a graph is written with every checkpoint, and changes little.
+
+``NodeDefs.of`` gives the ``NodeDef`` of an operation. It is made anew only where what it says has changed since: an
+operation that took another input, control input, device or attribute, or whose outputs have another static shape.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     x = tf.placeholder(tf.float32, [None], name="x")
+>>> nodes = NodeDefs()
+>>> first = nodes.of(x.op, shapes=True)
+>>> nodes.of(x.op, shapes=True) is first
+True
+>>> x.set_shape([3])
+>>> nodes.of(x.op, shapes=True) is first
+False
+
+The comparison is by identity, so that it costs little. What is changed in place (lists among attributes, a variable's
+shape) cannot be told so, and its message is made each time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from towerstrat.graph.ir.node_def import COMPUTED_TYPES, node_def
+from towerstrat.platform import messages
+
+if TYPE_CHECKING:
+    from towerstrat.graph.ir.graph_elements import Operation
+
+_MUTABLE = (list, set, dict)
+
+
+class NodeDefs:
+    """Operation -> its message, with what it was made of."""
+
+    def __init__(self) -> None:
+        self._messages: dict[tuple[Operation, bool], tuple[list[object], messages.NodeDef]] = {}
+
+    def of(self, op: Operation, shapes: bool) -> messages.NodeDef:
+        """The message of an operation; callers copy it, and do not change it.
+
+        Args:
+          op: of the graph.
+          shapes: with the static shapes of the outputs, as the attribute ``_output_shapes``.
+        """
+        said = list(_said(op))
+        entry = self._messages.get((op, shapes))
+        if entry is not None and _same(entry[0], said):
+            return entry[1]
+        message = node_def(op, shapes)
+        if op.type not in COMPUTED_TYPES and not any(isinstance(value, _MUTABLE) for value in said):
+            self._messages[op, shapes] = said, message
+        return message
+
+
+def _said(op: Operation) -> Iterator[object]:
+    """The objects that an operation's message is made of."""
+    yield from op.inputs
+    yield from op.control_inputs
+    yield op.device
+    yield from op._colocation
+    yield from (tensor.dims for tensor in op.outputs)
+    yield from op.attrs
+    yield from op.attrs.values()
+
+
+def _same(before: list[object], now: list[object]) -> bool:
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))

@@ -77,7 +77,7 @@ class CompiledComputation:
         self._early = early
         self._jitted = compilers.jit(self.function, self.function.platform)
 
-    def __call__(
+    def run(
         self, inputs: Sequence[Argument], state: Sequence[Array | None], executor: Executor
     ) -> tuple[Sequence[Array], Sequence[Array | None]]:
         """Compute (outputs, new values of the state variables). ``executor``: of operations that run one by one."""

@@ -257,8 +257,8 @@ class SingleOperations:
         """
         host = executable.host
         if host is not None and (arrays := host.take(inputs)) is not None:
-            return host(arrays), ()
-        return executable.compiled(inputs, state, self)
+            return host.compute(arrays), ()
+        return executable.compiled.run(inputs, state, self)
 
     def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], Pullback]:
         """Execute an operation of a graph on these values: (outputs, pullback)."""

@@ -93,7 +93,7 @@ class HostForm:
         self._first_times -= large and self._first_times > 0
         return arrays
 
-    def __call__(self, arrays: Sequence[HostArray]) -> list[Array]:
+    def compute(self, arrays: Sequence[HostArray]) -> list[Array]:
         """Compute the outputs by numpy.
 
         Raises:

@@ -45,7 +45,8 @@ ROOMS = {
 """Floors of the package and rooms on a floor, from the bottom up: each imports itself and what is below."""
 APART = [("towers.contrib", "towers.distribute")]
 """Two views of one engine: neither imports the other."""
-ROOMS_WITH_HEADS = ["checkpoints", "hosts"]
+ROOMS_WITH_HEADS = ["checkpoints", "hosts", "graph.lowering", "graph.eager", "graph.functions", "graph.tapes",
+                    "graph.ops.gradients", *(f"graph.runtime.{room}" for room in ROOMS["graph.runtime"])]  # fmt: skip
 """Floors and rooms, ``graph.tapes``, in which each file opens with 8 to 30 lines of prose and an example that runs."""
 FILES = sorted(ROOT.rglob("*.py"))
 

@@ -12,7 +12,14 @@ per class, and the jaxpr is then cut into switches:
     t = psum(s)
 
 A jitted call of the name ``JOINED`` marks where one value is selected out of the classes' ones; one named ``SAME``
-marks a value of the first class that all share. A collective is never put in a branch: towers of other classes would
+marks a value of the first class that all share:
+
+>>> from towerstrat.graph.lowering.shard_classes import mark_equal
+>>> jaxpr = jax.make_jaxpr(lambda x: mark_equal(x) + 1.0)(1.0).jaxpr
+>>> [_is_call(equation, SAME) for equation in jaxpr.eqns]
+[True, False]
+
+A collective is never put in a branch: towers of other classes would
 not take part, and the program would hang. So one switch may need what a collective made of another's result: there are
 as many switches, one after the other, as ``_ClassAnalysis`` finds levels.
 

@@ -4,6 +4,18 @@ Of an eager ``tf.reshape(x, [3, 2])``, whose second input is a constant of the p
 
     Computation    places [x, shape], known {shape: [3, 2]}, operations [Reshape], outputs [Reshape:0]
     arguments      [0]: the program takes x alone
+
+``eager_programs`` makes one of each operation type and signature, and one more of its gradient; the compiled form is
+made at the first call. As a function of x:
+
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> from towerstrat.graph.ops.math import arithmetic
+>>> with (graph := Graph()).as_default():
+...     x, y = placeholder("float32", []), placeholder("float32", [])
+...     total = arithmetic.add(x, y)
+>>> sums = Computation(graph, [x, y], [total.op], [total], [], {y: 10.0}, False)
+>>> sums.arguments
+[0]
 """
 
 from __future__ import annotations

@@ -10,14 +10,13 @@ replicated and x one batch per tower:
     inside     shard_map: v float32[], x float32[8]             the lowering evaluates the operations under ``jax.jit``
     outputs    split ones stacked [2, ...], then replicated ones
 
-What is written counts as read too (``effects``), as the old value stays where a check has failed:
+The body that it compiles is a function of a lowering and the inputs; one without state and operations:
 
->>> from towerstrat.graph.variables.variables import Variable
->>> from towerstrat.graph.ir.graph import Graph
->>> with Graph().as_default():
-...     assigned = Variable(0.0, name="v").assign(1.0).op
->>> [[cell.name for cell in cells] for cells in effects([assigned])]
-[['v'], ['v']]
+>>> from towerstrat.graph.ir.state import StateStore
+>>> program = Program([], lambda lowering, values: [values[0] + 1.0], ["same"], [False], {}, {})
+>>> outputs, record = program(StateStore(), [np.float32(2.0)])
+>>> outputs, record.shape
+([Array(3., dtype=float32)], (0,))
 
 Where several devices run it, the function is under ``jax.shard_map`` over the axis's mesh; input specs say how a value
 lies along it: "split", "rows", "steps", "iterations", "uneven" or "same". Shards of several shapes are switched by
@@ -26,10 +25,8 @@ shard class inside (``switch_by_class``).
 Checks do not raise on the device. Each program returns an error record per shard; the atomic ones select the old values
 of all written variables where a check failed (``jnp.where``), so the state is right before the host has looked.
 Variables whose old value cannot be selected, because there is none or it has another shape (``unmaskable``), are not
-donated, and the host stores their new values only if the record is empty.
-
-A program that is called again with nothing changed in between (``store.reusable_arguments``) does not collect its state
-again.
+donated, and the host stores their new values only if the record is empty. A program that is called again with nothing
+changed in between (``store.reusable_arguments``) does not collect its state again.
 """
 
 from __future__ import annotations

@@ -7,6 +7,13 @@ ways:
     matmul of [512, 512]        jitted, the same function for all calls with this signature
     where of a large array      evaluated without jit, as the result's shape depends on values (``dynamic``)
 
+>>> from towerstrat.graph.ir.op_registry import lookup
+>>> from towerstrat.graph.ir.types import float32
+>>> from towerstrat.graph.ops.math import elementwise  # registers its types
+>>> pair = [Value(np.float32(x), float32) for x in ([1, 2], [10, 20])]
+>>> SINGLE_OPERATIONS.compute(SINGLE_OPERATIONS.find(lookup("Add"), pair, {}), pair, ())
+([array([11., 22.], dtype=float32)], ())
+
 Gradients are programs too (``PullbackProgram``). ``Pullbacks.find`` builds the gradient of the one operation as a
 graph, from the cotangents that are given to those that are wanted, and jits it with the forward operation inside; XLA
 drops what the gradient does not use. A gradient's own gradient is made the same way, so tapes can be nested.

@@ -1,9 +1,22 @@
 """The numpy form of an operation, for inputs with which numpy is faster than a program, or must be used.
 
-add of two float32[2]              numpy: small (``SMALL``), and on the host or a CPU
-matmul of [512, 512]               a program
-reverse of a new image, [800, 600] numpy the first times (``FIRST_TIMES``), since its bits are those of a program
-strings                            numpy always
+    add of two float32[2]                 numpy: small (``SMALL``), and on the host or a CPU
+    matmul of [512, 512]                  a program
+    reverse of a new image, [800, 600]    numpy the first times (``FIRST_TIMES``): its bits are those of a program
+    strings                               numpy always
+
+An eager operation asks its form first (``eager_programs``): ``take`` says whether numpy is to compute it, ``compute``
+does.
+
+>>> from types import SimpleNamespace
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.ir.tensor_conversion import placeholder
+>>> from towerstrat.graph.ops.math import arithmetic
+>>> with Graph().as_default():
+...     op = arithmetic.negative(placeholder("float32", [None])).op
+>>> form = HostForm(op, op.inputs)
+>>> form.compute(form.take([SimpleNamespace(array=np.float32([1, 2]))]))
+[array([-1., -2.], dtype=float32)]
 """
 
 from __future__ import annotations

@@ -5,6 +5,14 @@
 
 Whether a check can fail at all is known once the program is traced: of ``tf.gather(x, [0, 1])`` with x of three rows
 none can, and nothing is read back.
+
+>>> import towerstrat.compat.v1 as tf
+>>> with tf.Graph().as_default():
+...     row = tf.gather(tf.zeros([5, 2]), tf.placeholder(tf.int32, []))
+>>> checks, state = RuntimeChecks([row.op], atomic=True), {}
+>>> checks.begin(state)
+>>> checks.evaluated, [cell is ERROR_RECORD for cell in state], state[ERROR_RECORD].any()
+(True, [True], np.False_)
 """
 
 from __future__ import annotations

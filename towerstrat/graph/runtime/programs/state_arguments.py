@@ -5,6 +5,18 @@ Of ``v += w`` where both have a value, v is donated and w not. XLA writes the ne
     written    [v]
     donated    [v]
     undonated  [w]
+
+A program that leaves the state as it was where a check fails selects between old and new values on the device. Where it
+cannot, as v has no value before or its shape is not static, v is not donated, and the host decides (``unmaskable``).
+
+>>> from towerstrat.graph.ir.graph import Graph
+>>> from towerstrat.graph.variables.variables import Variable
+>>> with Graph().as_default():
+...     v, w = Variable(0.0, name="v"), Variable(1.0, name="w")
+...     operations = [v.assign_add(w.read_value()).op, w.read_value().op]
+>>> arguments = StateArguments(operations, present=[v.handle.op.attrs["cell"], w.handle.op.attrs["cell"]], masks=True)
+>>> [[cell.name for cell in cells] for cells in (arguments.donated, arguments.undonated, arguments.unmaskable)]
+[['v'], ['w'], []]
 """
 
 from __future__ import annotations

@@ -123,6 +123,7 @@ UNARY: tuple[tuple[str, str, Kernel, Kernel | None], ...] = (
     ("Digamma", "float", digamma, None),
     ("BesselI0e", "float", lax.bessel_i0e, None),
     ("BesselI1e", "float", lax.bessel_i1e, None),
+    ("Expint", "float", lambda x: jnp.where(x < 0, np.asarray(np.nan, x.dtype), jax_special.expi(x)), None),
     ("Conj", "inexact", jnp.conj, np.conj),
 )
 _ARITHMETIC = (np.add, np.subtract, np.multiply, np.negative)

@@ -77,6 +77,7 @@ UNARY: dict[str, Formula] = {
     "Digamma": of_input(lambda g, x: g * polygamma(np.asarray(1, x.dtype), x)),
     "BesselI0e": of_both(lambda g, x, y: g * (lax.bessel_i1e(x) - sign(x) * y)),
     "BesselI1e": of_both(_bessel_i1e),
+    "Expint": of_input(lambda g, x: g * jnp.exp(x) / x),
     "ComplexAbs": of_input(lambda g, z: g * jnp.conj(jnp.sign(z))),
 }
 

@@ -155,7 +155,7 @@ def test_complex_values_where_a_run_goes_operation_by_operation():
 
 
 def test_types_that_connectivity_names_exist():
-    named = gradient_paths.LINEAR | gradient_paths.BILINEAR | gradient_paths.QUOTIENTS | gradient_paths.ROWWISE
+    named = gradient_paths.LINEAR | gradient_paths.BILINEAR | gradient_paths.QUOTIENTS
     assert named <= set(op_registry.types())
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import towerstrat.compat.v2 as tf
 from tests.hosts import several
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.saving.collective_save import FOLDERS
 
@@ -59,13 +59,13 @@ def measured(folder: str, megabytes: int, rounds: int) -> dict[str, list[list[fl
         """Seconds until training goes on, and until the checkpoint is there; those of processors."""
         if PROCESSES.index == 0:
             shutil.rmtree(folder, ignore_errors=True)
-        AGREEMENT.all_of("", str)
+        COLLECTIVES.gather("", str)
         start, worked = time.perf_counter(), time.process_time()
         checkpoint.write(f"{folder}/model", options=options)
         goes_on = time.perf_counter() - start
         checkpoint.sync()
         there = time.perf_counter() - start
-        each = AGREEMENT.all_of(time.process_time() - worked, float)
+        each = COLLECTIVES.gather(time.process_time() - worked, float)
         return [goes_on, there, max(each), sum(each)]
 
     for number in range(rounds + 1):
@@ -94,7 +94,7 @@ def main() -> None:
     print(
         f"| {jax.device_count()} processes: MB | side | save | beside: goes on | beside: there |\n|---|---|---|---|---|"
     )
-    folder = AGREEMENT.first(tempfile.mkdtemp(dir=given.folder))
+    folder = COLLECTIVES.broadcast(tempfile.mkdtemp(dir=given.folder))
     with mode.eager_mode():
         for megabytes in given.megabytes:
             for side, rounds in measured(f"{folder}/saved", megabytes, given.rounds).items():

@@ -30,7 +30,7 @@ from benchmarks import mlp
 from benchmarks.harness import Devices, Ours, Twin, Workload
 from tests.hosts import several
 from towerstrat.graph.runtime.programs import program_cache, program_consensus
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 MODULE = "benchmarks.hosts"
@@ -160,7 +160,7 @@ def agreement(programs: int) -> None:
     taken = []
     for number in range(programs):
         start = time.perf_counter()
-        AGREEMENT.require(f"program {number}", {"its operations": "0" * 24}, list)
+        COLLECTIVES.agree(f"program {number}", {"its operations": "0" * 24}, list)
         taken.append(time.perf_counter() - start)
     with tf.Graph().as_default(), tf.Session() as session:
         strategy = tf.contrib.distribute.TPUStrategy(Devices(jax.devices()))

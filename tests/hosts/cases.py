@@ -9,7 +9,7 @@ import numpy as np
 import towerstrat.compat.v1 as tf
 from tests.towers.common import batches, tpu
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.training.saving.collective_save import FOLDERS
 
 ROWS = np.linspace(-1, 1, 48 * 3).reshape(48, 3).astype(np.float32)
@@ -62,7 +62,7 @@ def _variables(towers):
         found += [sess.run(mirrored), sess.run(strategy.read_var(local)), sess.run(local)]
         saver = tf.train.Saver()
         FOLDERS.smallest = 0  # each process writes a part
-        path = saver.save(sess, AGREEMENT.first(tempfile.mkdtemp()) + "/model", global_step=7)
+        path = saver.save(sess, COLLECTIVES.broadcast(tempfile.mkdtemp()) + "/model", global_step=7)
         mirrored.load([8.0, 9.0], sess)
         found.append(sess.run(mirrored))
         saver.restore(sess, path)

@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 CASE, SLOWLY = "".join(sys.argv[1:2]), sys.argv[2:] == ["slowly"]
@@ -81,7 +81,7 @@ def main():
             "evaluated": os.path.isdir(estimator.eval_dir()),
         }
         if PROCESSES.in_lockstep:  # The others read in the first one's folder, which it removes.
-            AGREEMENT.all_of(INDEX, int)
+            COLLECTIVES.gather(INDEX, int)
     print(json.dumps(found))
 
 

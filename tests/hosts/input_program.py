@@ -15,7 +15,7 @@ import towerstrat.compat.v1 as tf1
 import towerstrat.compat.v2 as tf
 from towerstrat.data.pipeline.element_functions import _Program
 from towerstrat.graph.eager import mode
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 LENGTHS = [0, 1, 3, 4, 5, 8, 11, 12]
@@ -196,7 +196,7 @@ def parsed_records():
                 features = tf.train.Features(feature={"values": values, "number": number})
                 writer.write(tf.train.Example(features=features).SerializeToString())
     if PROCESSES.count > 1:
-        AGREEMENT.all_of("written", str)
+        COLLECTIVES.gather("written", str)
     spec = {"values": tf.io.FixedLenFeature([2], tf.float32), "number": tf.io.FixedLenFeature([], tf.int64)}
 
     def one(record):
@@ -544,7 +544,7 @@ def _run_of_two(own, restore, runs):
                 session.run(made.run_op)
             saver.save(session, f"{prefix}{PROCESSES.index}")
             if PROCESSES.count > 1:
-                AGREEMENT.all_of("saved", str)
+                COLLECTIVES.gather("saved", str)
             return float(session.run(total))
 
 

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 from towerstrat.compat import importer
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 ROWS = np.random.RandomState(0).rand(72, 3).astype(np.float32)
@@ -20,7 +20,7 @@ SUMS = ROWS.sum(1, keepdims=True)
 
 def numbers(tf, strategy):
     """Losses, weights before and after they were saved, and predictions, of a model with batch normalization."""
-    folder = AGREEMENT.first(tempfile.mkdtemp())
+    folder = COLLECTIVES.broadcast(tempfile.mkdtemp())
     tf.keras.utils.set_random_seed(1)
     with strategy.scope():
         dense = tf.keras.layers.Dense

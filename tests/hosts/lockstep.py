@@ -14,7 +14,7 @@ import jax
 import pytest
 
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.towers.engine import mirrored_engine
 
@@ -73,7 +73,7 @@ class InStep:
 
     @pytest.fixture
     def tmp_path(self):
-        return pathlib.Path(AGREEMENT.first(tempfile.mkdtemp()))
+        return pathlib.Path(COLLECTIVES.broadcast(tempfile.mkdtemp()))
 
     def pytest_runtest_logstart(self, nodeid, location):
         print(">>", nodeid, flush=True)

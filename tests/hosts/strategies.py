@@ -7,7 +7,7 @@ import tempfile
 import numpy as np
 
 import towerstrat.compat.v1 as tf
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 TOWERS = 4
@@ -42,7 +42,7 @@ STRATEGIES = {
 def trained(strategy):
     """The weights after some steps of a monitored session, which saves; and the last checkpoint's."""
     draws = np.random.RandomState(0).randn(6 * TOWERS * 2, 3).astype(np.float32)
-    own = AGREEMENT.first(tempfile.mkdtemp())
+    own = COLLECTIVES.broadcast(tempfile.mkdtemp())
     with tf.Graph().as_default(), strategy.scope():
         w = tf.get_variable("w", [3, 1], initializer=tf.constant_initializer(0.25))
         step = tf.train.get_or_create_global_step()

@@ -17,8 +17,8 @@ SECRET = "a secret for a test, of this run"
 PROGRAM = """
 import os, pathlib, sys, time
 from towerstrat.errors import NotFoundError
-from towerstrat.hosts.channels import TALKS
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 assert not [name for name in os.environ if "SECRET" in name or "KEY" in name and name.startswith("TOWERSTRAT")]
@@ -26,8 +26,8 @@ folder = pathlib.Path(sys.argv[1])
 (folder / f"there-{PROCESSES.index}").touch()
 while not (folder / "attacked").exists():
     time.sleep(0.05)
-said = AGREEMENT.all_of(PROCESSES.index + 1, int)
-AGREEMENT.require("a step", {"its name": "one"}, list)
+said = COLLECTIVES.gather(PROCESSES.index + 1, int)
+COLLECTIVES.agree("a step", {"its name": "one"}, list)
 
 
 def fails():
@@ -35,10 +35,10 @@ def fails():
 
 
 try:
-    AGREEMENT.on_first_process(fails)
+    COLLECTIVES.on_first_process(fails)
 except NotFoundError as error:
     said.append(error.message)
-channel = TALKS.begin()
+channel = COLLECTIVES.channel()
 if PROCESSES.index:
     channel.report("reported")
     said.append(channel.receive(str))

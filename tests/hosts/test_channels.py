@@ -3,7 +3,7 @@
 import pytest
 
 from towerstrat.errors import ResourceExhaustedError
-from towerstrat.hosts import channels, store
+from towerstrat.hosts import channels, collectives, store
 from towerstrat.hosts.authentication import CODE_BYTES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
@@ -49,11 +49,11 @@ def test_what_is_told_is_heard_in_order_and_reports_are_not_kept(service, monkey
     assert [other.receive(str | None) for other in others] == [None, None]
 
 
-def test_each_thing_has_a_talk_of_its_own(service):
-    one, other = channels.Talks(), channels.Talks()
+def test_each_task_has_a_channel_of_its_own(service):
+    one, other = collectives.Collectives(), collectives.Collectives()
     for number in range(2):
-        one.begin().broadcast(number)
-    assert [other.begin().receive(int) for _ in range(2)] == [0, 1]
+        one.channel().broadcast(number)
+    assert [other.channel().receive(int) for _ in range(2)] == [0, 1]
 
 
 def test_what_is_longer_than_the_bound_is_refused_where_it_is_told(service):

@@ -9,7 +9,7 @@ def test_supervising_needs_neither_jax_nor_numpy_nor_the_graph():
     code = """
 import importlib, json, pkgutil, sys, towerstrat.hosts
 for module in pkgutil.iter_modules(towerstrat.hosts.__path__):
-    if module.name not in ("process_group", "consensus", "gradient_rendezvous", "channels", "shared_seeds", "store",
+    if module.name not in ("process_group", "collectives", "gradient_rendezvous", "channels", "shared_seeds", "store",
              "__main__"):  # what programs use
         importlib.import_module(f"towerstrat.hosts.{module.name}")
 print(json.dumps(sorted(sys.modules)))

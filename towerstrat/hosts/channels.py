@@ -1,6 +1,6 @@
 """Channels between process 0 and the others, for one task that all processes do together, such as a checkpoint.
 
-A channel, once begun, may be used on any thread, unlike ``consensus``, whose exchanges belong to the main thread: so
+A channel, once begun, may be used on any thread, unlike ``collectives``, whose exchanges belong to the main thread: so
 checkpoints can be saved beside training (``training/saving/collective_save.py``). Two kinds of messages go through it,
 each read once and in order:
 
@@ -9,14 +9,14 @@ each read once and in order:
     reports(Written)           <-  gather           report(written)
     broadcast(finished)        ->                   receive(Finished)
 
-``TALKS.begin()`` makes the channels, numbered in the order in which each process's main thread asks for them: the n-th
-channel of one process is the n-th of all. Messages go through the store, for which a dictionary stands here:
+``COLLECTIVES.channel()`` makes the channels, numbered in the order in which each process's main thread asks for them:
+the n-th channel of one process is the n-th of all. Messages go through the store, for which a dictionary stands here:
 
 >>> from unittest.mock import patch
 >>> store = {}
 >>> with patch.multiple(STORE, put=store.__setitem__, get=lambda key, process: store[key]):
-...     Channel(3).tell("the plan")                         # in process 0
-...     Channel(3).hear(str)                                # in process 1
+...     Channel(3).broadcast("the plan")                    # in process 0
+...     Channel(3).receive(str)                             # in process 1
 'the plan'
 >>> store
 {'talk/3/told/1': b'"the plan"'}
@@ -75,18 +75,3 @@ class Channel:
         for process in others:
             STORE.delete(key, process)
         return [decode(message, schema) for message in messages]
-
-
-class Talks:
-    """Numbers the channels of this process; all processes must begin them in the same order."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    def begin(self) -> Channel:
-        """The next channel. Called in all processes, on the main thread."""
-        self._count += 1
-        return Channel(self._count)
-
-
-TALKS = Talks()

@@ -3,7 +3,7 @@
 This is the original's between-graph replication: each process has a graph, a session and data of its own. All that
 they do together is a round per step, in which each has the same ``Layout`` (names, shapes and dtypes of gradients):
 
-1. At the first use of a layout all compare it (``AGREEMENT.require``).
+1. At the first use of a layout all compare it (``COLLECTIVES.agree``).
 2. One program over one device of each process averages the dense gradients, and gathers an int32 row of each process:
    its ``RoundMessage``, and how many rows it has of each sparse gradient.
 3. Where there are sparse gradients, a second program gathers their rows, padded to a power of two (``_room``).
@@ -44,7 +44,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from towerstrat.errors import AbortedError, OutOfRangeError
 from towerstrat.hosts import process_group
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.heartbeat import ENDED, PROGRESS, STARTING
 from towerstrat.hosts.messages import decode, encode
 from towerstrat.hosts.process_index import PROCESSES
@@ -222,7 +222,7 @@ class GradientRounds:
         self._begin()
         if layout not in self._agreed:
             pieces = [(repr(each), f"{name}, {each}") for name, each in _each(layout)]
-            AGREEMENT.require("averaging the gradients", {"its variables": repr(layout)}, lambda: pieces)
+            COLLECTIVES.agree("averaging the gradients", {"its variables": repr(layout)}, lambda: pieces)
             self._agreed.add(layout)
         self._rounds += 1
         PROGRESS.step(self._rounds)
@@ -418,4 +418,4 @@ def _padded(part: Gradient, size: int) -> Gradient:
     return jnp.pad(part, [(0, left), *((0, 0) for _ in part.shape[1:])]) if left else part
 
 
-MEETING = GradientRounds()
+GRADIENT_ROUNDS = GradientRounds()

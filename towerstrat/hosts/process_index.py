@@ -16,9 +16,9 @@ Three ways of running, which change during a program:
 >>> processes = ProcessGroup()
 >>> with patch.object(DUTY, "writes"):                      # puts back who writes in this program
 ...     processes.join(4, 3)
-...     processes.together, processes.stream, DUTY.writes
+...     processes.in_lockstep, processes.stream, DUTY.writes
 ...     processes.part()
-...     processes.together, processes.stream, DUTY.writes
+...     processes.in_lockstep, processes.stream, DUTY.writes
 (True, 0, False)
 (False, 3, True)
 """

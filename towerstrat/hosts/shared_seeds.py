@@ -15,7 +15,7 @@ Two processes that hear the same number from process 0, here 7, draw the same:
 >>> def drawn():
 ...     Shared().begin()
 ...     return random.random(), np.random.rand()
->>> with patch.object(AGREEMENT, "first", lambda own: 7.0):
+>>> with patch.object(COLLECTIVES, "broadcast", lambda own: 7.0):
 ...     drawn() == drawn()
 True
 >>> random.setstate(before[0]), np.random.set_state(before[1])
@@ -29,7 +29,7 @@ import secrets
 
 import numpy as np
 
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 
@@ -45,7 +45,7 @@ class Shared:
 
     def begin(self) -> None:
         """Seeds the streams of all processes with a number that process 0 draws and broadcasts."""
-        seed = AGREEMENT.first(float(secrets.randbits(32)))
+        seed = COLLECTIVES.broadcast(float(secrets.randbits(32)))
         random.seed(int(seed))
         np.random.seed(int(seed))
         self.begun = _state()

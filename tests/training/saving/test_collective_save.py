@@ -20,11 +20,11 @@ VALUES = {name: np.arange(size, dtype=np.float32) + size for name, size in (("a"
 
 
 class Processes(threading.local):
-    """Which process the thread is, and how many talks it has begun."""
+    """Which process the thread is, and how many channels it has."""
 
     count, index, begun = COUNT, 0, 0
 
-    def begin(self):
+    def channel(self):
         self.begun += 1
         return channels.Channel(self.begun)
 
@@ -63,7 +63,7 @@ def processes(monkeypatch):
     monkeypatch.setattr(store, "client", lambda: service)
     for module in (channels, collective_save, store):
         monkeypatch.setattr(module, "PROCESSES", who)
-    monkeypatch.setattr(collective_save, "TALKS", who)
+    monkeypatch.setattr(collective_save, "COLLECTIVES", who)
     monkeypatch.setattr(collective_save, "FOLDERS", collective_save.Folders())
     collective_save.FOLDERS.smallest = 0
     monkeypatch.setattr(collective_save, "_PATIENCE", 0.0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs, messages
 from towerstrat.platform.threads import ThreadState
@@ -69,7 +69,7 @@ class WorkerContext:
     def wait_for_other_workers(self) -> None:
         """Waits until all processes are here."""
         if PROCESSES.count > 1:
-            AGREEMENT.require("waiting for the other workers", {}, list)
+            COLLECTIVES.barrier()
 
     @property
     def experimental_should_init(self) -> bool:

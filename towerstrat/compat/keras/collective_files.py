@@ -9,7 +9,7 @@ from functools import wraps
 from types import ModuleType
 from typing import Any
 
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.platform.duty import DUTY
 
 _SAVING = ("save_model", "save_weights")
@@ -37,6 +37,6 @@ def _shared(save: Callable[..., Any]) -> Callable[..., Any]:
         if not DUTY.writes:
             with tempfile.TemporaryDirectory() as folder:
                 save(model, os.path.join(folder, os.path.basename(path)), *args, **kwargs)
-        AGREEMENT.on_first_process(lambda: save(model, filepath, *args, **kwargs))
+        COLLECTIVES.on_first_process(lambda: save(model, filepath, *args, **kwargs))
 
     return saving

@@ -21,7 +21,7 @@ from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.types import DType, HostArray, string
 from towerstrat.graph.ir.uneven_shards import UnevenShards, exactly, of_parts
 from towerstrat.graph.runtime.loops.collective_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.platform import logs
 
 ALIKE = (
@@ -81,12 +81,12 @@ def require_alike(node: DatasetNode) -> None:
       FailedPreconditionError: they have different ones; it names the process, and the part that differs.
     """
     found = pieces(node)
-    AGREEMENT.require("dividing a dataset", {"the dataset": " ".join(text for text, _ in found)}, lambda: found)
+    COLLECTIVES.agree("dividing a dataset", {"the dataset": " ".join(text for text, _ in found)}, lambda: found)
 
 
 def are_alike(node: DatasetNode) -> bool:
     """Whether all processes have the same pipeline."""
-    return len(set(AGREEMENT.all_of(" ".join(text for text, _ in pieces(node)), str))) == 1
+    return len(set(COLLECTIVES.gather(" ".join(text for text, _ in pieces(node)), str))) == 1
 
 
 def are_surely_alike(node: DatasetNode) -> bool:
@@ -104,7 +104,7 @@ def _ask(resource: IteratorResource) -> None:
     """Learns once how many elements all processes have, where each knows how many it has, all of one shape."""
     total = UNKNOWN if string in resource.structure.dtypes else resource.alike
     left = max(0, total - resource.used) if total >= 0 else total
-    found = AGREEMENT.all_of(left, int)
+    found = COLLECTIVES.gather(left, int)
     resource.agreement.asked = True
     known = [count for count in found if count != INFINITE]
     if UNKNOWN not in found:

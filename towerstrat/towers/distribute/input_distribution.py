@@ -12,7 +12,7 @@ from towerstrat.data.files.file_sharding import of_files
 from towerstrat.data.iterators.collective_reads import ALIKE, are_surely_alike, require_alike
 from towerstrat.data.pipeline.nodes import INFINITE, DatasetNode
 from towerstrat.data.pipeline.prefetch import Prefetch
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.towers.distribute.distributed_dataset import DistributedDataset, Layout
@@ -217,7 +217,7 @@ def _go_on(node: ElementPerReplica, in_workers: bool) -> None:
     """Has processes go on until the data of all has ended, where the original does: unless shapes are known, or data
     has no end. All processes come to it together.
     """
-    if INFINITE in AGREEMENT.all_of(node.cardinality(), int):
+    if INFINITE in COLLECTIVES.gather(node.cardinality(), int):
         return
     if in_workers:
         node.whole = False

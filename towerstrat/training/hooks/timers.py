@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 _CAUTION = 0.5
@@ -72,7 +72,7 @@ class SecondOrStepTimer:
         assert passed is not None
         if not PROCESSES.in_lockstep:
             return passed >= seconds
-        passed = AGREEMENT.first(passed)
+        passed = COLLECTIVES.broadcast(passed)
         left = (seconds - passed) / max(passed, 1e-9) * (step - last_step)
         self._next_look = step + max(1, int(min(left, step - last_step) * _CAUTION))
         return passed >= seconds

@@ -25,7 +25,7 @@ from towerstrat.checkpoints.bundle_writer import Saved, Written
 from towerstrat.checkpoints.shard_layout import Form, cut, divided
 from towerstrat.errors import FailedPreconditionError, OpError, UnknownError
 from towerstrat.graph.ir.mesh import everywhere
-from towerstrat.hosts.channels import TALKS
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.storage import storage_of
@@ -94,7 +94,7 @@ class SharedSave:
     def __init__(self, prefix: str, arrays: Iterable[Saved], beside: bytes | None, copied: bool = False):
         self._prefix, self._beside = prefix, beside
         self._folder = os.path.dirname(prefix)
-        self._talk = TALKS.begin()
+        self._talk = COLLECTIVES.channel()
         self._reported: BaseException | None = None
         self.count = PROCESSES.count - 1
         arrays = list(arrays)

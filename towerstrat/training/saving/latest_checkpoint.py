@@ -12,7 +12,7 @@ from typing import Any
 from towerstrat.checkpoints import checkpoint_state
 from towerstrat.checkpoints.bundle_reader import index_path
 from towerstrat.errors import DataLossError
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs, messages
 from towerstrat.platform.duty import DUTY
@@ -93,7 +93,7 @@ def update_checkpoint_state(
             f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
             "Please use a different save path."
         )
-    AGREEMENT.on_first_process(lambda: checkpoint_state.write_state(save_dir, state, latest_filename))
+    COLLECTIVES.on_first_process(lambda: checkpoint_state.write_state(save_dir, state, latest_filename))
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> messages.CheckpointState | None:
@@ -107,7 +107,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     if not PROCESSES.in_lockstep or threading.current_thread() is not threading.main_thread():
         return _state(checkpoint_dir, latest_filename)
     found = _state(checkpoint_dir, latest_filename) if PROCESSES.index == 0 else None
-    told = AGREEMENT.first("" if found is None else base64.b64encode(found.SerializeToString()).decode())
+    told = COLLECTIVES.broadcast("" if found is None else base64.b64encode(found.SerializeToString()).decode())
     return messages.CheckpointState.FromString(base64.b64decode(told)) if told else None
 
 
@@ -149,7 +149,7 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Removes a checkpoint and its ``meta`` file. Its format is seen from its files."""
-    AGREEMENT.on_first_process(partial(_remove, checkpoint_prefix, meta_graph_suffix))
+    COLLECTIVES.on_first_process(partial(_remove, checkpoint_prefix, meta_graph_suffix))
 
 
 def _remove(prefix: str, meta_graph_suffix: str) -> None:

@@ -13,7 +13,7 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.variables.variables import Variable
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.platform import logs, messages
 from towerstrat.platform.storage import storage_of
 
@@ -76,7 +76,7 @@ def export_meta_graph(
         if not (clear_extraneous_savers and key == "savers"):
             _add_collection(message, graph, key, export_scope)
     if filename is not None:
-        AGREEMENT.on_first_process(lambda: _write(message, filename, as_text))
+        COLLECTIVES.on_first_process(lambda: _write(message, filename, as_text))
     return message
 
 
@@ -169,7 +169,7 @@ def write_graph(graph_or_graph_def: Graph | messages.GraphDef, logdir: str, name
     """
     graph_def = graph_or_graph_def.as_graph_def() if isinstance(graph_or_graph_def, Graph) else graph_or_graph_def
     path = os.path.join(logdir, name)
-    AGREEMENT.on_first_process(lambda: _write(graph_def, path, as_text))
+    COLLECTIVES.on_first_process(lambda: _write(graph_def, path, as_text))
     return path
 
 

@@ -28,7 +28,7 @@ from towerstrat.graph.ir.graph import Graph
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.runtime.plans.runner import Runner
 from towerstrat.graph.runtime.sessions.session import BaseSession
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 from towerstrat.platform.plain import State
@@ -151,7 +151,7 @@ def of_all_processes(states: dict[str, State], apart: Set[str]) -> dict[str, Sta
     if PROCESSES.count == 1 or not (apart | parts):
         return states
     different = {name: state for name, state in states.items() if name in apart | parts}
-    found = [decoded(data) for data in AGREEMENT.bytes_of_all(encoded(different))]
+    found = [decoded(data) for data in COLLECTIVES.gather_bytes(encoded(different))]
     whose = {f"{name}{_OF}{i}": state for i, theirs in enumerate(found) for name, state in theirs.items()}
     return {name: state for name, state in states.items() if name not in apart} | whose
 

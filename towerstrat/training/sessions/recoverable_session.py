@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeVar
 
 from towerstrat.graph.runtime.sessions.session import BaseSession
-from towerstrat.hosts.gradient_rendezvous import MEETING
+from towerstrat.hosts.gradient_rendezvous import GRADIENT_ROUNDS
 from towerstrat.platform import logs, messages
 from towerstrat.training.sessions.session_wrapper import PREEMPTION_ERRORS, StepFn, WrappedSession
 
@@ -50,7 +50,7 @@ class RecoverableSession(WrappedSession):
             try:
                 return self._sess_creator.create_session()
             except PREEMPTION_ERRORS as error:
-                if MEETING.over is not None:
+                if GRADIENT_ROUNDS.over is not None:
                     raise  # No session brings back a process that has ended.
                 logs.info(
                     "An error was raised while a session was being created. This may be due to a preemption of a "
@@ -61,7 +61,7 @@ class RecoverableSession(WrappedSession):
         try:
             return self._sess is None or self._sess._check_stop()
         except PREEMPTION_ERRORS as error:
-            if MEETING.over is not None:
+            if GRADIENT_ROUNDS.over is not None:
                 return True  # The next run raises it.
             logs.info("An error was raised while considering whether the session is complete. " + _NEW_SESSION, error)
             self.close()
@@ -93,7 +93,7 @@ class RecoverableSession(WrappedSession):
                     self._sess = self._create_session()
                 return attempt(self._sess)
             except PREEMPTION_ERRORS as error:
-                if MEETING.over is not None:
+                if GRADIENT_ROUNDS.over is not None:
                     raise
                 logs.info("An error was raised. " + _NEW_SESSION, error)
                 self.close()

@@ -16,7 +16,7 @@ def told(monkeypatch):
     """A function that sets what all processes say, after this one."""
     others = []
     monkeypatch.setattr(
-        collective_input, "AGREEMENT", SimpleNamespace(all_of=lambda mine, schema: [mine, *others])
+        collective_input, "COLLECTIVES", SimpleNamespace(gather=lambda mine, schema: [mine, *others])
     )  # fmt: skip
     return others.extend
 

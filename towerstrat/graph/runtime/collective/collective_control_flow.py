@@ -16,9 +16,9 @@ processes raise ``FailedPreconditionError``, with the lines of the branch and of
 >>> _difference(even, even, "predicate", [True, False, True]).message
 'The predicate of even (type Const, created at ...) is True in processes 0, 2 and False in process 1, of ...'
 
-The gather is an ordinary round of ``MEETING``: each process brings a vector with its bit at its own index and zeros
-elsewhere; an entry of the mean is nonzero where that process's bit is set. So a process that has failed is heard of
-there too (``missed``).
+The gather is an ordinary round of ``GRADIENT_ROUNDS``: each process brings a vector with its bit at its own index and
+zeros elsewhere; an entry of the mean is nonzero where that process's bit is set. So a process that has failed is heard
+of there too (``missed``).
 
 Operations outside of branches and loops are in ``gradient_mean_stage``.
 """
@@ -37,7 +37,7 @@ from towerstrat.graph.runtime.collective.gradient_mean_stage import absence_from
 from towerstrat.graph.runtime.plans.host_control_flow_stage import HostBranch, HostLoop
 from towerstrat.graph.runtime.plans.runner import CollectiveStage, Run
 from towerstrat.graph.runtime.programs.program_cache import to_host
-from towerstrat.hosts.gradient_rendezvous import MEETING, Layout
+from towerstrat.hosts.gradient_rendezvous import GRADIENT_ROUNDS, Layout
 from towerstrat.hosts.process_index import PROCESSES
 
 _INSTEAD = (
@@ -117,7 +117,7 @@ def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation
     ways = np.zeros(PROCESSES.count, np.float32)
     ways[PROCESSES.index] = mine
     with taking_part(run, stage):
-        (means,), _ = MEETING.mean(_layout(op), [ways], [])
+        (means,), _ = GRADIENT_ROUNDS.mean(_layout(op), [ways], [])
         found = [bool(each) for each in np.asarray(means)]
         if len(set(found)) > 1:
             raise _difference(op, decides, what, found)
@@ -130,7 +130,7 @@ def _layout(op: Operation) -> Layout:
 def _miss(run: Run, stage: CollectiveStage, op: Operation, error: BaseException) -> None:
     """Takes part in the gather of a decision with this run's error, where that round is still owed."""
     if (absence := absence_from(run, stage, error)) is not None:
-        MEETING.miss(_layout(op), absence)
+        GRADIENT_ROUNDS.miss(_layout(op), absence)
 
 
 def _difference(op: Operation, decides: Operation, what: str, found: Sequence[bool]) -> FailedPreconditionError:

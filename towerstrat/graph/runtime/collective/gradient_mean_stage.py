@@ -7,7 +7,7 @@ Each process runs its own plan in its own session; the only operation in it that
 1. waits for the checks of the run before (``raise_earlier_errors``), so that the others hear of a failure in
    this round,
 2. broadcasts the first process's variables, once for each variable (``share_values``),
-3. takes part in a round of ``MEETING`` (``hosts/gradient_rendezvous.py``), and binds the means to its outputs.
+3. takes part in a round of ``GRADIENT_ROUNDS`` (``hosts/gradient_rendezvous.py``), and binds the means to its outputs.
 
     session.run(train_op)     process 0: gradient of w [1., 3.]     process 1: [3., 5.]     both apply [2., 4.]
 
@@ -47,7 +47,7 @@ from towerstrat.graph.lowering.lowering_errors import DifferentShapes
 from towerstrat.graph.runtime.plans.plan import Stages
 from towerstrat.graph.runtime.plans.runner import CollectiveStage, Run, Runner
 from towerstrat.graph.variables.variables import GraphKeys
-from towerstrat.hosts.gradient_rendezvous import MEETING, Layout, RoundMessage, Rows, SkippedRound
+from towerstrat.hosts.gradient_rendezvous import GRADIENT_ROUNDS, Layout, RoundMessage, Rows, SkippedRound
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform import logs
 
@@ -62,7 +62,7 @@ _ALONE = (
 
 
 class GradientMeanStage(CollectiveStage):
-    """Stage of one ``MeanOverWorkers``: a round of ``MEETING`` in each run.
+    """Stage of one ``MeanOverWorkers``: a round of ``GRADIENT_ROUNDS`` in each run.
 
     Args:
       op: the operation.
@@ -90,13 +90,13 @@ class GradientMeanStage(CollectiveStage):
         arrays = [on_one_device(value) for value in values]
         rows = [Rows(*arrays[i : i + 2]) for i in range(count, len(arrays), 2)]
         with taking_part(run, self):
-            dense, rows = MEETING.mean(self._layout(run, arrays), arrays[:count], rows)
+            dense, rows = GRADIENT_ROUNDS.mean(self._layout(run, arrays), arrays[:count], rows)
         run.values.update(zip(op.outputs, [*dense, *(part for each in rows for part in each)], strict=True))
 
     def missed(self, run: Run, error: BaseException) -> None:
         if (absence := absence_from(run, self, error)) is not None:
             share_values(run.session, self.op.graph, self._names)
-            MEETING.miss(self._layout(run, None), absence)
+            GRADIENT_ROUNDS.miss(self._layout(run, None), absence)
 
     def _layout(self, run: Run, arrays: Sequence[jax.Array] | None) -> Layout:
         """The layout of the round; shapes that the graph does not know are those of gradients or variables.
@@ -133,7 +133,7 @@ def absence_from(run: Run, stage: CollectiveStage, error: BaseException) -> Skip
 
     Where the round was done before the failure, the status is kept for the next round.
     """
-    if not run.session.meets or MEETING.over is not None or isinstance(error, DifferentShapes):
+    if not run.session.meets or GRADIENT_ROUNDS.over is not None or isinstance(error, DifferentShapes):
         return None  # After DifferentShapes the session runs again, by another plan.
     word = RoundMessage.ENDED if isinstance(error, OutOfRangeError) else RoundMessage.FAILED
     absence = SkippedRound(word, f"{type(error).__name__}: {error}")
@@ -141,7 +141,7 @@ def absence_from(run: Run, stage: CollectiveStage, error: BaseException) -> Skip
     if heard is None:
         return absence
     if heard:
-        MEETING.fail_next(absence)
+        GRADIENT_ROUNDS.fail_next(absence)
     return None
 
 
@@ -164,9 +164,9 @@ def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = Non
     store = runner._store
     if PROCESSES.index == 0:
         held = {name: store.get(cell) for name, cell in cells.items() if store.get(cell) is not None}
-        MEETING.share({name: on_one_device(value) for name, value in held.items()})
+        GRADIENT_ROUNDS.share({name: on_one_device(value) for name, value in held.items()})
     else:
-        found = MEETING.share(None)
+        found = GRADIENT_ROUNDS.share(None)
         store.update({cells[name]: value for name, value in found.items() if name in cells})
     origin.shared.update(cells, names or ())
 

@@ -35,7 +35,7 @@ from towerstrat.graph.runtime.loops.input_chunks import PIECE_SECONDS
 from towerstrat.graph.runtime.loops.loop_bodies import differences
 from towerstrat.graph.runtime.programs.device_program import Program
 from towerstrat.graph.runtime.programs.limits import LIMITS
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.platform import logs
 
 _PARTS = 32
@@ -236,7 +236,7 @@ class ChunkScheduler:
         seconds = (now - max(start, self._finished)) / steps
         self._finished = now
         if self.shared:
-            self.seconds = AGREEMENT.first(seconds) if self.seconds is None else self.seconds
+            self.seconds = COLLECTIVES.broadcast(seconds) if self.seconds is None else self.seconds
             return
         # Of a program that was done before anybody looked this is a bound from above.
         if waited or self.seconds is None or seconds < self.seconds:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 import towerstrat.errors as errors
 from towerstrat.errors import OpError, UnknownError
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 
 THERE, ENDED, FAILED = 0, 1, 2
@@ -34,7 +34,7 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
     """
     said = error.message if isinstance(error, OpError) else str(error)
     mine = (state, type(error).__name__, f"{type(error).__name__}: {said}")
-    found = AGREEMENT.all_of(mine, tuple[int, str, str])
+    found = COLLECTIVES.gather(mine, tuple[int, str, str])
     if error is not None:
         raise _here(error)
     for process, (their_state, kind, text) in enumerate(found):

@@ -16,7 +16,7 @@ Input goes back newest first, so that the source keeps its order. Process 0, wit
 >>> feeder = SimpleNamespace(put_back=lambda source, chunk, first: print(chunk.rows[first:]))
 >>> short, queued = (SimpleNamespace(steps=3, rows=rows) for rows in ([0, 1, 2], [3, 4, 5]))
 >>> source, under = SimpleNamespace(lender=None), deque([SimpleNamespace(chunk=queued)])
->>> SharedLoop._give_back(None, feeder, source, under, short, 2)
+>>> SharedLoop._return_to_source(None, feeder, source, under, short, 2)
 [3, 4, 5]
 [2]
 
@@ -46,7 +46,7 @@ from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage, SharedLoop
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, PreviousChunk, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import Stages
 from towerstrat.graph.runtime.plans.runner import Run
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.platform.accounts import ACCOUNTS
 
 
@@ -152,7 +152,7 @@ class SharedLoop(LoopStage):
         own = feeder.step_bytes(source)
         if not feeder.uneven:
             return own // max(1, len(self.axis.local_indices)) * self.axis.most if self.elements_are_stacked else own
-        return max(AGREEMENT.all_of(own, int))
+        return max(COLLECTIVES.gather(own, int))
 
     def _have_shapes(self, feeder: ChunkAssembler, source: Source, chunk: Chunk) -> bool:
         """Whether some process has input. Compares the batch shapes of all processes where these are not static.
@@ -165,7 +165,7 @@ class SharedLoop(LoopStage):
         if not feeder.uneven:
             return True
         mine = tuple(buffer.shape[2:] for buffer in chunk.buffers) if chunk.steps else None
-        found = AGREEMENT.all_of(mine, tuple[tuple[int, ...], ...] | None)
+        found = COLLECTIVES.gather(mine, tuple[tuple[int, ...], ...] | None)
         known = {process: shapes for process, shapes in enumerate(found) if shapes is not None}
         if not known:
             return False

@@ -13,7 +13,7 @@ A stage is whatever has ``run``; it reads values and adds its own:
 >>> class Square:
 ...     def run(self, run):
 ...         run.values["y"] = run.values["x"] ** 2
->>> Runner().carry_out([Square()], {"x": 3}, lambda run: run.values["y"])
+>>> Runner().execute_plan([Square()], {"x": 3}, lambda run: run.values["y"])
 9
 
 Programs are dispatched asynchronously, so a failed check is known only when somebody waits for the error record. With
@@ -49,7 +49,7 @@ from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import uint32
 from towerstrat.graph.runtime.plans.server_state import ServedStore, ServerState
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.platform.plain import State
 
@@ -397,7 +397,7 @@ class Runner:
         for cell in gone:
             self._store.discard(cell)
         message = f"The device failed in run {self.runs} of this {self.what}: {error}"
-        if (refusal := AGREEMENT.refusal()) is not None:
+        if (refusal := COLLECTIVES.refusal()) is not None:
             message = f"Another process did not go on with run {self.runs} of this {self.what}. {refusal}"
         if gone:
             names = ", ".join(sorted(cell.name for cell in gone)[:5]) + (", ..." if len(gone) > 5 else "")

@@ -1,7 +1,7 @@
 """Consensus on multi-process programs: before the first call all processes compare operations and replicated values.
 
 An XLA program with collectives hangs, or computes nonsense, if a process runs another one. So each process hashes what
-it is about to run, and ``AGREEMENT.require`` compares the digests:
+it is about to run, and ``COLLECTIVES.agree`` compares the digests:
 
     its operations       digest of (name, type, inputs, output shapes, attributes) of each, and of the signature
     the input n:0        digest of a replicated input that each process feeds itself
@@ -33,7 +33,7 @@ from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.types import Array, DType
-from towerstrat.hosts.consensus import AGREEMENT
+from towerstrat.hosts.collectives import COLLECTIVES
 
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 
@@ -58,7 +58,7 @@ def require_same_program(
     def details() -> list[tuple[str, str]]:
         return [(_digest(repr(_described(op)).encode()), _in_words(op)) for op in _all(operations)]
 
-    AGREEMENT.require(what, parts, details)
+    COLLECTIVES.agree(what, parts, details)
 
 
 def fingerprint(operations: Sequence[Operation], signature: object) -> str:

@@ -1,13 +1,15 @@
-"""Consensus of the processes of a run: values that they compare, broadcast and gather before anything depends on them.
+"""Collectives of the processes of a run: what they compare, broadcast and gather before anything depends on it.
 
 Processes of one run make the same collective calls on the devices; if they did not, they would wait for one another
 forever, or add up what does not belong together. So what could differ is exchanged first, as messages in the key-value
 store of JAX's coordinator (``store``), in one of these ways:
 
-    require           all compare a claim, in a ring: each reads that of the next process, the last that of the first
-    first             broadcast of a number or text of process 0
+    agree             all compare a claim, in a ring: each reads that of the next process, the last that of the first
+    broadcast         a number or text of process 0, for all
     on_first_process  process 0 acts for all, such as writing a file; the others wait, and raise what it raised
-    all_of            all-gather of a message; ``bytes_of_all`` of bytes of any size, 1 MiB per process and round
+    gather            all-gather of a message; ``gather_bytes`` of bytes of any size, 1 MiB per process and round
+    barrier           all wait until all are there
+    channel           messages of one task between process 0 and the others, on any thread (``channels``)
 
 Exchanges are counted, and the count is the key (``agreement/7``): all processes have to come to them in the same order,
 on the main thread. A comparison costs two calls of the store, whatever the number of processes. Here this is process 0
@@ -17,7 +19,7 @@ of two, and a dictionary stands for the store, in which process 1 has put its cl
 >>> store = {("agreement/1", 1): encode(_Claim("step", {"program": "8f3a", "feeds": "5d70"}))}
 >>> put, get = lambda key, claim: store.update({(key, 0): claim}), lambda *place: store[place]
 >>> with patch.object(PROCESSES, "count", 2), patch.multiple(STORE, put=put, get=get):
-...     Consensus().require("step", {"program": "8f3a", "feeds": "19c2"}, tuple)        # doctest: +ELLIPSIS
+...     Collectives().agree("step", {"program": "8f3a", "feeds": "19c2"}, tuple)        # doctest: +ELLIPSIS
 Traceback (most recent call last):
 towerstrat.errors.FailedPreconditionError: Process 1 differs from process 0, of 2: in step it has another value ...
 
@@ -34,6 +36,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from towerstrat.errors import FailedPreconditionError
+from towerstrat.hosts.channels import Channel
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.hosts.messages import Schema, decode, encode
 from towerstrat.hosts.process_index import PROCESSES
@@ -41,7 +44,7 @@ from towerstrat.hosts.store import STORE
 
 _REFUSED = "refused"
 _ROUND = 1 << 20
-"""Bytes per process and round of ``bytes_of_all``, which bounds what the store holds at a time."""
+"""Bytes per process and round of ``gather_bytes``, which bounds what the store holds at a time."""
 _PATIENCE = 5.0
 """Seconds to wait for the pieces of another process, which has put none where it found no difference itself."""
 
@@ -57,21 +60,22 @@ Pieces = Sequence[tuple[str, str]]
 
 
 class _Claim(NamedTuple):
-    """The message of ``require``: a process's next action, in words, and the values in it that must be equal."""
+    """The message of ``agree``: a process's next action, in words, and the values in it that must be equal."""
 
     what: str
     parts: dict[str, str]
 
 
-class Consensus:
+class Collectives:
     """The exchanges of this run, in the order in which every process makes them."""
 
     def __init__(self) -> None:
         self._count = 0
+        self._channels = 0
         self._said: str | None = None
         """The key of this process's last message of an all-gather; deleted once all have read it."""
 
-    def require(self, what: str, parts: Parts, details: Callable[[], Pieces]) -> None:
+    def agree(self, what: str, parts: Parts, details: Callable[[], Pieces]) -> None:
         """Compares a claim with the next process's; if that holds for all, all are equal.
 
         Args:
@@ -89,7 +93,7 @@ class Consensus:
             if self._of((PROCESSES.index + 1) % PROCESSES.count) != mine:
                 self._refuse(mine, details())
 
-    def first(self, value: T) -> T:
+    def broadcast(self, value: T) -> T:
         """Broadcasts the first process's number or text; where each goes its own way, the process's own."""
         if not PROCESSES.in_lockstep:
             return value
@@ -126,7 +130,7 @@ class Consensus:
         if waits:
             STORE.put(self._key, encode(error))
 
-    def all_of(self, value: U, schema: Schema) -> list[U]:
+    def gather(self, value: U, schema: Schema) -> list[U]:
         """All-gather: the values of all processes, in order of process.
 
         Args:
@@ -135,11 +139,20 @@ class Consensus:
         """
         return [decode(message, schema) for message in self._exchange(encode(value))]
 
-    def bytes_of_all(self, data: bytes) -> list[bytes]:
+    def gather_bytes(self, data: bytes) -> list[bytes]:
         """All-gather of bytes, of any size, which may differ by process; in order of process."""
-        most = max(self.all_of(len(data), int))
+        most = max(self.gather(len(data), int))
         rounds = [self._exchange(data[i : i + _ROUND]) for i in range(0, most, _ROUND)]
         return [b"".join(each[process] for each in rounds) for process in range(PROCESSES.count)]
+
+    def barrier(self) -> None:
+        """Waits until all processes are at it."""
+        self.gather(None, None)
+
+    def channel(self) -> Channel:
+        """The next channel, whose number is the same in all processes. Called in all, on the main thread."""
+        self._channels += 1
+        return Channel(self._channels)
 
     def _exchange(self, mine: bytes) -> list[bytes]:
         """All-gather of encoded messages."""
@@ -185,7 +198,7 @@ class Consensus:
         raise FailedPreconditionError(None, None, message)
 
     def refusal(self) -> str | None:
-        """The error message of a process that raised in ``require``; None where none has."""
+        """The error message of a process that raised in ``agree``; None where none has."""
         senders = STORE.senders(_REFUSED) if PROCESSES.count > 1 else []
         return decode(STORE.get(_REFUSED, senders[0]), str) if senders else None
 
@@ -236,4 +249,4 @@ def _first_difference(usual: Pieces | None, other: Pieces | None) -> str:
     return f"{who} {longer[min(len(usual), len(other))][1]} besides"
 
 
-AGREEMENT = Consensus()
+COLLECTIVES = Collectives()

@@ -6,7 +6,7 @@ import pytest
 
 from towerstrat.checkpoints import checkpoint_state
 from towerstrat.errors import NotFoundError, UnknownError
-from towerstrat.hosts import consensus, store
+from towerstrat.hosts import collectives, store
 from towerstrat.hosts.process_index import PROCESSES
 from towerstrat.training.saving import latest_checkpoint
 
@@ -27,9 +27,9 @@ class Service:
 
 @pytest.fixture
 def processes(monkeypatch):
-    """Does something as one process of two, each with a ``Consensus`` of its own."""
+    """Does something as one process of two, each with a ``Collectives`` of its own."""
     service = Service()
-    both = consensus.Consensus(), consensus.Consensus()
+    both = collectives.Collectives(), collectives.Collectives()
     monkeypatch.setattr(store, "client", lambda: service)
     monkeypatch.setattr(PROCESSES, "count", 2)
     monkeypatch.setattr(PROCESSES, "in_lockstep", True)
@@ -45,15 +45,15 @@ def raising(error):
     def do():
         raise error
 
-    return lambda agreement: agreement.on_first_process(do)
+    return lambda group: group.on_first_process(do)
 
 
 def test_the_first_does_it_and_others_only_wait(processes):
     done = []
     for index in range(2):
-        processes(index, lambda agreement, index=index: agreement.on_first_process(lambda: done.append(index)))
+        processes(index, lambda group, index=index: group.on_first_process(lambda: done.append(index)))
     assert done == [0]
-    said = [processes(index, lambda agreement, index=index: agreement.first(index + 0.5)) for index in range(2)]
+    said = [processes(index, lambda group, index=index: group.broadcast(index + 0.5)) for index in range(2)]
     assert said == [0.5, 0.5]
 
 
@@ -72,8 +72,8 @@ def test_others_get_what_the_first_has_raised(processes, error, kind, text):
 
 
 def test_all_go_on_from_the_checkpoint_that_the_first_has_found(processes, monkeypatch, tmp_path):
-    def latest(agreement):
-        monkeypatch.setattr(latest_checkpoint, "AGREEMENT", agreement)
+    def latest(group):
+        monkeypatch.setattr(latest_checkpoint, "COLLECTIVES", group)
         return latest_checkpoint.latest_checkpoint(str(tmp_path))
 
     def saved(name):

@@ -18,7 +18,7 @@ Gradients are programs too. ``pull`` builds the gradient of the one operation as
 given to those that are wanted, and jits it with the forward operation inside; XLA drops what the gradient does not use
 (``PullbackProgram``). A gradient's own gradient is made the same way, so tapes can be nested.
 
-Numpy rounds as programs do for the types of ``EXACT``: of these it computes large inputs too, the first times that a
+Numpy rounds as programs do for types of ``same_bits``: of these it computes large inputs too, the first times that a
 shape comes, since many image sizes never come again.
 
 An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
@@ -54,17 +54,6 @@ from towerstrat.platform.data_checks import DATA_CHECKS
 
 SMALL = 4096
 """Elements up to which numpy computes what it can."""
-
-EXACT = frozenset([
-    "Abs", "Add", "BroadcastTo", "Cast", "Ceil", "ConcatV2", "Equal", "Floor", "Greater", "GreaterEqual",
-    "Identity", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "MirrorPad",
-    "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "RealDiv", "Relu", "ReverseV2", "Roll",
-    "Select", "SelectV2", "Slice", "Square", "Sub", "Tile", "Transpose", "ZerosLike",
-])  # fmt: skip
-"""Types whose results have the same bits by numpy and by a compiled program: they move entries, or round once.
-
-What is smaller than the smallest normal number is 0 in programs.
-"""
 
 FIRST_TIMES = 4
 """First calls of an exact type with new input shapes that numpy computes: many image sizes never come again."""
@@ -135,7 +124,7 @@ class OperationProgram:
         self.early = EARLY_DRAWS if definition.type in DRAWS else 0
         self.dtypes = [t.dtype for t in self.op.outputs]
         self.types = [d.np for d in self.dtypes]
-        self.first_times = FIRST_TIMES if definition.type in EXACT and all(map(_plain, inputs)) else 0
+        self.first_times = FIRST_TIMES if definition.same_bits and all(map(_plain, inputs)) else 0
         self.host_form: Callable[..., Any] | None = None
         if definition.numpy is not None:
             self.host_form = definition.numpy

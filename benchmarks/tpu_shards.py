@@ -56,7 +56,8 @@ def ours(topology: str) -> jax.stages.Lowered:
                 ProgramInputs({rows: value}, [rows], (), ()), dict.fromkeys(stage.compiled.cells), {}
             )
             state = [
-                [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells] for cells in (program.donated, program.kept)
+                [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells]
+                for cells in (program.state.donated, program.state.undonated)
             ]
             return program.lowered(*state, [value])
 

@@ -47,7 +47,8 @@ def lowered(sizes: Sequence[int], topology: str) -> jax.stages.Lowered:
             given = ProgramInputs({rows: value}, [rows], (), ())
             program = stage.program(given, dict.fromkeys(stage.compiled.cells), {})
             state = [
-                [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells] for cells in (program.donated, program.kept)
+                [jax.ShapeDtypeStruct(c.dims, c.dtype.np) for c in cells]
+                for cells in (program.state.donated, program.state.undonated)
             ]
             return program.lowered(*state, [padded])
 

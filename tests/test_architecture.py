@@ -6,6 +6,7 @@ import functools
 import graphlib
 import json
 import pathlib
+import re
 import subprocess
 import sys
 from typing import NamedTuple
@@ -45,7 +46,8 @@ ROOMS = {
 """Floors of the package and rooms on a floor, from the bottom up: each imports itself and what is below."""
 APART = [("towers.contrib", "towers.distribute")]
 """Two views of one engine: neither imports the other."""
-ROOMS_WITH_HEADS = ["checkpoints", "hosts"]
+ROOMS_WITH_HEADS = ["checkpoints", "hosts", "graph.lowering", "graph.eager", "graph.functions", "graph.tapes",
+                    "graph.ops.gradients", *(f"graph.runtime.{room}" for room in ROOMS["graph.runtime"])]  # fmt: skip
 """Floors and rooms, ``graph.tapes``, in which each file opens with 8 to 30 lines of prose and an example that runs."""
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -169,6 +171,23 @@ def test_every_folder_is_a_room_in_the_order():
         folders = {p.parent.name for p in folder.glob("*/__init__.py")}
         loose = set() if floor == "models" else {p.stem for p in folder.glob("*.py")} - {"__init__"}
         assert folders | loose == set(order), floor
+
+
+def test_the_picture_of_the_floors_is_current():
+    """The page of the design has the floors from the top down, with what each imports and the rooms on it."""
+    page = (ROOT.parent / "docs" / "design.md").read_text()
+    picture = re.search(r"\n    floor .*?\n(    .*?)\n\n", page, re.DOTALL).group(1)
+    floors = re.findall(r"^    (\w+) +\S.*?(?:   +(.+))?$", picture, re.MULTILINE)
+    assert [name for name, _ in floors] == FLOORS[:-1][::-1]
+    imported = {name: {module_of(path) for path in FILES if place(module_of(path))[0] == name} for name in FLOORS}
+    for name, said in floors:
+        modules = {place(m)[0] for path in FILES if module_of(path) in imported[name] for _, m, _ in read(path).own}
+        below = FLOORS[: FLOORS.index(name)]
+        assert set(below if said == "all below" else filter(None, said.split(", "))) == modules & set(below), name
+    for floor, text in re.findall(r"^    (\w+) [^\n]*\n((?:      │ [^\n]*\n)+)", picture + "\n", re.MULTILINE):
+        rooms_of = re.split(r"\w+:", text.replace("│", " "))
+        orders = [order for within, order in ROOMS.items() if within.split(".")[0] == floor]
+        assert [re.findall(r"\w+", part) for part in rooms_of] == orders, floor
 
 
 FILLED_BY_OTHERS = {"towerstrat.graph.ir.op_registry._TYPES", "towerstrat.graph.ir.op_registry._OPERATORS"}

@@ -245,6 +245,14 @@ CASES = {
         lambda x: tf.data.Dataset.from_tensors(x).repeat(3), cycle_length=2, block_length=2
     ),
     "flat_map": lambda tf: _numbers(tf, 4).flat_map(lambda x: tf.data.Dataset.range(x)),
+    "map_legacy": lambda tf: tf.compat.v1.data.Dataset.range(5).map_with_legacy_function(lambda x: (x, x * x), 2),
+    "map_legacy_raises": lambda tf: tf.compat.v1.data.Dataset.range(2).map_with_legacy_function(lambda: 1),
+    "filter_legacy": lambda tf: tf.compat.v1.data.Dataset.range(9).filter_with_legacy_function(lambda x: x % 2 > 0),
+    "filter_legacy_nothing": lambda tf: tf.compat.v1.data.Dataset.range(0).filter_with_legacy_function(lambda x: x > 0),
+    "filter_legacy_raises": lambda tf: tf.compat.v1.data.Dataset.range(2).filter_with_legacy_function(lambda x: x),
+    "map_and_batch_legacy": lambda tf: tf.compat.v1.data.Dataset.range(5).apply(
+        tf.compat.v1.data.experimental.map_and_batch_with_legacy_function(lambda x: x * x, 2)
+    ),
     "assert_cardinality": lambda tf: list(_numbers(tf, 3).apply(tf.data.experimental.assert_cardinality(4))),
     "by_functions": _by_functions,
     "from_list": lambda tf: tf.data.experimental.from_list([(1, "a"), (2, "b")]),

@@ -41,8 +41,8 @@ def each(call, names):
 KEPT = [
     *each("tf.math.NAME(x)", """abs atan ceil cos cosh erf erfc exp expm1 floor negative reciprocal rint round sigmoid
         sign sin sinh softplus softsign square tan tanh log_sigmoid is_nan is_finite angle real"""),
-    *each("tf.math.NAME(p)", "digamma lgamma log log1p rsqrt sqrt bessel_i0e"),
-    *each("tf.math.NAME(u)", "acos asin atanh"),
+    *each("tf.math.NAME(p)", "digamma lgamma log log1p rsqrt sqrt bessel_i0e special.expint"),
+    *each("tf.math.NAME(u)", "acos asin atanh special.expint"),
     *each("tf.math.NAME(x, y)", """add subtract multiply divide maximum minimum floormod floordiv squared_difference
         atan2 equal less greater_equal not_equal xdivy"""),
     *each("tf.math.NAME(i, j)", "floordiv floormod maximum equal truediv divide"),

@@ -64,9 +64,13 @@ CASES = {
     "adam_w": ("AdamWOptimizer", {"weight_decay": 0.01, "learning_rate": 0.01, "epsilon": 1e-3}),
     "nadam": ("NadamOptimizer", {"learning_rate": 0.01, "epsilon": 1e-3}),
     "lars": ("LARSOptimizer", {"learning_rate": 0.05, "eeta": 0.2}),
+    "add_sign": ("AddSignOptimizer", {"learning_rate": 0.01}),
+    "add_sign_decayed": (
+        "AddSignOptimizer", {"learning_rate": 0.02, "alpha": 0.8, "beta": 0.5, "sign_decay_fn": lambda step: 0.5},
+    ),
 }  # fmt: skip
 
-DENSE_ONLY = ("nadam", "lars")
+DENSE_ONLY = ("nadam", "lars", "add_sign", "add_sign_decayed")
 """Their rule for rows fails in the original: the table is read through a matrix product."""
 
 FLOAT32_ONLY = (

@@ -404,6 +404,7 @@ STATES = [
     *updates("KerasMomentum", 2, 0.1, 0.9, use_nesterov=True),
     *updates("AdagradV2", 2, 0.1, 1e-3, update_slots=True),
     *updates("AdamWithAmsgrad", 4, 0.9, 0.99, 0.1, 0.9, 0.99, 1e-3),
+    *updates("AddSign", 2, 0.1, 0.75, 0.5, 0.9),
 ]  # fmt: skip
 
 

@@ -59,12 +59,12 @@ def test_time_counts_for_the_innermost_activity(monkeypatch):
     now = [0.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
     accounts = ActivityTimers()
-    with accounts.spent(RUNNING):
+    with accounts.timed(RUNNING):
         now[0] += 100.0  # nobody counts yet
     accounts.begin()
-    with accounts.spent(RUNNING):
+    with accounts.timed(RUNNING):
         now[0] += 2.0
-        with accounts.spent(INPUT):
+        with accounts.timed(INPUT):
             now[0] += 0.5
         now[0] += 1.0
     now[0] += 4.0

@@ -27,7 +27,7 @@ def carried_out(session, fetches, fed, runs=1):
     tensors = [t for t in targets if not isinstance(t, tf.Operation)]
     with jax.enable_x64(True):
         for _ in range(runs):
-            found = session.carry_out(plan.stages, fed, lambda run: [plan.value(t, run) for t in tensors])
+            found = session.execute_plan(plan.stages, fed, lambda run: [plan.value(t, run) for t in tensors])
     return found
 
 

@@ -117,7 +117,7 @@ def write(prefix: str, arrays: Iterable[Saved], beside: bytes | None = None, oth
       ValueError: a dtype that the format does not have, or one name twice. OpError: the disk is full, read-only or
         gone. In both cases what was at ``prefix`` is unchanged.
     """
-    with ACCOUNTS.spent(SAVING):
+    with ACCOUNTS.timed(SAVING):
         _write(prefix, arrays, beside, others)
 
 
@@ -163,7 +163,7 @@ def write_shard(prefix: str, shard: int, shards: int, arrays: Iterable[Saved]) -
       ValueError: a dtype that the format does not have. OpError: as ``write``. In both cases there is no such file.
     """
     path = shard_path(prefix, shard, shards)
-    with ACCOUNTS.spent(SAVING):
+    with ACCOUNTS.timed(SAVING):
         with storage_of(path).writing(path) as file:
             data = _Data(file, shard)
             entries = tuple(data.append(array).SerializeToString() for array in arrays)

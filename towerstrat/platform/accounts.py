@@ -1,18 +1,18 @@
 """Timers of a run: seconds spent on input, compilation, saving and device work, and the number of steps.
 
-Code that does such work wraps it in ``ACCOUNTS.spent(activity)``. Activities nest, and time counts for the innermost
+Code that does such work wraps it in ``ACCOUNTS.timed(activity)``. Activities nest, and time counts for the innermost
 one only: a compilation during a device run is no device time. So the activities add up, and what is left of the total
 is the program's own Python. Only the thread that called ``begin`` is timed, since the others work at the same time.
 
     >>> timers = ActivityTimers()
     >>> timers.begin()
-    >>> with timers.spent(RUNNING):
-    ...     with timers.spent(COMPILATION):
+    >>> with timers.timed(RUNNING):
+    ...     with timers.timed(COMPILATION):
     ...         time.sleep(0.01)
     >>> timers.seconds[COMPILATION] >= 0.01, sum(timers.seconds.values()) <= timers.elapsed()
     (True, True)
 
-Off until ``towerstrat run`` begins it; until then ``spent`` only tests a flag. ``summary`` is the line at the end.
+Off until ``towerstrat run`` begins it; until then ``timed`` only tests a flag. ``summary`` is the line at the end.
 """
 
 from __future__ import annotations
@@ -66,11 +66,11 @@ class ActivityTimers:
         self._thread = threading.get_ident()
         self._begun = time.perf_counter()
 
-    def spent(self, activity: str) -> _Spent | _Nothing:
+    def timed(self, activity: str) -> _Timed | _Nothing:
         """Context manager that counts its block's time for an activity; does nothing on other threads."""
         if not self.on or threading.get_ident() != self._thread:
             return _NOTHING
-        return _Spent(self, activity)
+        return _Timed(self, activity)
 
     def elapsed(self) -> float:
         """Seconds since ``begin``."""
@@ -97,7 +97,7 @@ class ActivityTimers:
         self._since = now
 
 
-class _Spent:
+class _Timed:
     __slots__ = ("accounts", "activity")
 
     def __init__(self, accounts: ActivityTimers, activity: str):

@@ -99,7 +99,7 @@ REPAIRS = (
     ),
     Mutation(
         "gradients in regions through what towers join", "graph/ir/shard_traces.py",
-        "if self._is_led_through_inside(op, its):", "if False:",
+        "if self._region_gradients.lead_through(op, its):", "if False:",
     ),
     Mutation(
         "what is read after a write, where an outer tape records the gradient", "graph/functions/traced.py",
@@ -111,7 +111,7 @@ REPAIRS = (
     ),
     Mutation(
         "what the condition of a differentiated loop writes", "graph/ops/control/while_lowering.py",
-        "return self.test(carry), made", "return (self.test(carry)[0], carry), made",
+        "return self.test(carry), outputs", "return (self.test(carry)[0], carry), outputs",
     ),
 )  # fmt: skip
 FLOWS = (
@@ -146,18 +146,18 @@ FLOWS = (
     ),
     Mutation(
         "rows of a TensorArray that a loop reads", "graph/ops/control/while_lowering.py",
-        "rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.reads)",
-        "rows = tuple(lax.stop_gradient(walk.taken(self._rows(walk.op.inputs[0]), count)) for walk in self.reads)",
+        "walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.walks.reads",
+        "lax.stop_gradient(walk.taken(self._rows(walk.op.inputs[0]), count)) for walk in self.walks.reads",
     ),
     Mutation(
         "rows of a TensorArray that a loop writes", "graph/ops/control/while_lowering.py",
-        "self.inits[i] = walk.put(self.inits[i], elements)",
-        "self.inits[i] = walk.put(self.inits[i], lax.stop_gradient(elements))",
+        "self.inits[i] = walk.put(self.inits[i], rows)",
+        "self.inits[i] = walk.put(self.inits[i], lax.stop_gradient(rows))",
     ),
     Mutation(
         "what enters a differentiated loop", "graph/ops/control/while_lowering.py",
-        "self.test(self.start()) if self.cond_acts else self.start()",
-        "lax.stop_gradient(self.test(self.start()) if self.cond_acts else self.start())",
+        "self.test(self.start()) if acts else self.start()",
+        "lax.stop_gradient(self.test(self.start()) if acts else self.start())",
     ),
     Mutation(
         "tensors that a vectorized function captures", "graph/tapes/vectorized.py",

@@ -20,7 +20,8 @@ FURTHER = [
     "tf.nn.avg_pool(img, [1, 2, 2, 1], [1, 1, 1, 1], 'VALID')", "tf.nn.bias_add(x, row)", "tf.nn.relu(x)",
     "tf.nn.top_k(x, 2)", "tf.sort(x)", "tf.nn.embedding_lookup([x, p], [0, 1, 3])",
     "tf.where_v2(b, x, row)", "tf.repeat(x, [1, 2], 0)", "tf.math.xlog1py(p, x + 3.)", "tf.math.multiply_no_nan(x, y)",
-    "tf.math.erfinv(u)", "tf.math.ndtri(p / 4.)", "tf.as_string(i)", "tf.string_to_number(tf.as_string(i))",
+    "tf.math.erfinv(u)", "tf.math.ndtri(p / 4.)", "tf.math.special.expint(p)",
+    "tf.as_string(i)", "tf.string_to_number(tf.as_string(i))",
     "tf.placeholder_with_default(x, [2, 3])",
 ]  # fmt: skip
 """Types that the array cases have not."""

@@ -28,8 +28,8 @@ OURS_WITHOUT = {
     "NonMaxSuppressionPadded", "OpenIterator", "OrthogonalColumns", "OwnedIteratorGetNext",
     "OwnedIteratorGetOptional", "PlacedMatrix", "PositionIndex", "PyFuncByPosition", "PyFuncInPlace",
     "ReadStringVariableOp", "Reader", "ResourceApplyLazyAdam", "ResourceSparseApplyAdaMax",
-    "ResourceSparseApplyAdam", "ResourceSparseApplyAdamWithAmsgrad", "ResourceSparseApplyGradientDescent",
-    "ResourceSparseApplyLazyAdam", "SeedOfState",
+    "ResourceSparseApplyAdam", "ResourceSparseApplyAdamWithAmsgrad", "ResourceSparseApplyAddSign",
+    "ResourceSparseApplyGradientDescent", "ResourceSparseApplyLazyAdam", "SeedOfState",
     "SparseDistinct", "SparseOrder", "StepInput", "StepLoop", "StringResourceGather", "StringResourceScatterUpdate",
     "StringVarIsInitializedOp", "TrustRatio", "UninitializedNames", "WriteStringSummary", "ZeroFraction",
 }  # fmt: skip

@@ -41,6 +41,8 @@ def test_hooks(case, tmp_path):
     if isinstance(found, dict):
         found["log"] = [line for line in found["log"] if not OWN_LINES.match(line)]
         assert found["log"] == wanted["log"]
+    if case is hooks_cases.several_steps_a_run:
+        found[0] = [line for line in found[0] if not OWN_LINES.match(line)]
     if case is hooks_cases.without_a_step:  # ours go on with what to do
         found = [[kind, message[: len(says)]] for (kind, message), (_, says) in zip(found, wanted, strict=True)]
     assert found == wanted

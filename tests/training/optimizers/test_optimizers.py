@@ -46,6 +46,7 @@ SLOTS = {
     "AdadeltaOptimizer": ["accum", "accum_update"],
     "RMSPropOptimizer": ["momentum", "rms"],
     "FtrlOptimizer": ["accum", "linear"],
+    "AddSignOptimizer": ["m"],
 }
 
 
@@ -154,7 +155,7 @@ def test_half_precision(name):
         np.testing.assert_allclose(half_rows, brain_rows, atol=0.05)
 
 
-NOT_USED_ROW = [n for n in CASES if n not in ("adam", "adam_w", "nadam")]
+NOT_USED_ROW = [n for n in CASES if n not in ("adam", "adam_w", "nadam", "add_sign", "add_sign_decayed")]
 
 
 @spread("name", NOT_USED_ROW, every=5)

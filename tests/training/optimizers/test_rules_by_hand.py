@@ -9,6 +9,7 @@ from towerstrat.graph.runtime.sessions.session import Session
 from towerstrat.graph.variables.variable_ops import global_variables_initializer
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.training.optimizers.adam import ADAM, LAZY_ADAM, NadamOptimizer
+from towerstrat.training.optimizers.add_sign import ADD_SIGN
 from towerstrat.training.optimizers.keras_updates import ADAGRAD_V2, AMSGRAD, KERAS_MOMENTUM
 from towerstrat.training.optimizers.lars import LARSOptimizer
 from towerstrat.training.optimizers.momentum import MOMENTUM
@@ -48,6 +49,11 @@ def amsgrad(var, m, v, largest, gradient, power1, power2, rate, beta1, beta2, ep
     return var - rate * m / (np.sqrt(largest) + epsilon), m, v, largest
 
 
+def add_sign(var, m, gradient, rate, alpha, sign_decay, beta):
+    m = beta * m + (1 - beta) * gradient
+    return var - rate * (alpha + sign_decay * np.sign(gradient) * np.sign(m)) * gradient, m
+
+
 MOMENTS = (0.729, 0.81, 0.125, 0.9, 0.9, 0.01)
 RULES = {
     "momentum": (MOMENTUM, momentum, (0.125, 0.75), "use_nesterov"),
@@ -56,6 +62,7 @@ RULES = {
     "adam": (ADAM, adam, MOMENTS, "use_nesterov"),
     "lazy_adam": (LAZY_ADAM, adam, MOMENTS, "use_nesterov"),
     "amsgrad": (AMSGRAD, amsgrad, MOMENTS, None),
+    "add_sign": (ADD_SIGN, add_sign, (0.125, 0.75, 0.5, 0.75), None),
 }
 """By name: the rule, its twin, its scalars, and the attribute that says which way it goes."""
 WAYS = [(name, way) for name, (*_, way) in RULES.items() for way in ((False, True) if way else (None,))]
@@ -75,8 +82,11 @@ def test_one_step(name, value, by_rows):
         session.run(op)
         found = session.run(cells)
     wanted = twin(*start, GRADIENT, *scalars, **how)
-    if by_rows:  # Of the other rows Adam's moments decay too, as in the original; those of the others stay.
-        rest = twin(*start, np.zeros_like(GRADIENT), *scalars, **how) if name == "adam" else start
+    if (
+        by_rows
+    ):  # Of the other rows Adam's and AddSign's moments decay too, as in the original; those of the others stay.
+        decays = name in ("adam", "add_sign")
+        rest = twin(*start, np.zeros_like(GRADIENT), *scalars, **how) if decays else start
         wanted = [np.where(np.isin(range(3), ROWS)[:, None], w, r) for w, r in zip(wanted, rest, strict=True)]
     for part, expected in zip(found, wanted, strict=True):
         np.testing.assert_allclose(part, expected, rtol=2e-6)

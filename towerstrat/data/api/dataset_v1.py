@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from towerstrat.data.api.dataset import Dataset, checked_dataset
@@ -11,6 +12,7 @@ from towerstrat.data.iterators.session_iterators import Iterator, IteratorKey, m
 from towerstrat.data.pipeline import sources
 from towerstrat.data.pipeline.arguments import components
 from towerstrat.data.pipeline.nodes import DatasetNode
+from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.sparse_tensor import SparseTensor, SparseTensorValue
@@ -86,6 +88,21 @@ class DatasetV1(Dataset):
         if not isinstance(sparse_tensor, SparseTensor | SparseTensorValue):
             raise TypeError(f"`sparse_tensor` must be a `tf.SparseTensor` object. Was {sparse_tensor}.")
         return cls._made(sources.SparseTriples(components(in_parts(sparse_tensor))))
+
+    # ---- names of 1.13 to 1.15 -----------------------------------------------------------------------------------
+
+    def map_with_legacy_function(
+        self, map_func: Callable[..., object], num_parallel_calls: TensorLike | None = None,
+        deterministic: bool | None = None,
+    ) -> DatasetV1:  # fmt: skip
+        """``map``: there is one kind of functions here, which may do what only those of 1.x could."""
+        mapped: DatasetV1 = self.map(map_func, num_parallel_calls, deterministic)
+        return mapped
+
+    def filter_with_legacy_function(self, predicate: Callable[..., object]) -> DatasetV1:
+        """``filter``, as ``map_with_legacy_function`` is ``map``."""
+        filtered: DatasetV1 = self.filter(predicate)
+        return filtered
 
 
 # ---- iterators for sessions --------------------------------------------------------------------------------------

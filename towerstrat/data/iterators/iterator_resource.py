@@ -28,7 +28,7 @@ T = TypeVar("T")
 class PrefetchBuffer(Protocol):
     """A step loop's buffer of elements that were taken ahead of their use."""
 
-    def give_back(self, source: Any) -> None:
+    def return_to_source(self, source: Any) -> None:
         """Returns the elements to the source they were taken from."""
 
 
@@ -118,7 +118,7 @@ class IteratorResource:
         """How many elements were taken and are not back."""
         with self._lock:
             if self.lender is not None:
-                self.lender.give_back(self)
+                self.lender.return_to_source(self)
             return self._before()
 
     @property
@@ -161,7 +161,7 @@ class IteratorResource:
         """
         with self._lock:
             if self.lender is not None:
-                self.lender.give_back(self)
+                self.lender.return_to_source(self)
             found: State = {"initializations": self.initializations}
             at_end = at_end or self.agreement.waits
             if self._opening is None or (self._ended and not self._returned and not at_end):
@@ -260,7 +260,7 @@ class IteratorResource:
         """
         with self._lock:
             if self.lender is not None:
-                self.lender.give_back(self)
+                self.lender.return_to_source(self)
             if self._returned:
                 return list(self._returned.pop())
             if self._error is not None:
@@ -287,7 +287,7 @@ class IteratorResource:
         """
         with self._lock:
             if self.lender is not None:
-                self.lender.give_back(self)
+                self.lender.return_to_source(self)
             done = 0
             try:
                 if count > 1 and isinstance(self._source, ElementIterator):

@@ -25,8 +25,8 @@ from towerstrat.graph.lowering.error_records import found_on_host, no_error, rec
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.runtime.plans.plan import needs_host
 from towerstrat.graph.runtime.plans.runner import Runner
-from towerstrat.graph.runtime.programs.device_program import effects
 from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, OwnedPrograms
+from towerstrat.graph.runtime.programs.state_arguments import effects
 from towerstrat.platform import compilers
 
 Values = dict[Tensor, Any]

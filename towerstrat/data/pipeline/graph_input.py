@@ -48,7 +48,7 @@ class Computed(DatasetNode):
             run.raise_late_errors()
             return [np.asarray(self._plan.value(t, run)) for t in self._tensors]
 
-        return opening.session.carry_out(self._plan.stages, {}, read)
+        return opening.session.execute_plan(self._plan.stages, {}, read)
 
 
 class _Runs(ElementIterator):

@@ -146,7 +146,7 @@ class ExecutionRecord(Record):
         result: list[Cotangent] = [None] * len(self.inputs)
         seeds = [c for c in cotangents if c is not None]
         while True:
-            pull = self.execution.pull(tuple(wanted), given)
+            pull = self.execution.pullbacks.find(tuple(wanted), given)
             if pull is None:
                 return result
             try:
@@ -312,13 +312,14 @@ class EagerContext(Graph):
     def _state(
         self, execution: OperationProgram, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
     ) -> CellValues:
-        """The values of the state variables of an execution, in the order of ``execution.cells``."""
-        if not execution.cells:
+        """The values of the state variables of an execution, in the order of its ``cells``."""
+        cells = execution.computation.cells
+        if not cells:
             return ()
         store = self.session.state
         handles = iter([t for t in inputs if isinstance(t, Handle)])
         result: list[tuple[StateVariable | None, Array | None]] = []
-        for cell in execution.cells:
+        for cell in cells:
             if cell is ERROR_RECORD:
                 result.append((None, execution.record))
                 continue
@@ -351,7 +352,7 @@ class EagerContext(Graph):
         Args:
           execution: the program of an operation, or of its pullback.
           inputs: eager tensors.
-          state: the values of ``execution.cells``.
+          state: the values of the computation's ``cells``.
 
         Raises:
           EagerArgumentError: the values cannot be computed. InvalidArgumentError: a check failed.
@@ -359,7 +360,7 @@ class EagerContext(Graph):
         try:
             values, after = SINGLE_OPERATIONS.compute(execution, inputs, [value for _, value in state])
         except (OpError, UnsupportedError) as error:
-            if isinstance(error, OpError) and error.op is execution.op:
+            if isinstance(error, OpError) and execution.op is not None and error.op is execution.op:
                 kind: Any = EagerArgumentError if isinstance(error, InvalidArgumentError) else type(error)
                 raise kind(None, _here(execution.op), error.message) from error.__cause__
             error.__notes__ = [n for n in getattr(error, "__notes__", ()) if "JAX_TRACEBACK" not in n]
@@ -375,10 +376,10 @@ class EagerContext(Graph):
 
     def _store(self, execution: Executable, state: CellValues, after: Sequence[Any]) -> None:
         written = set(execution.op.writes) if isinstance(execution, OperationProgram) else ()
-        for cell, own, value in zip([c for c, _ in state], execution.cells, after, strict=True):
-            if own is ERROR_RECORD and (error := execution.function.error(value)) is not None:
+        for cell, own, value in zip([c for c, _ in state], execution.computation.cells, after, strict=True):
+            if own is ERROR_RECORD and (error := execution.compiled.function.error(value)) is not None:
                 single = execution.op
-                shown = _here(single) if isinstance(single, Operation) and error.op is single else error.op
+                shown = _here(single) if single is not None and error.op is single else error.op
                 raise InvalidArgumentError(None, shown, error.message)
             if cell is not None and own in written:
                 self.session.state.update({cell: self._kept(cell, value)})

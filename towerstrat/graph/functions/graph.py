@@ -162,7 +162,7 @@ class FunctionGraph(Graph):
             attrs = {**attrs, "cell": copy}
         with self.outside():
             # Eager variables may have one name, operations of a graph not.
-            wanted = name if name in self._by_name else f"{name}/"
+            wanted = name if name in self.nodes.by_name else f"{name}/"
             handle = super().add(tensor.op.type, (), attrs, wanted).outputs[0]
         self.handles[tensor] = handle
         self.outside_of[handle] = tensor
@@ -300,7 +300,7 @@ class FunctionGraph(Graph):
 
     def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Variable]]:
         outside = self.outside_of
-        reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
+        reads = (op._inputs[0] for op in self.nodes.operations if op.definition.reads and op._inputs and where(op))
         found = ((h, self._variable(outside[h])) for h in dict.fromkeys(reads) if h in outside)
         return [(h, v) for h, v in found if v is not None]
 

@@ -55,7 +55,8 @@ from towerstrat.graph.ops.gradients.gradients import gradients_through
 from towerstrat.graph.runtime.loops.data_loop_stage import DataLoop
 from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, Plan
 from towerstrat.graph.runtime.plans.runner import EffectFreeStage, Run, Stage
-from towerstrat.graph.runtime.programs.device_program import Program, mapped_axis
+from towerstrat.graph.runtime.programs.device_program import Program
+from towerstrat.graph.runtime.programs.placement import mapped_axis
 from towerstrat.graph.runtime.programs.program_cache import ProgramInputs
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 from towerstrat.platform import compilers
@@ -134,7 +135,7 @@ class Traced:
           tensors: eager tensors, one per placeholder.
           stages: of the function's plan, or of one with its derivatives.
           store: the state to run over, if not the eager session's.
-          late: see ``Runner.carry_out``.
+          late: see ``Runner.execute_plan``.
         """
         fed: dict[Tensor, Any] = {p: t.array for p, t in zip(self.inputs, tensors, strict=True)}
         for outer, inner in self.graph.captured.items():
@@ -149,11 +150,11 @@ class Traced:
             return [self._output(eager, run, t, d) for t, d in zip(self.outputs, self.dtypes, strict=True)], run
 
         with session.lock, jax.enable_x64(True), eager.standing_in(copies):
-            return session.carry_out(stages, fed, read, store, late)
+            return session.execute_plan(stages, fed, read, store, late)
 
     def _output(self, eager: EagerContext, run: Run, tensor: Tensor, dtype: DType) -> Tensor:
         axis = self._axis
-        source, position = self.plan().picked.get(tensor, (tensor, None))
+        source, position = self.plan().indexed_fetches.get(tensor, (tensor, None))
         value = run.values[source]
         if axis is None:
             return EagerTensor(eager, _array(value), dtype)
@@ -357,9 +358,10 @@ class _ForwardProgram(Program):
 
     def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
         """Run the backward program: the gradients and the error record, each on one device."""
-        if self.place is None:
+        mapped = self.placement.mapped
+        if mapped is None:
             return self.backward(residuals, cotangents)
-        found = self.backward(self.place.bring(residuals), self.place.bring(cotangents))
+        found = self.backward(mapped.bring(residuals), mapped.bring(cotangents))
         return [on_one_device(g) for g in found]
 
 
@@ -394,7 +396,7 @@ class _ForwardStage(DeviceStage):
         def body(lowering: Lowering, values: Sequence[Array]) -> list[Array]:
             # By identity: the constants of the backward jaxpr are tracers, whose == makes new ones.
             there: dict[int, StateVariable | Tensor] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
-            there |= {id(lowering.state[c]): c for c in program.kept}
+            there |= {id(lowering.state[c]): c for c in program.state.undonated}
             outputs = list(base.body(lowering, values))
             seeds = [s for s in self.derivative.seeds if s is not None]
             shapes = [_like(lowering, t) for t in self.derivative.traced.outputs if t.dtype.is_differentiable]
@@ -404,7 +406,7 @@ class _ForwardStage(DeviceStage):
                 child.suppress_prints = True
                 # It runs later than the forward program, so that its checks have a record of their own.
                 if ERROR_RECORD in child.state:
-                    child.errors.begin_step(program.record_size)
+                    child.errors.begin_step(program.checks.record_size)
                 child.execute(grad)
                 record = child.state.get(ERROR_RECORD)
                 found: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]
@@ -419,7 +421,7 @@ class _ForwardStage(DeviceStage):
                 grads: Sequence[Array] = jax_extend.core.jaxpr_as_fun(closed)(*cotangents)
                 return grads
 
-            program.backward = compilers.jit(backward, program.platform)
+            program.backward = compilers.jit(backward, program.placement.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]
             made = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
             # Known only now, while it is traced: the program has this very list as its output specs.
@@ -466,6 +468,7 @@ class _CallRecord(Record):
         if self.eager.tapes.active and self.before is not None:
             return self._again(cotangents, self.before)
         program, residuals = self.residuals
+        records = program.checks.records
         assert self.derivative.grad is not None
         with jax.enable_x64(True):
             seeds = [
@@ -477,7 +480,7 @@ class _CallRecord(Record):
             found = program.pulled(residuals, seeds)
         outputs = self.derivative.grad.outputs
         for record in found[len(outputs) :]:
-            error = None if program.faults is None else program.faults.error(record)
+            error = None if records is None else records.error(record)
             if error is not None:
                 raise error
         tensors = iter([self.eager.tensor(v, t.dtype) for v, t in zip(found, outputs, strict=False)])

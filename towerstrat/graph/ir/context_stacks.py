@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 from towerstrat.platform.threads import ThreadState
 
 if TYPE_CHECKING:
+    from towerstrat.graph.ir.argument_types import Fetches
     from towerstrat.graph.ir.graph import Graph
     from towerstrat.graph.ir.graph_elements import Tensor
     from towerstrat.graph.ir.state import StateStore
@@ -91,7 +92,7 @@ class SessionLike(Protocol):
     @property
     def state(self) -> StateStore: ...
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None) -> Any:
+    def run(self, fetches: Fetches, feed_dict: Mapping[Any, Any] | None = None) -> Any:
         """The values of a structure of fetches, with the tensors in ``feed_dict`` replaced."""
 
 

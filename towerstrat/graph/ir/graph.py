@@ -26,14 +26,13 @@ import numpy as np
 
 from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.context_stacks import Stack
-from towerstrat.graph.ir.device_names import merge_device
 from towerstrat.graph.ir.device_spec import DeviceLike, DeviceSpec
 from towerstrat.graph.ir.graph_collections import Collections
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, allow_varying_writes, mark_varying
-from towerstrat.graph.ir.graph_scopes import ControlScope
+from towerstrat.graph.ir.graph_scopes import ControlScope, OperationScopes, VariableScopes
 from towerstrat.graph.ir.mesh import Axis
 from towerstrat.graph.ir.name_scopes import OP_NAME, SCOPE_NAME, Naming
-from towerstrat.graph.ir.node_defs import NodeDefs
+from towerstrat.graph.ir.node_list import NodeList
 from towerstrat.graph.ir.op_registry import Attrs
 from towerstrat.graph.ir.shard_operations import AxisIndex, ShardOperation, ShardTensor
 from towerstrat.graph.ir.state import StateVariable
@@ -77,43 +76,32 @@ class Graph(Naming, Collections):
     Attributes:
       root, block: the region of the graph itself, and the one that operations are added to.
       axis: the named axis that operations are made under, or None.
-      version: the number of operations added so far, views of single shards too.
-      control_stack: the ``control_dependencies`` scopes; None forgets those below it.
-      device_stack, colocation_stack, gradient_overrides: of the scopes of that kind.
+      nodes: its operations.
+      scopes: the scopes that are open for new ones.
+      variable_scopes: the variable store, and who makes variables.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self._ops: list[Operation] = []
-        self._by_name: dict[str, Operation] = {}
-        self._node_defs = NodeDefs()
+        self.nodes = NodeList()
+        self.scopes = OperationScopes()
+        self.variable_scopes = VariableScopes()
         self._unfeedable: set[Tensor] = set()
         self._unfetchable: set[Operation] = set()
         self._lock = threading.RLock()
         self.root = Block(self, None, "graph")
         self.block = self.root
         self.axis: Axis | None = None
-        self.version = 0
-        self.rewired = 0
-        """Number of times that control inputs were added to existing operations."""
         self.trace: PositionTrace | None = None
         """The trace of one tower that operations are made in, where towers are traced one by one."""
         self.has_shard_operations = False
         """Whether some towers were traced one by one: there are views of single shards."""
         self.running_index: AxisIndex | None = None
         """The axis index whose function runs, where operations are executed eagerly for one tower after the other."""
-        self.control_stack: list[ControlScope | None] = []
-        self.device_stack: list[DeviceLike] = []
-        self.colocation_stack: list[Operation] = []
-        self.gradient_overrides: dict[str, str] = {}
-        self.variable_maker: Callable[..., Any] | None = None
-        """The innermost creator if a strategy makes variables of a class of its own; None: ``tf.Variable``'s."""
-        self.variable_state: Any = None
-        """The variable store of this graph's variable scopes; None before the first use."""
 
     def cells(self) -> dict[str, StateVariable]:
         """The variables and random counters that the graph's operations use, by name."""
-        used = (cell for op in self._ops for cell in (*op.reads, *op.writes))
+        used = (cell for op in self.nodes.operations for cell in (*op.reads, *op.writes))
         return {cell.name: cell for cell in used}
 
     # ---- building --------------------------------------------------------------------------------------------
@@ -170,8 +158,9 @@ class Graph(Naming, Collections):
         op.graph = self
         op._inputs = tuple(inputs)
         op.attrs = dict(attrs) if attrs else {}
-        if type in self.gradient_overrides:
-            op.attrs["_gradient_op_type"] = self.gradient_overrides[type]
+        scopes = self.scopes
+        if type in scopes.gradient_overrides:
+            op.attrs["_gradient_op_type"] = scopes.gradient_overrides[type]
         op.line = user_line()
         op.block = self.block if block is None else block
         op.axis = axis or self.axis
@@ -195,25 +184,25 @@ class Graph(Naming, Collections):
             else None
         )
         self._bind_effects(op)
-        op._control_inputs = self.controls_of(op, control_inputs) if controls is None else controls
-        self.place(op)
+        if controls is None:
+            controls = self.controls_of(op._inputs, op.block, control_inputs)
+            if scopes.controls:
+                scopes.note(op)
+        op._control_inputs = controls
+        if scopes.devices or scopes.colocation:
+            scopes.place(op)
         for tensor in op._inputs:
             tensor._consumers.append(op)
         mark_varying(op)
-        op.index = self.version
-        self._ops.append(op)
+        self.nodes.append(op)
         op.block.ops.append(op)
-        self._by_name[op.name] = op
-        self.version += 1
         return op
 
     def register(self, part: ShardOperation) -> None:
         """Enter a shard's view of an operation under its name."""
         for tensor in part._inputs:
             tensor._consumers.append(part)
-        part.index = self.version
-        self.version += 1
-        self._by_name[part.name] = part
+        self.nodes.add_view(part)
 
     def own(self, tensor: Tensor) -> Tensor:
         """The tensor that an operation made now gets for ``tensor``.
@@ -233,10 +222,8 @@ class Graph(Naming, Collections):
         found: Tensor | None = selections.get(block)
         if found is None:
             attrs = {"axis": place.axis, "position": place.position, "own": True}
-            finalized, self._finalized = self._finalized, False
-            with self.under(None), self.control_dependencies(None):
+            with self.allow_changes(), self.under(None), self.control_dependencies(None):
                 found = self.make("SelectPosition", (whole,), attrs, "select", block).outputs[0]
-            self._finalized = finalized
             selections[block] = found
         return found
 
@@ -250,7 +237,7 @@ class Graph(Naming, Collections):
             raise ValueError(f"'{name}' is not a valid node name")
         if name[-1] != "/":
             return self.unique_name(name)
-        if (other := self._by_name.get(name[:-1])) is not None:
+        if (other := self.nodes.by_name.get(name[:-1])) is not None:
             raise ValueError(f"Duplicate node name in graph: '{other.name}' (created at {other.line}).\n  at: {line}")
         self._names.setdefault(name[:-1].lower(), 1)
         return name[:-1]
@@ -275,18 +262,6 @@ class Graph(Naming, Collections):
                     f"{tensor} was made inside {maker.block.what} (at {maker.line}) and does not exist outside of it "
                     f"(used at {op.line}). Return it from there instead."
                 )
-
-    def place(self, op: Operation) -> None:
-        """Sets the device and the colocation group from the scopes around."""
-        for device in reversed(self.device_stack):
-            if device is None:
-                break
-            # What is set already, further inside, goes before a name; a function sees it and decides itself.
-            op.device = str(device(op) or "") if callable(device) else merge_device(merge_device("", device), op.device)
-        if self.colocation_stack:
-            first = self.colocation_stack[-1]
-            op.device = op.device or first.device
-            op._colocation = tuple(b"loc:@" + o.name.encode() for o in self.colocation_stack)
 
     def _apply_device_functions(self, op: Any) -> None:
         """Set the device that the next operation would get on an object that stands for an operation.
@@ -319,24 +294,16 @@ class Graph(Naming, Collections):
                 op.writes += tuple(c for c in inner.writes if c not in op.writes)
                 op.checks = op.checks or inner.checks
 
-    def controls_of(self, op: Operation, more: Iterable[Operation] = ()) -> list[Operation]:
-        """The control inputs from the scopes around, except those that an input implies already.
+    def controls_of(self, inputs: Sequence[Tensor], block: Block, further: Iterable[Operation] = ()) -> list[Operation]:
+        """The control inputs of an operation from the scopes around, except those that an input implies already.
 
         Args:
-          op: has its inputs and region, and is in no graph yet.
-          more: those that the caller gives.
+          inputs: of the operation.
+          block: the region that it is to be in.
+          further: those that the caller gives.
         """
-        makers = {tensor.op for tensor in op._inputs}
-        controls: dict[Operation, None] = {}
-        for scope in reversed(self.control_stack):
-            if scope is None:
-                break
-            if scope.block.encloses(op.block):
-                if scope.made.isdisjoint(makers):
-                    controls |= {control: None for control in scope.controls if control not in makers}
-                scope.made.add(op)
-        controls |= dict.fromkeys(more)
-        return [self.own_operation(c) for c in controls] if self.has_shard_operations else list(controls)
+        controls = self.scopes.controls_of(inputs, block, further)
+        return [self.own_operation(c) for c in controls] if self.has_shard_operations else controls
 
     @contextmanager
     def body(self, what: str) -> Iterator[Block]:
@@ -361,12 +328,13 @@ class Graph(Naming, Collections):
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Operations made inside belong to no loop, branch or tower and have no control inputs from scopes."""
-        saved = (self.block, self.axis, self.control_stack)
-        self.block, self.axis, self.control_stack = self.root, None, []
+        saved = (self.block, self.axis)
+        self.block, self.axis = self.root, None
         try:
-            yield
+            with self.scopes.without_controls():
+                yield
         finally:
-            self.block, self.axis, self.control_stack = saved
+            self.block, self.axis = saved
 
     @contextmanager
     def under(self, axis: Axis | None) -> Iterator[None]:
@@ -381,17 +349,17 @@ class Graph(Naming, Collections):
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
         """Operations made inside run after ``control_inputs``; None forgets those of the scopes around."""
-        if control_inputs is None:
-            self.control_stack.append(None)
-        else:
-            ops = []
+        scope = None
+        if control_inputs is not None:
+            ops: list[Operation] = []
             for item in control_inputs:
                 element = self.as_graph_element(item)
                 op = element.op if isinstance(element, Tensor) else element
                 if op not in ops:
                     ops.append(op)
-            self.control_stack.append(ControlScope(self.block, ops))
-        stack = self.control_stack
+            scope = ControlScope(self.block, ops)
+        stack = self.scopes.controls
+        stack.append(scope)
         try:
             yield
         finally:
@@ -400,35 +368,32 @@ class Graph(Naming, Collections):
     @contextmanager
     def device(self, device_name_or_function: DeviceLike) -> Iterator[None]:
         """Records where operations made inside were meant to run."""
-        self.device_stack.append(device_name_or_function)
+        self.scopes.devices.append(device_name_or_function)
         try:
             yield
         finally:
-            self.device_stack.pop()
+            self.scopes.devices.pop()
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Operations made inside take the device of ``op``; the device functions around are not asked about them."""
-        saved, devices = self.colocation_stack, self.device_stack
         element = None if op is None else self.as_graph_element(op)
-        base = [] if ignore_existing or element is None else list(saved)
+        base = [] if ignore_existing or element is None else list(self.scopes.colocation)
         if element is not None:
             base.append(element.op if isinstance(element, Tensor) else element)
-        self.colocation_stack, self.device_stack = base, []
-        try:
+        with self.scopes.colocate(base):
             yield
-        finally:
-            self.colocation_stack, self.device_stack = saved, devices
 
     @contextmanager
     def gradient_override_map(self, op_type_map: Mapping[str, str]) -> Iterator[None]:
         """Operations made inside have the gradients registered under other names: type -> name."""
-        saved = self.gradient_overrides
-        self.gradient_overrides = {**saved, **op_type_map}
+        scopes = self.scopes
+        outer = scopes.gradient_overrides
+        scopes.gradient_overrides = {**outer, **op_type_map}
         try:
             yield
         finally:
-            self.gradient_overrides = saved
+            scopes.gradient_overrides = outer
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -442,15 +407,20 @@ class Graph(Naming, Collections):
         op.definition = op_registry.lookup("NoOp")
         op.type = op.name = op.device = ""
         op.attrs, op._inputs, op._control_inputs, op._colocation, op._outputs = {}, (), [], (), []
-        self.place(op)
+        self.scopes.place(op)
         return op.device
 
     # ---- finding ---------------------------------------------------------------------------------------------
 
     @property
+    def version(self) -> int:
+        """The number of operations added so far, views of single shards too."""
+        return self.nodes.version
+
+    @property
     def is_empty(self) -> bool:
         """Whether nothing was made in it: no operation, and no iterator over a dataset."""
-        return not self._ops and not self._state_names
+        return not self.nodes.operations and not self._state_names
 
     def attributes_of(self, op: Operation) -> dict[str, Any]:
         """The attributes of an operation; in the trace of a shard, as that has made it."""
@@ -492,16 +462,12 @@ class Graph(Naming, Collections):
     def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Any]]:
         """(handle, variable) of the variables that the operations for which ``where`` is true read."""
         known = {v.handle: v for key in ("variables", "local_variables") for v in self.get_collection(key)}
-        reads = (op._inputs[0] for op in self._ops if op.definition.reads and op._inputs and where(op))
+        reads = (op._inputs[0] for op in self.nodes.operations if op.definition.reads and op._inputs and where(op))
         return [(h, known[h]) for h in dict.fromkeys(reads) if h in known]
 
     def get_operations(self) -> list[Operation]:
         """The operations in order of creation; where towers were traced one by one, the views of each."""
-        if not self.has_shard_operations:
-            return list(self._ops)
-        parts = [op for op in self._by_name.values() if isinstance(op, ShardOperation)]
-        seen = {part.whole for part in parts}
-        return sorted([*parts, *(op for op in self._ops if op not in seen)], key=lambda op: op.index)
+        return self.nodes.list_with_views() if self.has_shard_operations else list(self.nodes.operations)
 
     def carried_out(self, since: int = 0) -> list[Operation]:
         """The operations that run, in order of creation: not views of single shards, but what they stand for.
@@ -509,7 +475,7 @@ class Graph(Naming, Collections):
         Args:
           since: the number of oldest ones to leave out.
         """
-        return self._ops[since:]
+        return self.nodes.operations[since:]
 
     def get_operation_by_name(self, name: str) -> Operation:
         if not isinstance(name, str):
@@ -546,7 +512,7 @@ class Graph(Naming, Collections):
             op_name, _, index = name.rpartition(":")
             if not index.isdigit():
                 raise ValueError(f"{name!r} is not a tensor's name: expected '<operation>:<output index>'.")
-            op = self._by_name.get(op_name)
+            op = self.nodes.by_name.get(op_name)
             if op is None or int(index) >= len(op.outputs):
                 there = f"the operation has {len(op.outputs)} outputs" if op else "there is no such operation"
                 raise KeyError(f"The name '{name}' refers to a tensor that is not in the graph: {there}.")
@@ -555,9 +521,9 @@ class Graph(Naming, Collections):
             raise ValueError(f"'{name}' looks like a tensor's name, an operation was expected.")
         if not allow_operation:
             raise ValueError(f"'{name}' names an operation, a tensor was expected: append ':0' for its first output.")
-        if name not in self._by_name:
+        if name not in self.nodes.by_name:
             raise KeyError(f"The name '{name}' refers to an operation that is not in the graph.")
-        return self._by_name[name]
+        return self.nodes.by_name[name]
 
     # ---- the whole -------------------------------------------------------------------------------------------
 
@@ -569,7 +535,7 @@ class Graph(Naming, Collections):
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
         since = from_version or 0
-        nodes = [self._node_defs.of(op, add_shapes) for op in self.get_operations() if op.index >= since]
+        nodes = [self.nodes.messages.of(op, add_shapes) for op in self.get_operations() if op.index >= since]
         return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property
@@ -580,17 +546,6 @@ class Graph(Naming, Collections):
     def as_default(self) -> AbstractContextManager[Graph]:
         """A context manager inside which operations are added to this graph."""
         return _GRAPHS.entered(self)
-
-    def finalize(self) -> None:
-        self._finalized = True
-
-    def _unsafe_unfinalize(self) -> None:
-        """Undoes ``finalize``, as closing a monitored session does."""
-        self._finalized = False
-
-    @property
-    def finalized(self) -> bool:
-        return self._finalized
 
     @property
     def building_function(self) -> bool:

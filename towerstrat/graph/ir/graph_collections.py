@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 _OF_VARIABLES = ("variables", "local_variables", "trainable_variables")
@@ -11,12 +12,32 @@ _OF_VARIABLES = ("variables", "local_variables", "trainable_variables")
 
 
 class Collections:
-    """The collections of a graph: a mixin of it."""
+    """The collections of a graph, and whether it is finalized: a mixin of it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._collections: dict[Hashable, list[Any]] = {}
         self._finalized = False
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def _unsafe_unfinalize(self) -> None:
+        """Undoes ``finalize``, as closing a monitored session does."""
+        self._finalized = False
+
+    @property
+    def finalized(self) -> bool:
+        return self._finalized
+
+    @contextmanager
+    def allow_changes(self) -> Iterator[None]:
+        """Lets the graph be added to inside, finalized or not."""
+        outer, self._finalized = self._finalized, False
+        try:
+            yield
+        finally:
+            self._finalized = outer
 
     def add_to_collection(self, name: Hashable, value: Any) -> None:
         if self._finalized:

@@ -356,7 +356,7 @@ class Operation:
                 )
             if op not in self._control_inputs:
                 self._control_inputs.append(op)
-        self.graph.rewired += 1
+        self.graph.nodes.rewired += 1
 
     _add_control_inputs = add_control_inputs
 

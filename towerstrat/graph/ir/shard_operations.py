@@ -17,7 +17,9 @@ from typing import Any, TypeVar, overload
 
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis
+from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.shapes import Dims
+from towerstrat.graph.ir.user_lines import UserLine
 
 T = TypeVar("T")
 
@@ -65,41 +67,44 @@ class ShardTensor(Tensor):
 
 
 class ShardOperation(Operation):
-    """The view that one shard has of an operation. It is in no region: what runs is ``whole``.
+    """The view that one shard has of an operation. It is in no region, and has no effects: what runs is ``whole``.
 
-    Attributes:
+    Args:
       whole: the operation that all shards run.
       place: the shard's axis index.
+      name: of the view.
+      inputs: the shard's tensors for those of the operation.
+      attrs: the attributes that the operation has on the shard.
+      definition: the ``OpDef`` of the type that the shard made, a constant where ``whole`` has one for each shard.
+      line: the user's line that made it on the shard.
     """
 
     __slots__ = ("place", "whole")
-    whole: Operation
-    place: AxisIndex
 
-    def stand_for(
-        self, whole: Operation, place: AxisIndex, name: str, inputs: tuple[Tensor, ...], attrs: dict[str, Any]
-    ) -> ShardOperation:
-        """Make this the view of ``whole`` that a shard has."""
+    axis = None
+    reads = writes = ()
+    counter = None
+    checks = False
+
+    def __init__(
+        self, whole: Operation, place: AxisIndex, name: str, inputs: tuple[Tensor, ...], attrs: dict[str, Any],
+        definition: OpDef, line: UserLine,
+    ):  # fmt: skip
         self.whole = whole
         self.place = place
         self.name = name
         self._inputs = inputs
         self.attrs = attrs
-        self.definition = whole.definition
-        self.type = whole.type
+        self.definition = definition
+        self.line = line
+        self.type = definition.type
         self.graph = whole.graph
-        self.line = whole.line
         self.block = whole.block
-        self.axis = None
-        self.device = ""
         self.index = whole.index
-        self.reads = self.writes = ()
-        self.counter = None
-        self.checks = False
+        self.device = ""
         self._colocation = ()
         self._control_inputs = []
         self._outputs = [ShardTensor(self, tensor) for tensor in whole.outputs]
-        return self
 
 
 def shard_of(tensor: Tensor, place: AxisIndex) -> Tensor:
@@ -113,7 +118,7 @@ def shard_of_operation(op: Operation, place: AxisIndex) -> ShardOperation:
     parts: dict[AxisIndex, ShardOperation] = op.__dict__.setdefault("_parts", {})
     if place not in parts:
         name = f"{op.name}/{place.axis.name}_{place.position}"
-        parts[place] = ShardOperation().stand_for(op, place, name, op.inputs, op.attrs)
+        parts[place] = ShardOperation(op, place, name, op.inputs, op.attrs, op.definition, op.line)
     return parts[place]
 
 

@@ -44,6 +44,124 @@ from towerstrat.graph.ir.types import resource, string, variant
 from towerstrat.graph.ir.user_lines import UserLine, user_line
 
 
+class _OperationTable:
+    """The operations that shards have made since they last met, for the others that make them too.
+
+    Args:
+      graph: the graph that they are in.
+
+    Attributes:
+      makers: operation -> the shards that made it.
+    """
+
+    def __init__(self, graph: Graph):
+        self._graph = graph
+        self.makers: dict[Operation, set[int]] = {}
+        self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
+        self._by_line: dict[tuple[str, UserLine], list[Operation]] = {}
+        self._awaits: dict[Operation, set[Operation]] = {}
+        """Operation -> those of its control inputs that the shards which made it run."""
+        self._first_read: dict[Tensor, Tensor] = {}
+        """A variable's value as it was read -> as it was read first, nothing having written it since."""
+
+    def add(self, op: Operation, position: int) -> None:
+        """Enter an operation that a shard was the first to make."""
+        self._awaits[op] = self._own_controls(op._control_inputs, position)
+        if op.definition.reads_value and not op.attrs.keys() - {"dtype"} and len(op._inputs) == 1:
+            self._note_read(op)
+        self.makers[op] = {position}
+        self.index(op)
+        self._by_line.setdefault((op.type, op.line), []).append(op)
+
+    def index(self, op: Operation) -> None:
+        """Enter an operation by its inputs, once more where they have changed."""
+        self._by_inputs.setdefault((op.type, *map(self._value_of, op._inputs)), []).append(op)
+
+    def _value_of(self, tensor: Tensor) -> int:
+        """A key that is equal for one tensor, and for reads of the same value of a variable."""
+        return id(self._first_read.get(tensor, tensor))
+
+    def _note_read(self, op: Operation) -> None:
+        """Map a read to the first one of the same variable, if nothing has written it since (value numbering)."""
+        reads = self._by_inputs.get((op.type, *map(id, op._inputs)))
+        if not reads or set(reads[-1]._control_inputs) != set(op._control_inputs):
+            return
+        between = takewhile(partial(is_not, reads[-1]), reversed(self._graph.carried_out()))
+        if {cell for other in between for cell in other.writes}.isdisjoint(op.reads):
+            before = reads[-1].outputs[0]
+            self._first_read[op.outputs[0]] = self._first_read.get(before, before)
+
+    def candidates(self, type: str, position: int, inputs: Sequence[Tensor], line: UserLine) -> Iterable[Operation]:
+        """The operations of other shards that this one may make too, the likeliest first."""
+        by_inputs = dict.fromkeys(self._by_inputs.get((type, *map(self._value_of, inputs)), ()))
+        by_line = dict.fromkeys(self._by_line.get((type, line), ()))
+        # Constants have no inputs that tell them apart: those of the same line come first.
+        candidates = by_line | by_inputs if type == "Const" else by_inputs | by_line
+        return [op for op in candidates if position not in self.makers[op]]
+
+    def is_same_read(self, op: Operation, mine: Tensor, its: Tensor) -> bool:
+        """Whether an input of an operation, and the tensor of a shard that makes it too, are one value of a variable.
+
+        Args:
+          op: the operation.
+          mine: the tensor that the shard has.
+          its: the input. All shards that made the operation have made the other read too.
+        """
+        return self._value_of(mine) == self._value_of(its) and self.makers[op] <= self.makers.get(mine.op, set())
+
+    def further_controls(self, op: Operation, position: int, controls: Sequence[Operation]) -> list[Operation] | None:
+        """The control inputs that a shard adds to an operation; None where it cannot have these.
+
+        They are other shards' (a tower's collections have what those before it made), so that it waits for nothing.
+        """
+        if not set(op._control_inputs) <= set(controls) or self._awaits[op] != self._own_controls(controls, position):
+            return None
+        further = [c for c in controls if c not in op._control_inputs]
+        return None if _depend(further, op) else further
+
+    def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
+        """The control inputs of an operation that its shard runs."""
+        return {c for c in controls if position in self.makers.get(c, c.axis_indices or (position,))}
+
+    def find_differing(self, size: int) -> list[Operation]:
+        """The operations that not all of ``size`` shards have made."""
+        return [
+            op
+            for op, makers in self.makers.items()
+            if len(makers) < size and not op.definition.is_placeholder and not op.definition.constant
+        ]
+
+    def describe(self, differing: Sequence[Operation]) -> str:
+        """A description of the first differing operation: not a consequence of another, made by the fewest shards."""
+        roots = [op for op in differing if all(t.op.axis_indices is None for t in op._inputs)] or differing
+        first = min(roots, key=lambda op: (len(self.makers[op]), op.index))
+        which = ", ".join(str(m) for m in sorted(self.makers[first])[:8])
+        return f"{first.name} (type {first.type}, created at {first.line}), of {which} alone"
+
+
+class _RegionGradients:
+    """The gradients in regions below one, of the operations made since this was.
+
+    Args:
+      graph: the graph that they are in.
+      block: the region whose own gradients are not looked for.
+    """
+
+    def __init__(self, graph: Graph, block: Block):
+        self._graph = graph
+        self._block = block
+        self._gradients: list[Operation] = []
+        self._scanned = len(graph.carried_out())
+
+    def lead_through(self, op: Operation, tensor: Tensor) -> bool:
+        """Whether one has an operation with this input on its path: the region has captured the input as it is."""
+        for other in self._graph.carried_out(since=self._scanned):
+            self._scanned += 1
+            if "path" in other.attrs and other.block is not self._block:
+                self._gradients.append(other)
+        return any(op in g.attrs["path"] and tensor in g.attrs["active"] for g in self._gradients)
+
+
 class ShardTraces:
     """The traces of a function on the shards of an axis, as far as they were made.
 
@@ -72,19 +190,10 @@ class ShardTraces:
         self.first_difference: str | None = None
         self.shared: dict[Block, SharedRegion] = {}
         self.waiting: dict[tuple[Block, int], Block] = {}
-        self._by_inputs: dict[tuple[Any, ...], list[Operation]] = {}
-        self._by_line: dict[tuple[str, UserLine], list[Operation]] = {}
-        self._makers: dict[Operation, set[int]] = {}
-        """The operations since the last meeting -> the shards that made them."""
-        self._awaits: dict[Operation, set[Operation]] = {}
-        """These -> those of their control inputs that the shards which made them run."""
-        self._first_read: dict[Tensor, Tensor] = {}
-        """A variable's value as it was read -> as it was read first, nothing having written it since."""
+        self._table = _OperationTable(graph)
         self._joins: dict[Tensor, list[Operation]] = {}
         """A tensor from outside -> joins (``FromPositions``) that have it on some shards and others on the rest."""
-        self._inside: list[Operation] = []
-        """The gradients in regions, of the graph's operations from then on that were ``_scanned``."""
-        self._scanned = len(graph.carried_out())
+        self._region_gradients = _RegionGradients(graph, graph.block)
         self._changed: Operation | None = None
         """The first operation that may have become varying, since a constant or tensor did."""
 
@@ -106,31 +215,17 @@ class ShardTraces:
           sizes: the shapes of its outputs, where constants that differ by shard decide them.
         """
         definition = op_registry.lookup(type)
-        if definition.is_placeholder or not self._makers:
+        if definition.is_placeholder or not self._table.makers:
             return None
-        for op in self._candidates(type, position, inputs, line):
-            further = self._further_controls(op, position, controls)
+        for op in self._table.candidates(type, position, inputs, line):
+            further = self._table.further_controls(op, position, controls)
             if further is None or (sizes is not None and not self._has_sizes(op, sizes)):
                 continue
             if self._take(op, position, inputs, attrs) or self._take_regions(op, position, inputs, attrs):
-                self._makers[op].add(position)
+                self._table.makers[op].add(position)
                 op.add_control_inputs(further)
                 return op
         return None
-
-    def _further_controls(self, op: Operation, position: int, controls: Sequence[Operation]) -> list[Operation] | None:
-        """The control inputs that a shard adds to an operation; None where it cannot have these.
-
-        They are other shards' (a tower's collections have what those before it made), so that it waits for nothing.
-        """
-        if not set(op._control_inputs) <= set(controls) or self._awaits[op] != self._own_controls(controls, position):
-            return None
-        further = [c for c in controls if c not in op._control_inputs]
-        return None if _depend(further, op) else further
-
-    def _own_controls(self, controls: Iterable[Operation], position: int) -> set[Operation]:
-        """The control inputs of an operation that its shard runs."""
-        return {c for c in controls if position in self._makers.get(c, c.axis_indices or (position,))}
 
     def _take(self, op: Operation, position: int, inputs: Sequence[Tensor], attrs: Attrs) -> bool:
         """Match an operation by attributes and inputs, or by ones that may differ by shard; whether it matched."""
@@ -161,13 +256,6 @@ class ShardTraces:
             self._have(inner, position, own)
         return True
 
-    def _candidates(self, type: str, position: int, inputs: Sequence[Tensor], line: UserLine) -> Iterable[Operation]:
-        found = dict.fromkeys(self._by_inputs.get((type, *map(self._value_of, inputs)), ()))
-        at_line = dict.fromkeys(self._by_line.get((type, line), ()))
-        # Constants have no inputs that tell them apart: those of the same line come first.
-        found = at_line | found if type == "Const" else found | at_line
-        return [op for op in found if position not in self._makers[op]]
-
     def _has_sizes(self, op: Operation, sizes: Sequence[Dims]) -> bool:
         """Whether the outputs have these shapes; unknown ones may turn out to differ."""
         known = not (self._sizes_known or op.definition.dynamic) or all(d is not None and None not in d for d in sizes)
@@ -183,10 +271,10 @@ class ShardTraces:
         for i, (mine, its) in enumerate(zip(inputs, op._inputs, strict=True)):
             if mine is its:
                 continue
-            read = self._value_of(mine) == self._value_of(its) and self._makers[op] <= self._makers.get(mine.op, set())
+            read = self._table.is_same_read(op, mine, its)
             if not read and (i in known or not self._can_differ(mine, its, position)):
                 return False
-            if self._is_led_through_inside(op, its):
+            if self._region_gradients.lead_through(op, its):
                 return False
             (reads if read else joins).append((i, mine, its))
         for i, mine, its in joins:
@@ -208,14 +296,6 @@ class ShardTraces:
     def _is_outside(self, tensor: Tensor) -> bool:
         return tensor.op.axis is None and not tensor.varies
 
-    def _is_led_through_inside(self, op: Operation, its: Tensor) -> bool:
-        """Whether a gradient in a region has this input on its path: the region has captured it as it is."""
-        for found in self.graph.carried_out(since=self._scanned):
-            self._scanned += 1
-            if "path" in found.attrs and found.block is not self.block:
-                self._inside.append(found)
-        return any(op in g.attrs["path"] and its in g.attrs["active"] for g in self._inside)
-
     def _join(self, op: Operation, i: int, its: Tensor, mine: Tensor, position: int) -> None:
         """Make input ``i`` of an operation one that is ``mine`` on a shard."""
         join = its.op
@@ -233,7 +313,7 @@ class ShardTraces:
         op._inputs = (*op._inputs[:i], other, *op._inputs[i + 1 :])
         its._consumers.remove(op)
         other._consumers.append(op)
-        self._index(op)
+        self._table.index(op)
         self._lead_through(other.op, op, its)
 
     def _lead_through(self, join: Operation, op: Operation, its: Tensor) -> None:
@@ -241,7 +321,7 @@ class ShardTraces:
 
         Also on those outside of all towers: with towers by hand, what one alone has is made there.
         """
-        for gradient in dict.fromkeys([*self._makers, *self.block.ops]):
+        for gradient in dict.fromkeys([*self._table.makers, *self.block.ops]):
             path, active = gradient.attrs.get("path", ()), gradient.attrs.get("active", frozenset())
             if op in path and its in active and join not in path:
                 gradient.attrs["path"] = (join, *path)
@@ -252,7 +332,7 @@ class ShardTraces:
 
         Its inputs for the shards that made ``op`` stay from now on.
         """
-        makers = self._makers[op]
+        makers = self._table.makers[op]
         had = its.op._inputs if "joined" in its.op.attrs else (its,) * self.axis.size
         joins = self._joins.setdefault(had[0], [])
         for join in joins:
@@ -301,29 +381,7 @@ class ShardTraces:
 
     def note(self, op: Operation, position: int) -> None:
         """Register an operation that a shard was the first to make."""
-        self._awaits[op] = self._own_controls(op._control_inputs, position)
-        if op.definition.reads_value and not op.attrs.keys() - {"dtype"} and len(op._inputs) == 1:
-            self._note_read(op)
-        self._makers[op] = {position}
-        self._index(op)
-        self._by_line.setdefault((op.type, op.line), []).append(op)
-
-    def _index(self, op: Operation) -> None:
-        self._by_inputs.setdefault((op.type, *map(self._value_of, op._inputs)), []).append(op)
-
-    def _value_of(self, tensor: Tensor) -> int:
-        """A key that is equal for one tensor, and for reads of the same value of a variable."""
-        return id(self._first_read.get(tensor, tensor))
-
-    def _note_read(self, op: Operation) -> None:
-        """Map a read to the first one of the same variable, if nothing has written it since (value numbering)."""
-        reads = self._by_inputs.get((op.type, *map(id, op._inputs)))
-        if not reads or set(reads[-1]._control_inputs) != set(op._control_inputs):
-            return
-        between = takewhile(partial(is_not, reads[-1]), reversed(self.graph.carried_out()))
-        if {cell for other in between for cell in other.writes}.isdisjoint(op.reads):
-            before = reads[-1].outputs[0]
-            self._first_read[op.outputs[0]] = self._first_read.get(before, before)
+        self._table.add(op, position)
 
     def share(self, position: int, block: Block) -> None:
         """Make a region that a shard waits in one that all build together from now on, and the regions around it.
@@ -366,30 +424,17 @@ class ShardTraces:
         self.waiting = {}
         for trace in self.of_positions:
             trace.opened, trace.counts, trace.taken = {}, {}, set()
-        size = self.axis.size
-        differing = [
-            op
-            for op, makers in self._makers.items()
-            if len(makers) < size and not op.definition.is_placeholder and not op.definition.constant
-        ]
+        differing = self._table.find_differing(self.axis.size)
         for op in differing:
-            op.axis_indices = frozenset(self._makers[op])
+            op.axis_indices = frozenset(self._table.makers[op])
         if differing and self.first_difference is None:
-            self.first_difference = self._described(differing)
+            self.first_difference = self._table.describe(differing)
         if self._changed is not None:
             for op in self.graph.carried_out():
                 if op.index >= self._changed.index:
                     mark_varying(op)
         self._changed = None
-        self._makers, self._awaits, self._first_read = {}, {}, {}
-        self._by_inputs, self._by_line, self._joins = {}, {}, {}
-
-    def _described(self, differing: Sequence[Operation]) -> str:
-        """A description of the first differing operation: not a consequence of another, made by the fewest shards."""
-        roots = [op for op in differing if all(t.op.axis_indices is None for t in op._inputs)] or differing
-        first = min(roots, key=lambda op: (len(self._makers[op]), op.index))
-        which = ", ".join(str(m) for m in sorted(self._makers[first])[:8])
-        return f"{first.name} (type {first.type}, created at {first.line}), of {which} alone"
+        self._table, self._joins = _OperationTable(self.graph), {}
 
 
 class _Trace:
@@ -431,12 +476,10 @@ class _Trace:
     ) -> Operation:  # fmt: skip
         traces, graph, position = self._traces, self._traces.graph, self.place.position
         attrs = dict(attrs) if attrs else {}
-        if type in graph.gradient_overrides:
-            attrs["_gradient_op_type"] = graph.gradient_overrides[type]
+        if type in graph.scopes.gradient_overrides:
+            attrs["_gradient_op_type"] = graph.scopes.gradient_overrides[type]
         own = [graph.own(t) for t in inputs]
-        made = ShardOperation()
-        made._inputs, made.block = inputs, block
-        controls = graph.controls_of(made, control_inputs)
+        controls = graph.controls_of(inputs, block, control_inputs)
         line = self.line or user_line()
         region = traces.shared.get(block)
         bodies = [traces.shared[body] for body in attrs.get("bodies", ()) if body in traces.shared]
@@ -455,13 +498,14 @@ class _Trace:
             for tensor, dims in zip(whole.outputs, sizes or (), strict=False):
                 tensor.dims = dims
             (traces if region is None else region).note(whole, position)
-            part = made.stand_for(whole, self.place, whole.name, inputs, whole.attrs)
+            part_name, part_attrs = whole.name, whole.attrs
         else:
             own_attrs = own_attribute(whole) is not None or "_gradient_function" in attrs
-            same = attrs if own_attrs else whole.attrs
-            part = made.stand_for(whole, self.place, graph.operation_name(name or type, line), inputs, same)
-        part.type, part.definition, part.line = type, op_registry.lookup(type), line
-        graph.place(part)
+            part_name = graph.operation_name(name or type, line)
+            part_attrs = attrs if own_attrs else whole.attrs
+        part = ShardOperation(whole, self.place, part_name, inputs, part_attrs, op_registry.lookup(type), line)
+        graph.scopes.note(part)
+        graph.scopes.place(part)
         part._control_inputs = [self.parts.get(control, control) for control in controls]
         self.parts[whole] = part
         graph.register(part)

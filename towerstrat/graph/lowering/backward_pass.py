@@ -5,14 +5,6 @@ walks the records, last evaluated first, and sums cotangents per tensor:
 
     x -> y = x * 3 -> s = sum(y)        records: Mul, Sum         ds = 1,  dy = Sum.pull(ds),  dx = Mul.pull(dy)
 
->>> import towerstrat.compat.v1 as tf
->>> with tf.Graph().as_default():
-...     x, z = tf.constant([1.0, 2.0]), tf.constant(5.0)
-...     s = tf.reduce_sum(x * 3.0)
-...     dx, dz = gradients(s, [x, z])
->>> dx.op.type, [op.type for op in dx.op.attrs["path"]], dx.shape.as_list(), dz       # no path leads from z to s
-('Gradients', ['Mul', 'Sum'], [2], None)
-
 An operation without a useful derivative in JAX has a ``backward``, one with a Python gradient function a traced rule.
 
 >>> import towerstrat.compat.v1 as tf

@@ -11,11 +11,8 @@ towers take one padded, varying value (``padded_value``), and ``collect`` brings
 >>> classes = ClassEvaluation(VjpScope())
 >>> classes.partition = ShardClasses(tower, [UnevenShards.of([np.ones(3), np.ones(3), np.ones(2)])])
 >>> loss = classes.by_class({0: np.float32(0.5), 1: np.float32(0.25)})     # towers 0 and 1 have 3 rows, tower 2 has 2
->>> classes.own(loss) is loss, loss.values
-(True, (np.float32(0.5), np.float32(0.25)))
->>> classes.shard_class = 1                                                   # as in the child for the second class
->>> classes.own(loss)
-np.float32(0.25)
+>>> loss.values, at(loss, 1)
+((np.float32(0.5), np.float32(0.25)), np.float32(0.25))
 
 The children are made at their first use. Gradients are taken in the children too: their backward passes run in lockstep
 (``gradients``), as all shards have to take part in each sum over the axis.
@@ -24,7 +21,7 @@ The children are made at their first use. Gradients are taken in the children to
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax.numpy as jnp
 import numpy as np
@@ -74,10 +71,6 @@ class ClassEvaluation:
         assert self.partition is not None
         return self.partition
 
-    def own(self, value: Any) -> Any:
-        """The value for this child's shard class; in an evaluation of all shards the value as it is."""
-        return value if self.shard_class is None else at(value, self.shard_class)
-
     def by_class(self, values: Mapping[int, Array]) -> ByClass:
         """A ``ByClass`` from the values of some shard classes; zeros for the others, which nobody uses."""
         first = next(iter(values.values()))
@@ -86,9 +79,12 @@ class ClassEvaluation:
             for number in range(self.of_all.count)
         ])  # fmt: skip
 
-    def padded_value(self, value: Any) -> Array:
+    def padded_value(self, value: Array | ByClass) -> Array:
         """A ``ByClass`` as one varying array, padded to the largest shape; any other value as it is."""
-        return value if self.partition is None else self.partition.padded_value(value, marked=not self._vjp.active)
+        if self.partition is None:
+            assert not isinstance(value, ByClass)
+            return value
+        return self.partition.padded_value(value, marked=not self._vjp.active)
 
     def require_one_shape(self, value: Array | ByClass, holder: Tensor | StateVariable) -> Array:
         """``padded_value`` of what ``holder`` has. Raises UnsupportedError where its shape differs by tower."""
@@ -102,7 +98,7 @@ class ClassEvaluation:
             )
         return self.padded_value(value)
 
-    def stored(self, cell: StateVariable, value: Any) -> Any:
+    def stored(self, cell: StateVariable, value: Array | ByClass) -> Array:
         """A state variable's value as one array, to be stored.
 
         Raises:

@@ -12,9 +12,16 @@ per class, and the jaxpr is then cut into switches:
     t = psum(s)
 
 A jitted call of the name ``JOINED`` marks where one value is selected out of the classes' ones; one named ``SAME``
-marks a value of the first class that all share. A collective is never put in a branch: towers of other classes would
+marks a value of the first class that all share:
+
+>>> from towerstrat.graph.lowering.shard_classes import mark_equal
+>>> jaxpr = jax.make_jaxpr(lambda x: mark_equal(x) + 1.0)(1.0).jaxpr
+>>> [_is_call(equation, SAME) for equation in jaxpr.eqns]
+[True, False]
+
+A collective is never put in a branch: towers of other classes would
 not take part, and the program would hang. So one switch may need what a collective made of another's result: there are
-as many switches, one after the other, as ``_Switches`` finds levels.
+as many switches, one after the other, as ``_ClassAnalysis`` finds levels.
 
 Differentiation comes before: the trace contains the backward pass, whose values of the forward pass cross from an
 earlier switch to a later one as residuals.
@@ -106,109 +113,61 @@ def _variables(operands: Iterable[Atom]) -> list[Variable]:
     return [v for v in operands if not isinstance(v, jax_extend.core.Literal)]
 
 
-class _Switches:
-    """The equations of a jaxpr, sorted into those that every shard evaluates and the branches of switches.
+class _ClassAnalysis:
+    """Forward pass over the equations of a jaxpr: the shard class and the level of each, from its operands.
 
     Levels: the inputs are of level 0, the result of a join is one level above its operands, any other result is of its
     operands' highest level. The switch of level n makes the joins whose operands are of level n, so it runs after all
     switches of lower levels and the collectives on their results.
 
-    An equation of one class is evaluated in the branches of the latest switch that still comes before all of its uses;
-    where branches of later switches use it too it leaves the switch as a residual, padded.
+    Args:
+      equations: of the jaxpr, in its order.
+      shard_class: class of each variable for the exact form of an uneven input.
+
+    Attributes:
+      shard_class: variable -> its class; those without an entry belong to all classes.
+      owner: equation, by id -> its class.
+      mixed: equations, by id, with operands of several classes, such as a loop over all of them: every shard evaluates
+        them.
+      levels: the highest level.
     """
 
-    def __init__(
-        self, kinds: ShardClasses, closed: jax_extend.core.ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]
-    ):
-        self.kinds = kinds
-        jaxpr = closed.jaxpr
-        self.jaxpr = jaxpr
-        self.equations: list[Equation] = list(jaxpr.eqns)
-        self.values: dict[Variable, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-        self.values.update(zip(jaxpr.invars, given, strict=False))
-        self.kind: dict[Variable, int] = {}
+    def __init__(self, equations: Sequence[Equation], shard_class: Mapping[Variable, int]):
+        self.shard_class = dict(shard_class)
         self.owner: dict[int, int] = {}
-        """The class of a variable, of an equation (by id); those without an entry belong to all classes."""
         self.mixed: set[int] = set()
-        """Equations with operands of several classes, such as a loop over all of them: every shard evaluates them."""
-        self.inputs: dict[Variable, Array] = {}
-        """The padded value that a variable for the exact form of an uneven input is sliced from."""
-        rest = iter(jaxpr.invars[len(given) :])
-        for value in uneven:
-            for kind in range(kinds.count):
-                variable = next(rest)
-                self.kind[variable] = kind
-                self.inputs[variable] = value
-        self.level: dict[Variable, int] = {}
-        self.maker: dict[Variable, Equation] = {v: e for e in self.equations for v in e.outvars}
-        self.order = {id(e): i for i, e in enumerate(self.equations)}
-        self.places: dict[int, set[int | None]] = {}
-        """The classes whose branches evaluate an equation; None stands for every shard, outside of the switches."""
-        self.switch_of: dict[int, int] = {}
-        """The level of the switch whose branch evaluates an equation of one class."""
-        self.first_use: dict[Variable, int] = {}
-        """The lowest level of switch in which a branch uses a variable."""
-        self._find_kinds()
-        self._find_places()
+        self._level: dict[Variable, int] = {}
+        for equation in equations:
+            self._enter(equation)
+        self.levels = max(self._level.values(), default=0)
 
-    # ---- sorting ---------------------------------------------------------------------------------------------
-
-    def _level(self, equation: Equation) -> int:
-        return max([self.level.get(v, 0) for v in _variables(equation.invars)], default=0)
-
-    def _find_kinds(self) -> None:
-        """Forward pass: the class and the level of every variable and equation, from its operands."""
-        for equation in self.equations:
+    def _enter(self, equation: Equation) -> None:
+        level = self.level(equation)
+        if _is_call(equation, JOINED):
+            level += 1
+        elif not _is_call(equation, SAME):
             operands = _variables(equation.invars)
-            level = self._level(equation)
-            if _is_call(equation, JOINED):
-                level += 1
-            elif not _is_call(equation, SAME):
-                found = {self.kind[v] for v in operands if v in self.kind}
-                # A print of a constant has no operand that says for which class it was traced.
-                if equation.effects and not found:
-                    found = shard_classes_in_scope(equation.source_info.name_stack)
-                if len(found) > 1:
-                    self.mixed.add(id(equation))
-                elif found:
-                    (kind,) = found
-                    self.owner[id(equation)] = kind
-                    self.kind.update(dict.fromkeys(equation.outvars, kind))
-            self.level.update(dict.fromkeys(equation.outvars, level))
-        self.levels = max(self.level.values(), default=0)
+            classes = {self.shard_class[v] for v in operands if v in self.shard_class}
+            # A print of a constant has no operand that says for which class it was traced.
+            if equation.effects and not classes:
+                classes = shard_classes_in_scope(equation.source_info.name_stack)
+            if len(classes) > 1:
+                self.mixed.add(id(equation))
+            elif classes:
+                (kind,) = classes
+                self.owner[id(equation)] = kind
+                self.assign(equation, kind)
+        self._level.update(dict.fromkeys(equation.outvars, level))
 
-    def _find_places(self) -> None:
-        """Backward pass: who needs each equation and in which switch it runs; dead equations drop out."""
-        uses: dict[Variable, set[int | None]] = {}
-        for variable in _variables(self.jaxpr.outvars):
-            uses.setdefault(variable, set()).add(None)
-        for equation in reversed(self.equations):
-            needed = set().union(*(uses.get(v, ()) for v in equation.outvars))
-            kind = self.owner.get(id(equation))
-            if equation.effects:
-                needed.add(kind)
-            if not needed:
-                continue
-            if _is_call(equation, JOINED):
-                level = self._level(equation)
-                for k, operand in enumerate(equation.invars[1:]):
-                    self._use(uses, [operand], {k}, level)
-                self.places[id(equation)] = needed
-                continue
-            level = min([self.first_use.get(v, self.levels) for v in equation.outvars], default=self.levels)
-            # An effect (a print) need not have a use: it runs in the first switch that has its operands.
-            if equation.effects:
-                level = self._level(equation)
-            if _is_call(equation, SAME) or (kind is None and not self._can_move(equation, needed)):
-                needed = {None}
-            elif kind is None:
-                (kind,) = needed
-                self.kind.update(dict.fromkeys(equation.outvars, kind))
-            self.places[id(equation)] = needed
-            self.switch_of[id(equation)] = level
-            self._use(uses, equation.invars, needed, level)
+    def level(self, equation: Equation) -> int:
+        """The highest level of an equation's operands."""
+        return max([self._level.get(v, 0) for v in _variables(equation.invars)], default=0)
 
-    def _can_move(self, equation: Equation, needed: set[int | None]) -> bool:
+    def assign(self, equation: Equation, kind: int) -> None:
+        """Give an equation's results to one class."""
+        self.shard_class.update(dict.fromkeys(equation.outvars, kind))
+
+    def can_move(self, equation: Equation, needed: set[int | None]) -> bool:
         """Whether an equation of all classes is needed by one of them only and may run in its branches alone.
 
         Collectives may not: shards of other classes would not take part.
@@ -217,32 +176,124 @@ class _Switches:
             return False
         return len(needed) == 1 and None not in needed
 
-    def _use(
-        self, uses: dict[Variable, set[int | None]], operands: Iterable[Atom], places: set[int | None], level: int
-    ) -> None:
-        for variable in _variables(operands):
-            uses.setdefault(variable, set()).update(places)
-            if places != {None}:
-                self.first_use[variable] = min(level, self.first_use.get(variable, level))
 
-    # ---- branches --------------------------------------------------------------------------------------------
+class _Schedule:
+    """Backward pass over the equations of a jaxpr: who needs each and in which switch it runs; dead ones drop out.
+
+    An equation of one class is evaluated in the branches of the latest switch that still comes before all of its uses;
+    where branches of later switches use it too it leaves the switch as a residual, padded.
+
+    Args:
+      equations: of the jaxpr, in its order.
+      outputs: of the jaxpr.
+      analysis: of the equations; learns the class of those that one class alone turns out to need.
+
+    Attributes:
+      places: equation, by id -> the classes whose branches evaluate it; None stands for every shard, outside of the
+        switches.
+      switch_of: equation of one class, by id -> the level of the switch whose branch evaluates it.
+    """
+
+    def __init__(self, equations: Sequence[Equation], outputs: Iterable[Atom], analysis: _ClassAnalysis):
+        self.places: dict[int, set[int | None]] = {}
+        self.switch_of: dict[int, int] = {}
+        self._analysis = analysis
+        self._uses: dict[Variable, set[int | None]] = {}
+        """The classes that use a variable."""
+        self._first_use: dict[Variable, int] = {}
+        """The lowest level of switch in which a branch uses a variable."""
+        for variable in _variables(outputs):
+            self._uses.setdefault(variable, set()).add(None)
+        for equation in reversed(equations):
+            self._enter(equation)
+
+    def _enter(self, equation: Equation) -> None:
+        analysis = self._analysis
+        needed = set().union(*(self._uses.get(v, ()) for v in equation.outvars))
+        kind = analysis.owner.get(id(equation))
+        if equation.effects:
+            needed.add(kind)
+        if not needed:
+            return
+        if _is_call(equation, JOINED):
+            for k, operand in enumerate(equation.invars[1:]):
+                self._use([operand], {k}, analysis.level(equation))
+            self.places[id(equation)] = needed
+            return
+        level = min([self._first_use.get(v, analysis.levels) for v in equation.outvars], default=analysis.levels)
+        # An effect (a print) need not have a use: it runs in the first switch that has its operands.
+        if equation.effects:
+            level = analysis.level(equation)
+        if _is_call(equation, SAME) or (kind is None and not analysis.can_move(equation, needed)):
+            needed = {None}
+        elif kind is None:
+            (mover,) = needed
+            assert mover is not None
+            analysis.assign(equation, mover)
+        self.places[id(equation)] = needed
+        self.switch_of[id(equation)] = level
+        self._use(equation.invars, needed, level)
+
+    def _use(self, operands: Iterable[Atom], places: set[int | None], level: int) -> None:
+        for variable in _variables(operands):
+            self._uses.setdefault(variable, set()).update(places)
+            if places != {None}:
+                self._first_use[variable] = min(level, self._first_use.get(variable, level))
+
+
+class _Switches:
+    """The equations of a jaxpr, evaluated: some by every shard, the others in the branches of switches.
+
+    Args:
+      kinds: the shard classes.
+      closed: the jaxpr, which takes ``given`` and, for each uneven input, its exact form in each class.
+      given: arrays.
+      uneven: this shard's values of the uneven inputs, padded.
+
+    Attributes:
+      jaxpr: the jaxpr.
+      values: the variables' values so far.
+      inputs: the padded value that a variable for the exact form of an uneven input is sliced from.
+      analysis: the class and level of variables and equations.
+      schedule: where the equations are evaluated.
+      maker: variable -> the equation that makes it.
+      order: equation, by id -> its number.
+      joins: by level, the equations that join values of the classes.
+      branches: by level, those of the switch.
+    """
+
+    def __init__(
+        self, kinds: ShardClasses, closed: jax_extend.core.ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]
+    ):
+        self.kinds = kinds
+        self.jaxpr = jaxpr = closed.jaxpr
+        self.values: dict[Variable, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
+        self.values.update(zip(jaxpr.invars, given, strict=False))
+        exact = [(value, kind) for value in uneven for kind in range(kinds.count)]
+        pairs = list(zip(jaxpr.invars[len(given) :], exact, strict=True))
+        self.inputs: dict[Variable, Array] = {variable: value for variable, (value, _) in pairs}
+        equations = jaxpr.eqns
+        self.analysis = _ClassAnalysis(equations, {variable: kind for variable, (_, kind) in pairs})
+        self.schedule = _Schedule(equations, jaxpr.outvars, self.analysis)
+        self.maker: dict[Variable, Equation] = {v: e for e in equations for v in e.outvars}
+        self.order = {id(e): i for i, e in enumerate(equations)}
+        levels = range(self.analysis.levels + 1)
+        self.joins: list[list[Equation]] = [[] for _ in levels]
+        self.branches = [[_Branch(self, kind, level) for kind in range(kinds.count)] for level in levels]
 
     def _collect(self) -> None:
         """Fill in the branches of all switches, the last one first: it decides which residuals earlier ones pass on."""
-        self.joins: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
-        self.branches: list[list[_Branch]] = [
-            [_Branch(self, kind, level) for kind in range(self.kinds.count)] for level in range(self.levels + 1)
-        ]
-        for equation in self.equations:
-            if id(equation) not in self.places:
+        analysis = self.analysis
+        for equation in self.jaxpr.eqns:
+            if id(equation) not in self.schedule.places:
                 continue
+            level = analysis.level(equation)
             if _is_call(equation, JOINED):
-                level = self._level(equation)
                 self.joins[level].append(equation)
                 for branch, operand in zip(self.branches[level], equation.invars[1:], strict=True):
                     branch.wanted += _variables([operand])
-            elif equation.effects and (kind := self.owner.get(id(equation))) is not None:
-                self.branches[self._level(equation)][kind].roots.append(equation)
+            elif equation.effects and (kind := analysis.owner.get(id(equation))) is not None:
+                self.branches[level][kind].roots.append(equation)
         for branches in reversed(self.branches):
             for branch in branches:
                 branch.collect()
@@ -250,10 +301,10 @@ class _Switches:
     def run(self) -> list[Array]:
         """Evaluate the program, level by level: the equations of all shards, then the switch."""
         self._collect()
-        shared: list[list[Equation]] = [[] for _ in range(self.levels + 1)]
-        for equation in self.equations:
-            if None in self.places.get(id(equation), ()) and not _is_call(equation, JOINED):
-                shared[self._level(equation)].append(equation)
+        shared: list[list[Equation]] = [[] for _ in self.branches]
+        for equation in self.jaxpr.eqns:
+            if None in self.schedule.places.get(id(equation), ()) and not _is_call(equation, JOINED):
+                shared[self.analysis.level(equation)].append(equation)
         taken: set[Variable] = set()
         for equations in shared:
             taken.update(v for e in equations for v in _variables(e.invars))
@@ -328,14 +379,14 @@ class _Branch:
         seen: set[Variable] = set()
         while stack:
             variable = stack.pop()
-            if variable in seen or variable not in switches.kind:
+            if variable in seen or variable not in switches.analysis.shard_class:
                 continue
             seen.add(variable)
             if variable in switches.inputs:
                 self.exact[variable] = None
                 continue
             maker = switches.maker[variable]
-            level = switches.switch_of[id(maker)]
+            level = switches.schedule.switch_of[id(maker)]
             if level < self.level and not _is_cheap(maker):
                 source = switches.branches[level][self.kind]
                 source.passed[variable] = None

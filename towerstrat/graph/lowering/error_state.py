@@ -4,14 +4,26 @@ TensorFlow raises where an operation fails, and what would come after it does no
 end. So ``check`` evaluates each operation's ``InputCheck``, the first that fails stays in the ``ERROR_RECORD``, and
 writes keep the old value where one has failed; the host raises after the program.
 
-    gather(table, i)          table: [5, 2], i = [0, 7]      record [0, 0, 0, ...] -> [1, 1, 7, ...]
-    v.assign_add(d)           new = where(failed(), v, v + d), noted in the state as masked by this record
-    end of the step           old_if_failed(): where(failed(), old, new) for variables whose writes were not masked so
+    v.assign_add(d)     new = where(failed(), v, v + d), noted in the state as masked by this record
+    end of the step     old_if_failed(): where(failed(), old, new) for variables whose writes were not masked so
 
 ``failed()`` is one scalar for all shards: a ``psum`` over the axis per state of the record, however many checks there
 were. An all-reduce that is made anyway takes this sum along (``failure_count``, ``set_failure_count``). ``scheduling``
 puts writes after all checks, because a write that comes before a check must be undone by a select over the whole
 variable.
+
+>>> import towerstrat.compat.v1 as tf
+>>> from towerstrat.graph.lowering.input_checks import rows
+>>> from towerstrat.graph.lowering.vjp_scope import VjpScope
+>>> with tf.Graph().as_default():
+...     op = tf.gather(tf.zeros([5, 2]), [0, 7]).op
+>>> state = StateEnvironment({ERROR_RECORD: no_error(5)})
+>>> errors = ErrorState(ErrorRecords("cpu"), state, ClassEvaluation(VjpScope()), None)
+>>> errors.failed() is None                                             # no check can have failed
+True
+>>> errors.find(op, rows(jnp.array([0, 7]), 5))
+>>> bool(errors.failed()), errors.record.tolist()
+(True, [1, 1, 7, 0, 0])
 
 In a loop over training steps each step begins with an empty record (``begin_step``) and ``failed_before``: whether an
 earlier step failed. Where values are known (eagerly, on the host) a failed check raises at once.
@@ -20,7 +32,6 @@ earlier step failed. Where values are known (eagerly, on the host) a failed chec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -130,19 +141,19 @@ class ErrorState:
         """Whether a state variable has its old value wherever a check has failed."""
         return self._state.is_masked(cell, self.record)
 
-    def old_if_failed(self, cell: StateVariable, old: Any) -> Any:
+    def old_if_failed(self, cell: StateVariable, old: Array | ByClass) -> Array | ByClass:
         """The value of a state variable after a step: the old one where a check has failed."""
-        new, failed = self._state[cell], self.failed()
+        new: Array | ByClass = self._state[cell]
+        failed = self.failed()
         if failed is None or self.is_masked(cell):
             return new
-        new, old = self._classes.stored(cell, new), self._classes.stored(cell, old)
-        return jax.tree.map(lambda n, o: jnp.where(failed, o, n), new, old)
+        return jnp.where(failed, self._classes.stored(cell, old), self._classes.stored(cell, new))
 
     def has_checked(self, op: Operation) -> bool:
         """Whether the check of an operation's inputs was evaluated."""
         return op in self._checked
 
-    def check(self, op: Operation, values: Sequence[Any], alone: bool) -> None:
+    def check(self, op: Operation, values: Sequence[Array], alone: bool) -> None:
         """Evaluate the check of an operation's inputs.
 
         Args:

@@ -28,7 +28,7 @@ The scheme is that of JAX's own interpreters (https://docs.jax.dev/en/latest/aut
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -68,12 +68,13 @@ from towerstrat.graph.lowering.replicated_copies import ReplicatedCopies, pruned
 from towerstrat.graph.lowering.rule_evaluation import differentiable_by_rule
 from towerstrat.graph.lowering.scheduling import late_ones_last
 from towerstrat.graph.lowering.shape_checks import check_shapes
-from towerstrat.graph.lowering.shard_classes import has_collective, mark_equal
+from towerstrat.graph.lowering.shard_classes import at, has_collective, mark_equal
 from towerstrat.graph.lowering.state_environment import StateEnvironment
 from towerstrat.graph.lowering.tape import GradientPaths, Record, Tape
 from towerstrat.graph.lowering.taped_evaluation import execute_taped
 from towerstrat.graph.lowering.vjp_scope import VjpScope
 
+T = TypeVar("T")
 _NOT_CONCRETE = (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError)
 """Raised by JAX where a kernel asks for the value of a tracer."""
 
@@ -175,8 +176,8 @@ class Lowering:
         Raises:
           UnsupportedError: it was not computed in this evaluation or those below it.
         """
-        value: Array = self.classes.own(self.value_by_class(tensor))
-        return value
+        value, shard_class = self.value_by_class(tensor), self.classes.shard_class
+        return value if shard_class is None else at(value, shard_class)
 
     def value_by_class(self, tensor: Tensor) -> Any:
         """The value of a tensor; a ``ByClass`` where it differs by shard class."""
@@ -189,11 +190,12 @@ class Lowering:
             f"{tensor!r} (created at {tensor.op.line}) was not computed in this part of the program."
         )
 
-    def memoize(self, key: Hashable, make: Callable[[], Any]) -> Any:
+    def memoize(self, key: Hashable, make: Callable[[], T]) -> T:
         """``make()``, computed once per evaluation and key: explicit common-subexpression elimination."""
         if key not in self._memo:
             self._memo[key] = make()
-        return self._memo[key]
+        value: T = self._memo[key]
+        return value
 
     def record(self, op: Operation) -> Record | None:
         """The tape's entry for an operation, or None where it was not recorded."""

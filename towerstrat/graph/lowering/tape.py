@@ -79,7 +79,7 @@ class Record(NamedTuple):
 
 
 class GradientPaths(NamedTuple):
-    """What lies on the path of some gradient of a program.
+    """The operations and tensors of a program on the path of some gradient.
 
     Attributes:
       operations: those that are recorded.

@@ -296,9 +296,9 @@ class VariableStore:
 def store_of(graph: Graph) -> VariableStore:
     """The store of the graph that holds the program's collections (see ``default_graph_of``), made on first use."""
     home = default_graph_of(graph)
-    if home.variable_state is None:
-        home.variable_state = VariableStore()
-    found: VariableStore = home.variable_state
+    if home.variable_scopes.store is None:
+        home.variable_scopes.store = VariableStore()
+    found: VariableStore = home.variable_scopes.store
     return found
 
 
@@ -327,11 +327,11 @@ class EagerVariableStore:
         home = default_graph_of(get_default_graph())
         outer = store_of(home)
         self._store.scopes = outer.scopes
-        home.variable_state = self._store
+        home.variable_scopes.store = self._store
         try:
             yield self._store
         finally:
-            home.variable_state = outer
+            home.variable_scopes.store = outer
 
     def variables(self) -> list[Variable]:
         return sorted(self._store.variables.values(), key=lambda v: v.name)

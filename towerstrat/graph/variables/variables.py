@@ -181,7 +181,7 @@ def default_creator(**kwargs: Any) -> Variable:
         kwargs.pop(for_creators, None)
     use_resource = kwargs.pop("use_resource", None)
     graph = get_default_graph()
-    maker, graph.variable_maker = graph.variable_maker, None
+    maker, graph.variable_scopes.maker = graph.variable_scopes.maker, None
     try:
         if maker is not None:
             given: Variable = maker(**kwargs)
@@ -190,7 +190,7 @@ def default_creator(**kwargs: Any) -> Variable:
         made._use_resource = ORIGINAL.later if use_resource is None else bool(use_resource)
         return made
     finally:
-        graph.variable_maker = maker
+        graph.variable_scopes.maker = maker
 
 
 @contextmanager
@@ -690,9 +690,5 @@ def _at_root(graph: Graph, initial_value: TensorLike) -> Iterator[None]:
             f"The initial value {initial_value!r} of a variable was made inside {graph.block.what} (at "
             f"{initial_value.op.line}), where it has no value before the program runs. Pass a function that makes it."
         )
-    saved = (graph.block, graph.control_stack)
-    graph.block, graph.control_stack = graph.root, []
-    try:
+    with graph.within(graph.root), graph.scopes.without_controls():
         yield
-    finally:
-        graph.block, graph.control_stack = saved

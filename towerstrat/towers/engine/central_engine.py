@@ -58,14 +58,14 @@ class CentralStorageEngine(MirroredEngine):
         where = kwargs.pop("colocate_with", None)
         graph = get_default_graph()
         device = self._parameter_device if where is None else getattr(where, "device", where)
-        outer = graph.variable_maker
+        outer = graph.variable_scopes.maker
         if self.mapped:
-            graph.variable_maker = self.surface.central_variable_maker(self, self.axis, canonical(device))
+            graph.variable_scopes.maker = self.surface.central_variable_maker(self, self.axis, canonical(device))
         try:
             with graph.device(None), graph.device(device):
                 made = next_creator(**kwargs)
         finally:
-            graph.variable_maker = outer
+            graph.variable_scopes.maker = outer
         if not self.mapped:
             made._engine = self
         return made

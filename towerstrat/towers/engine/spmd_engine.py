@@ -353,11 +353,11 @@ class TowerDevices(list[str]):
 def _with_maker(make: Callable[..., Any], creator: Callable[..., Any], arguments: Mapping[str, Any]) -> Any:
     """The variable of a creator where the innermost one calls ``make``."""
     graph = get_default_graph()
-    outer, graph.variable_maker = graph.variable_maker, make
+    outer, graph.variable_scopes.maker = graph.variable_scopes.maker, make
     try:
         return creator(**arguments)
     finally:
-        graph.variable_maker = outer
+        graph.variable_scopes.maker = outer
 
 
 def _in_towers(value: Tensor | IndexedSlices) -> bool:

@@ -16,6 +16,7 @@ from towerstrat.graph.eager.context import context, recorded_by
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
+from towerstrat.graph.ir.graph_scopes import VariableMaker
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.shard_operations import AxisIndex, shard_of, shard_of_operation
 from towerstrat.graph.ir.shard_traces import ShardTraces
@@ -57,8 +58,7 @@ class _MergeRequest(NamedTuple):
     tapes: list[Any]
 
 
-_SHARED = ("block", "axis", "trace", "running_index", "control_stack", "device_stack", "colocation_stack",
-           "gradient_overrides", "variable_maker")  # fmt: skip
+_SHARED = ("block", "axis", "trace", "running_index", "scopes")
 """Of a graph what is current in it, whichever the thread: each tower has its own."""
 
 
@@ -71,17 +71,18 @@ class _Scopes:
     def __init__(self, graph: Graph):
         self._graph = graph
         self._values: dict[str, Any] = {}
+        self._maker: VariableMaker | None = None
         self.save()
-        for name in ("device_stack", "colocation_stack"):
-            self._values[name] = list(self._values[name])
-        self._values["control_stack"] = []
+        self._values["scopes"] = graph.scopes.for_thread()
 
     def save(self) -> None:
         self._values = {name: getattr(self._graph, name) for name in _SHARED}
+        self._maker = self._graph.variable_scopes.maker
 
     def restore(self) -> None:
         for name, value in self._values.items():
             setattr(self._graph, name, value)
+        self._graph.variable_scopes.maker = self._maker
 
 
 class LockstepTower(tower_contexts.TowerContext):
@@ -98,7 +99,7 @@ class LockstepTower(tower_contexts.TowerContext):
         return self.distribution_strategy.worker_devices[self._number]
 
     def _merge_call(self, merge_fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        return self._run.meet(self._number, merge_fn, args, kwargs)
+        return self._run.wait_for_merge(self._number, merge_fn, args, kwargs)
 
 
 class _Tower:
@@ -276,7 +277,9 @@ class TowerThreads:
             finally:
                 graph.trace = graph.running_index = None
 
-    def meet(self, number: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def wait_for_merge(
+        self, number: int, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
         """Waits until all towers are here and the first one's function was called; this tower's part of its result.
 
         Raises:
@@ -292,7 +295,7 @@ class TowerThreads:
         tower = self._towers[number]
         if tower.stopped:
             raise _RequestedStop
-        controls = [c for s in graph.control_stack if s is not None for c in s.controls]
+        controls = [c for s in graph.scopes.controls if s is not None for c in s.controls]
         tapes = list(context().tapes.active) if self._traces is None else []
         if self._traces is not None and graph.block is not self._block:
             self._check_alike(graph.block)

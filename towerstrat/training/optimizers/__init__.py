@@ -3,6 +3,7 @@
 from towerstrat.training.optimizers.adadelta import AdadeltaOptimizer
 from towerstrat.training.optimizers.adagrad import AdagradDAOptimizer, AdagradOptimizer, ProximalAdagradOptimizer
 from towerstrat.training.optimizers.adam import AdaMaxOptimizer, AdamOptimizer, LazyAdamOptimizer, NadamOptimizer
+from towerstrat.training.optimizers.add_sign import AddSignOptimizer
 from towerstrat.training.optimizers.cross_shard import CrossShardOptimizer
 from towerstrat.training.optimizers.ftrl import FtrlOptimizer
 from towerstrat.training.optimizers.gradient_descent import GradientDescentOptimizer, ProximalGradientDescentOptimizer
@@ -25,6 +26,7 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "AdamWOptimizer",
+    "AddSignOptimizer",
     "CrossShardOptimizer",
     "DecoupledWeightDecayExtension",
     "FtrlOptimizer",

@@ -7,7 +7,7 @@ import towerstrat.compat.v2 as tf
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
 from towerstrat.graph.ir import op_registry
-from towerstrat.graph.runtime.programs.eager_programs import FIRST_TIMES, LARGEST_IMAGE, SINGLE_OPERATIONS, SMALL
+from towerstrat.graph.runtime.programs.host_form import FIRST_TIMES, LARGEST_IMAGE, SMALL, HostForm
 
 CASES = {
     "conversions": lambda x, y: (tf.cast(x, tf.int32), tf.cast(x, tf.float64), tf.math.ceil(x), tf.floor(x)),
@@ -26,15 +26,15 @@ CASES = {
 def jitted(monkeypatch):
     """The types of operations of exact results that programs carried out."""
     found = []
-    known = SINGLE_OPERATIONS._known
+    take = HostForm.take
 
-    def noting(executable, inputs):
-        arrays = known(executable, inputs)
-        if arrays is None and executable.op.definition.same_bits:
-            found.append(executable.op.type)
+    def noting(form, inputs):
+        arrays = take(form, inputs)
+        if arrays is None and form.op.definition.same_bits:
+            found.append(form.op.type)
         return arrays
 
-    monkeypatch.setattr(SINGLE_OPERATIONS, "_known", noting)
+    monkeypatch.setattr(HostForm, "take", noting)
     return found
 
 

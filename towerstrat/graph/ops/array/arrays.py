@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.graph.ir import shapes
+from towerstrat.graph.ir.argument_types import AxesLike, AxisLike
 from towerstrat.graph.ir.composite_values import Convertible, Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.given_arguments import one_of
@@ -248,7 +249,7 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     return add_op("Reshape", (x, shape_tensor(shape, f"{name}shape/")), None, name)
 
 
-def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def expand_dims(input: Any, axis: AxesLike = None, name: str | None = None, dim: Any = None) -> Tensor:
     """A dimension of size 1 more, in front of dimension ``axis``. ``dim`` is the old name of ``axis``."""
     axis = one_of(axis, dim, "axis", "dim")
     if axis is None:
@@ -256,7 +257,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
     return unary_along("ExpandDims", input, known_axis(axis, listed=True), None, name)
 
 
-def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
+def squeeze(input: Any, axis: AxesLike = None, name: str | None = None, squeeze_dims: Any = None) -> Tensor:
     """Dimensions of size 1 dropped: the given ones, or all. ``squeeze_dims`` is the old name of ``axis``."""
     axis = one_of(axis, squeeze_dims, "axis", "squeeze_dims")
     return add_unary("Squeeze", input, name, {"squeeze_dims": integers(axis) or ()})
@@ -321,7 +322,7 @@ def together(values: Any, name: str) -> list[Tensor]:
     return result
 
 
-def concat(values: Any, axis: Any, name: str | None = "concat") -> Any:
+def concat(values: Any, axis: AxisLike, name: str | None = "concat") -> Any:
     """Tensors one after the other along a dimension.
 
     Raises:
@@ -407,7 +408,7 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     return add_op("Tile", (x, shape_tensor(multiples, f"{name}multiples/")), None, name)
 
 
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+def repeat(input: Any, repeats: Any, axis: AxesLike = None, name: str | None = None) -> Tensor:
     """Each entry along a dimension so many times, next to each other.
 
     Args:
@@ -428,7 +429,7 @@ def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     return add_op("BroadcastTo", (x, shape_tensor(shape, f"{name}shape/")), None, name)
 
 
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+def reverse(tensor: Any, axis: AxesLike, name: str | None = None) -> Tensor:
     """The order of elements turned round along the given dimensions (a list of them)."""
     name = reserve_name(get_default_graph(), name or "ReverseV2")
     x = operand(tensor, name, "tensor")
@@ -440,7 +441,7 @@ def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
 reverse_v2 = reverse
 
 
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+def roll(input: Any, shift: Any, axis: AxisLike | Sequence[int], name: str | None = None) -> Tensor:
     """Elements moved by ``shift`` along a dimension; what leaves at one end comes in at the other."""
     x = _source(input)
     shifts, axes = convert_to_tensor(shift), convert_to_tensor(axis)

@@ -13,7 +13,7 @@ iteration and used in no other way (writes).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
 import jax
@@ -61,6 +61,43 @@ class Walk(NamedTuple):
         if isinstance(array, Unwritten):
             array = array.filled(rows.shape[1:])
         return lax.dynamic_update_slice_in_dim(array, rows, self.lowest(count), 0)
+
+
+class Walks:
+    """The reads and writes of a loop's arrays that are inputs and outputs of its iterations.
+
+    Attributes:
+      reads: the reads.
+      writes: loop variable, by index -> its write.
+    """
+
+    def __init__(self) -> None:
+        self.reads: list[Walk] = []
+        self.writes: dict[int, Walk] = {}
+        self._unsure: set[Operation] = set()
+
+    def __iter__(self) -> Iterator[Walk]:
+        return iter((*self.reads, *self.writes.values()))
+
+    def admits(self, walk: Walk, size: int, count: int, exact: bool) -> bool:
+        """Whether a read or write may walk an array in a loop. Notes that it may run past the array's end.
+
+        Args:
+          walk: the read or write.
+          size: number of elements of the array.
+          count: number of iterations of the loop.
+          exact: whether there are so many, rather than at most so many.
+        """
+        if walk.fits(size, count) and (exact or walk.step == 1):
+            return True
+        if exact or not walk.begins(size):
+            return False
+        self._unsure.add(walk.op)
+        return True
+
+    def is_unsure(self, walk: Walk) -> bool:
+        """Whether an index of a read or write may lie outside of the array."""
+        return walk.op in self._unsure
 
 
 def _course_of(index: Tensor, variables: Sequence[Tensor], found: LoopTrajectory) -> tuple[int, int] | None:

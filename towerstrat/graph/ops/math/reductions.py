@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from towerstrat.graph.ir.argument_types import AxesLike, AxisLike
 from towerstrat.graph.ir.composite_values import Convertible, Partitioned
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.given_arguments import check_given, one_of
@@ -163,17 +164,17 @@ _define("All", "bool", _all)
 _define("Any", "bool", _any)
 
 
-def _axes(axis: Any) -> Axes | Tensor:
+def _axes(axis: AxesLike) -> Axes | Tensor:
     """A reduction's axes: None (all), a tuple, or a tensor whose value is not known yet."""
     parts = axis if isinstance(axis, list | tuple) else [axis]
-    if any(isinstance(a, Tensor | Convertible) for a in parts):
+    if axis is not None and any(isinstance(a, Tensor | Convertible) for a in parts):
         axis = convert_to_tensor(axis)
     if isinstance(axis, Tensor) and constant_value(axis) is None:
         return axis
     return integers(axis)
 
 
-def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Any:
+def reduce(type: str, x: Any, axis: AxesLike, keepdims: Any, name: str | None) -> Any:
     """A reduction of a value. The name that the original gives to the list of all axes is used up as there."""
     graph = get_default_graph()
     if not isinstance(x, Tensor):
@@ -191,7 +192,7 @@ def reduce(type: str, x: Any, axis: Any, keepdims: Any, name: str | None) -> Any
 
 def _reduction(type: str, name: str, words: str) -> Callable[..., Tensor]:
     def function(
-        input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None,
+        input_tensor: Any, axis: AxesLike = None, keepdims: bool | None = None, name: str | None = None,
         reduction_indices: Any = None, keep_dims: bool | None = None,
     ) -> Tensor:  # fmt: skip
         axis = one_of(axis, reduction_indices, "axis", "reduction_indices")
@@ -215,7 +216,7 @@ reduce_any = _reduction("Any", "reduce_any", "Whether any is true")
 
 
 def reduce_logsumexp(
-    input_tensor: Any, axis: Any = None, keepdims: bool | None = None, name: str | None = None,
+    input_tensor: Any, axis: AxesLike = None, keepdims: bool | None = None, name: str | None = None,
     reduction_indices: Any = None, keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """log(sum(exp(x))) along dimensions, without overflow."""
@@ -241,7 +242,7 @@ define_op(
 
 
 def count_nonzero(
-    input_tensor: Any = None, axis: Any = None, keepdims: bool | None = None, dtype: Any = int64,
+    input_tensor: Any = None, axis: AxesLike = None, keepdims: bool | None = None, dtype: Any = int64,
     name: str | None = None, reduction_indices: Any = None, keep_dims: bool | None = None, input: Any = None,
 ) -> Tensor:  # fmt: skip
     """Number of elements that are not zero, along dimensions.
@@ -259,7 +260,9 @@ def count_nonzero(
         return cast(reduce_sum(cast(found, int64, "ToInt64"), axis, keep), dtype)
 
 
-def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_variance(
+    input_tensor: Any, axis: AxesLike = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
     """The mean squared distance to the mean, along dimensions; real of complex numbers too.
 
     Raises:
@@ -274,14 +277,14 @@ def reduce_variance(input_tensor: Any, axis: Any = None, keepdims: bool = False,
         return reduce_mean(squares, axis, keepdims=keepdims)
 
 
-def reduce_std(input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None) -> Tensor:
+def reduce_std(input_tensor: Any, axis: AxesLike = None, keepdims: bool = False, name: str | None = None) -> Tensor:
     """The square root of ``reduce_variance``."""
     with get_default_graph().name_scope(name or "reduce_std"):
         return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: Any, axis: AxesLike = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of the sum of squares, along dimensions."""
     with get_default_graph().name_scope(name or "EuclideanNorm"):
@@ -317,7 +320,7 @@ define_along("ArgMax", _arg_rule, _arg(1, jnp), numpy=form(_arg(1, np)), differe
 define_along("ArgMin", _arg_rule, _arg(-1, jnp), numpy=form(_arg(-1, np)), differentiable=False)
 
 
-def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name: str | None) -> Tensor:
+def _arg_of(type: str, x: Any, axis: AxesLike, dimension: Any, output_type: Any, name: str | None) -> Tensor:
     axis = one_of(axis, dimension, "axis", "dimension")
     kind = as_dtype(output_type)
     if kind not in (int32, int64):
@@ -326,14 +329,14 @@ def _arg_of(type: str, x: Any, axis: Any, dimension: Any, output_type: Any, name
 
 
 def argmax(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+    input: Any, axis: AxesLike = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
     """The index of the largest element that is no NaN, the first of equals, along ``axis`` or ``dimension``, or 0."""
     return _arg_of("ArgMax", input, axis, dimension, output_type, name)
 
 
 def argmin(
-    input: Any, axis: Any = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
+    input: Any, axis: AxesLike = None, name: str | None = None, dimension: Any = None, output_type: Any = int64
 ) -> Tensor:
     """The index of the smallest element that is no NaN, the first of equals, along ``axis`` or ``dimension``, or 0."""
     return _arg_of("ArgMin", input, axis, dimension, output_type, name)
@@ -380,24 +383,28 @@ define_along("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1), numpy=for
 define_along("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, -np.inf))
 
 
-def _running(type: str, x: Any, axis: Any, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
+def _running(type: str, x: Any, axis: AxisLike, exclusive: bool, reverse: bool, name: str | None) -> Tensor:
     name = reserve_name(get_default_graph(), name or type)
     x = convert_to_tensor(x, name=f"{name}x/")
     return along(type, (x,), known_axis(axis), {"exclusive": bool(exclusive), "reverse": bool(reverse)}, name)[0]
 
 
-def cumsum(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumsum(
+    x: Any, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """Running sums along a dimension; ``exclusive`` leaves the element itself out, ``reverse`` starts at the end."""
     return _running("Cumsum", x, axis, exclusive, reverse, name)
 
 
-def cumprod(x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None) -> Tensor:
+def cumprod(
+    x: Any, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
     """Running products along a dimension; ``exclusive`` leaves the element out, ``reverse`` starts at the end."""
     return _running("Cumprod", x, axis, exclusive, reverse, name)
 
 
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: Any, axis: AxisLike = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
 ) -> Tensor:
     """Running log(sum(exp(x))) along a dimension; ``exclusive`` and ``reverse`` as of ``cumsum``."""
     return _running("CumulativeLogsumexp", x, axis, exclusive, reverse, name)

@@ -54,9 +54,11 @@ def draw(function: Draw, key: Any, shape: tuple[int, ...], dtype: Any, factor: f
 @functools.cache
 def _program(function: Draw, dtype: np.dtype[Any], platform: str) -> Callable[..., jax.Array]:
     """(key of a block, factor, low) -> the block's values. The scale is an argument: all initializers share it."""
+    # Made before the trace: the first use of jax.extend changes what JAX traces under, and a second call would compile.
+    blocks = _blocks()
 
     def block(data: jax.Array, factor: jax.Array, low: jax.Array) -> jax.Array:
-        return function(jax.random.wrap_key_data(data, impl=_blocks()), (BLOCK,), dtype) * factor + low
+        return function(jax.random.wrap_key_data(data, impl=blocks), (BLOCK,), dtype) * factor + low
 
     return compilers.jit(block, platform)
 

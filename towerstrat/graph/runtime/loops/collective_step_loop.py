@@ -220,7 +220,7 @@ class SharedLoop(LoopStage):
             error = first.program.error(first.record)
             if error is not None:
                 step = course.done + int(first.bad)
-                self._give_back(feeder, source, under, first.chunk, int(first.bad) + 1)
+                self._return_to_source(feeder, source, under, first.chunk, int(first.bad) + 1)
                 raise InvalidArgumentError(
                     None, error.op,
                     f"{error.message}\n  in step {step} (counted from 0) of {self.op.name}; the state is that after "
@@ -234,14 +234,14 @@ class SharedLoop(LoopStage):
                 course.done += ran
             if ran < first.wanted:
                 course.closed = (first.chunk, ran)
-                self._give_back(feeder, source, under, first.chunk, ran)
+                self._return_to_source(feeder, source, under, first.chunk, ran)
 
-    def _give_back(
+    def _return_to_source(
         self, feeder: ChunkAssembler, source: Source, under: deque[_Under], chunk: Chunk, first: int
     ) -> None:
         """Return to the source all input after step ``first`` of a chunk, newest first, so that its order is kept."""
         if source.lender is not None:
-            source.lender.give_back(source)
+            source.lender.return_to_source(source)
         while under:
             feeder.put_back(source, under.pop().chunk, 0)
         if first < chunk.steps:

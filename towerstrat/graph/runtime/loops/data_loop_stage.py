@@ -375,7 +375,7 @@ class DataLoop(HostLoop):
         """Return to the sources the input of a chunk from iteration ``used`` on."""
         for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
             if used < chunk.steps and source.lender is not None:
-                source.lender.give_back(source)  # what is behind the chunk goes back before the chunk's own
+                source.lender.return_to_source(source)  # what is behind the chunk goes back before the chunk's own
             feed.feeder.put_back(source, chunk, used)
 
     def _leave(self, run: Run, begun: _Begun) -> None:
@@ -563,7 +563,7 @@ class _DataLoopProgram(Program):
         loop.shape_arrays()
         self.changing = list(loop.changing)
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
-        loop.record_size = self.record_size
+        loop.record_size = self.checks.record_size
         number, bad, (_, changed, state) = (
             self._scanned(loop, buffers, before) if steps is None else self._counted(loop, buffers, steps, before)
         )
@@ -601,14 +601,14 @@ class _DataLoopProgram(Program):
         """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scanned``."""
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
-        checked = self.tested and loop.cond_acts
+        checked = self.tested and loop.regions.condition_acts
 
         def goes_on(carry: Carry) -> tuple[jax.Array, Carry]:
             if not checked:
                 return jnp.ones((), jnp.bool_), carry
             going, carry = loop.test(carry)
             return going & jnp.logical_not(
-                failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)][0] != 0, self.axis)
+                failed_anywhere(carry[2][loop.cells.index(ERROR_RECORD)][0] != 0, self.placement.axis)
             ), carry
 
         def test(state: _Counted) -> jax.Array:
@@ -638,7 +638,7 @@ class _DataLoopProgram(Program):
         rest = iter(rows)
         for feed in self.stage.feeds:
             for component, row in enumerate(islice(rest, len(feed.takes[0].outputs))):
-                own = row[:, 0] if feed.varying[component] and self.axis is not None else row
+                own = row[:, 0] if feed.varying[component] and self.placement.axis is not None else row
                 found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
         return found
 
@@ -683,4 +683,4 @@ def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:
         count = jax.ShapeDtypeStruct((), np.int32)
         inputs = [*(like(t) for t in compiled.arguments), *values, *buffers]
         inputs += [count] if stage.checked else []
-        return program.lowered(state(program.donated), state(program.kept), inputs)
+        return program.lowered(state(program.state.donated), state(program.state.undonated), inputs)

@@ -139,7 +139,7 @@ class _Ahead:
         self.feeder = feeder
         self.chunk = chunk
 
-    def give_back(self, source: Source) -> None:
+    def return_to_source(self, source: Source) -> None:
         """Return the chunk's elements to the source."""
         source.lender = None
         self.feeder.put_back(source, self.chunk, 0)
@@ -221,7 +221,7 @@ class ChunkAssembler:
         chunk = self._ahead(source, room)
         if chunk is None:
             if source.lender is not None:
-                source.lender.give_back(source)
+                source.lender.return_to_source(source)
             chunk = Chunk(room)
         while chunk.steps < steps and not chunk.closed:
             waiting = self._step_seconds * (steps - chunk.steps)
@@ -233,7 +233,7 @@ class ChunkAssembler:
             source.lender = None
             start, before = time.perf_counter(), chunk.steps
             try:
-                with ACCOUNTS.spent(INPUT):
+                with ACCOUNTS.timed(INPUT):
                     (self._collect if self.uneven else self._fill)(source, chunk, wanted)
             finally:
                 source.lender = _Ahead(self, chunk)

@@ -44,8 +44,9 @@ from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, StepBody, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import ConstantFoldingStage, DeviceStage, HostStage, Plan
 from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
-from towerstrat.graph.runtime.programs.device_program import calls_back, effects
+from towerstrat.graph.runtime.programs.device_program import calls_back
 from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms
+from towerstrat.graph.runtime.programs.state_arguments import effects
 
 _COPIED = {"cpu": 4e9}
 _COPIED_ELSEWHERE = 4e11
@@ -176,7 +177,7 @@ class SingleStep:
         chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, taken)]
         program, inputs = step.program(run, step.programs, chunk, False, NO_FAILED_STEP)
         made, record = program(run.store, inputs)
-        if program.faulty:
+        if program.checks.can_fail:
             run.checks.append(partial(program.error, record))
         for tensor, stack in zip(step.stage.outputs, made, strict=False):
             along = step.axis is not None and tensor.varies

@@ -143,7 +143,7 @@ class LoopStage(StepBody):
                 self._raise_found(kept.feeder, source, course, 0)
             finally:
                 if course.ready:
-                    self._give_back_ready(kept.feeder, source, course)
+                    self._return_ready_to_source(kept.feeder, source, course)
 
     def _run_chunks(
         self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course
@@ -246,7 +246,7 @@ class LoopStage(StepBody):
         pace.make_room(chunk.room)
         if self.checked:
             *made, bad = made
-            if program.faulty:
+            if program.checks.can_fail:
                 begun.append(_Begun(program, record, bad, chunk, done))
         count = len(self.per_step_outputs)
         return [self._first(x, s, chunk.steps) for x, s in zip(self.per_step_outputs, made, strict=False)], made[count:]
@@ -273,7 +273,7 @@ class LoopStage(StepBody):
             if error is None:
                 continue
             step = done + int(bad)
-            self._give_back_ready(feeder, source, course)
+            self._return_ready_to_source(feeder, source, course)
             while course.begun:
                 feeder.put_back(source, course.begun.pop().chunk, 0)
             feeder.put_back(source, chunk, int(bad) + 1)
@@ -283,10 +283,10 @@ class LoopStage(StepBody):
                 f"{step} steps before it.",
             )  # fmt: skip
 
-    def _give_back_ready(self, feeder: ChunkAssembler, source: Source, course: _Course) -> None:
+    def _return_ready_to_source(self, feeder: ChunkAssembler, source: Source, course: _Course) -> None:
         """Return to the source what was assembled ahead, and the chunks whose programs have not been dispatched."""
         if source.lender is not None:
-            source.lender.give_back(source)
+            source.lender.return_to_source(source)
         while course.ready:
             feeder.put_back(source, course.ready.pop(), 0)
 
@@ -329,7 +329,7 @@ def lower_loop(op: Operation, steps: int) -> jax.stages.Lowered:
     inputs = [like(t, steps, *lead) for t in stage.inputs]
     inputs += [jax.ShapeDtypeStruct((), np.int32)] if stage.checked else []
     with jax.enable_x64(True):
-        return program.lowered(state(program.donated), state(program.kept), inputs)
+        return program.lowered(state(program.state.donated), state(program.state.undonated), inputs)
 
 
 def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:

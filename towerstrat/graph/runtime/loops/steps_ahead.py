@@ -153,7 +153,7 @@ class _Steps:
         lifted = self.lifted
         lifted.pace.wait_until_at_most(1)
         program, made = self._carry_out(chunk)
-        bad = made[-1] if lifted.checked and program.faulty else None
+        bad = made[-1] if lifted.checked and program.checks.can_fail else None
         self.parts.append(_Part(chunk, made[: len(lifted.per_step_outputs)], bad))
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
@@ -161,9 +161,9 @@ class _Steps:
         full = chunk.steps == self.length
         program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NO_FAILED_STEP)
         if not self.before and self._several:  # of one step there is nothing to go back to
-            there = [cell for cell in program.written if cell in store]
+            there = [cell for cell in program.state.written if cell in store]
             # One by one: they may lie on different devices.
-            self.before = dict.fromkeys(program.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
+            self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
         start = time.perf_counter()
         made, record = program(store, inputs)
         lifted.pace.started(record, chunk.steps, start)
@@ -214,7 +214,7 @@ class _Steps:
         for cell in (c for c, value in self.before.items() if value is None):
             store.discard(cell)
         if source.lender is not None:
-            source.lender.give_back(source)
+            source.lender.return_to_source(source)
         for i in reversed(range(self._handed, len(self.parts))):
             feeder.put_back(source, self.parts[i].chunk, self._place if i == self._handed else 0)
         again = [part.chunk for part in self.parts[: self._handed]]
@@ -225,6 +225,142 @@ class _Steps:
             for piece in self._pieces(chunk):
                 self._carry_out(piece)
         return self.known
+
+
+class _PlanRuns:
+    """The runs of one plan in a session: its step as a body of a loop, its stages where it runs alone, its time.
+
+    Attributes:
+      plan: the plan.
+      step: the plan as a step, once ``lift`` was asked for it; None where it cannot be one.
+      seconds: the least time of a run by itself. The first one is not counted: it compiled.
+    """
+
+    def __init__(self, plan: Plan):
+        self.plan = plan
+        self.step: PlanStep | None = None
+        self.seconds: float | None = None
+        self._is_new = True
+        self._ran = False
+        self._single_stages: Sequence[Stage] | None = None
+        self._said: set[str] = set()
+
+    def lift(self) -> PlanStep | None:
+        """The plan as a step of a loop; None where it cannot be one."""
+        if self._is_new:
+            try:
+                self.step = PlanStep(self.plan)
+            except NotAStep as why:
+                self.refuse(str(why))
+            self._is_new = False
+        return self.step
+
+    def refuse(self, why: str) -> None:
+        """Run the plan's steps one by one from now on."""
+        self.step = None
+        self.say(why)
+
+    def say(self, why: str) -> None:
+        """Log, once, why the steps of a plan that trains return to the host."""
+        if self.plan.trains and why not in self._said:
+            self._said.add(why)
+            logs.info("One step per return to the host: %s.", why)
+
+    def stages(self) -> Sequence[Stage]:
+        """The stages of a run by itself; a training step is a ``SingleStep`` where it can be."""
+        if self._single_stages is None:
+            try:
+                self._single_stages = stages_of_single_step(self.plan) if self.plan.trains else self.plan.stages
+            except NotAStep:
+                self._single_stages = self.plan.stages
+        return self._single_stages
+
+    def note_run(self, seconds: float) -> None:
+        """Note the seconds of a run by itself."""
+        if self._ran:
+            self.seconds = min(seconds, self.seconds or seconds)
+        self._ran = True
+
+
+class _PlanTable:
+    """The plans of one session. Those of the same operations share steps, where the first one fetches more."""
+
+    def __init__(self) -> None:
+        self._runs: dict[Plan, _PlanRuns] = {}
+        self._shared_runs: dict[Plan, _PlanRuns] = {}
+        self._by_operations: dict[frozenset[Operation], list[Plan]] = {}
+
+    def runs(self, plan: Plan) -> _PlanRuns:
+        """The runs of a plan itself."""
+        runs = self._runs.get(plan)
+        if runs is None:
+            runs = self._runs[plan] = _PlanRuns(plan)
+        return runs
+
+    def shared_runs(self, plan: Plan) -> _PlanRuns:
+        """The runs of the first plan that came with the same operations, and fetches that include this plan's."""
+        runs = self._shared_runs.get(plan)
+        if runs is None:
+            plans = self._by_operations.setdefault(frozenset(plan.order), [])
+            first = next((p for p in plans if set(p.fetches).issuperset(plan.fetches)), plan)
+            if first is plan:
+                plans.append(plan)
+            runs = self._shared_runs[plan] = self.runs(first)
+        return runs
+
+
+class _Horizon:
+    """The bound of steps that run ahead: until the next other use of the session, as far as that is known.
+
+    Args:
+      limit: says how many steps may be run at once.
+    """
+
+    def __init__(self, limit: Limit):
+        self._limit = limit
+        self._single = 0
+        """Number of the next runs that are one step by itself."""
+        self._since = 0
+        """Runs since the session was used otherwise."""
+        self._gap: int | None = None
+        """Runs before that use, where steps had run in vain."""
+
+    def count_run(self) -> None:
+        """Count a run."""
+        self._since += 1
+
+    def stop_for(self, runs: int) -> None:
+        """Let the next runs be one step each."""
+        self._single = runs
+
+    def take_single(self) -> bool:
+        """Whether the run that begins now is to be one step; counts it."""
+        if self._single:
+            self._single -= 1
+            return True
+        return False
+
+    def end(self, used: bool, in_vain: int) -> None:
+        """Note the end of a speculation.
+
+        Args:
+          used: somebody else needs the state; else a check has failed in a step.
+          in_vain: number of steps whose work was lost or is repeated.
+        """
+        if in_vain and used:
+            self._gap = self._since
+        elif in_vain:
+            self._single = _TOLD
+        if used:
+            self._since = 0
+
+    def most(self, store: StateStore) -> int:
+        """The number of steps to run at once."""
+        limit = self._limit(store)
+        most = _MOST if limit is None else limit
+        if self._gap is not None and self._since < self._gap:
+            return min(most, self._gap - self._since)
+        return most if limit is not None else min(most, max(_FIRST, self._since))
 
 
 class SpeculativeSteps:
@@ -242,70 +378,44 @@ class SpeculativeSteps:
 
     def __init__(self, session: Runner, limit: Limit):
         self._session = session
-        self._limit = limit
-        self._lifted: dict[Plan, PlanStep | None] = {}
-        self._said: set[tuple[Plan, str]] = set()
-        self._first: dict[Plan, Plan] = {}
-        self._plans: dict[frozenset[Operation], list[Plan]] = {}
-        self._alone: dict[Plan, float | None] = {}
-        self._single: dict[Plan, Sequence[Stage]] = {}
-        self._last: Plan | None = None
+        self._plans = _PlanTable()
+        self._horizon = _Horizon(limit)
+        self._last: _PlanRuns | None = None
         self._begun: _Steps | None = None
-        self._plain = 0
-        self._since = 0
-        self._gap: int | None = None
         self.returns = self.served = self.wasted = 0
 
     def next(self, plan: Plan) -> Run | None:
         """The next run of a plan, if it ran ahead or is started now with others; None: the caller carries it out."""
         self.served += 1
-        plan = self._alike(plan)
-        found = self._hand_out() if plan is self._last else None
-        if found is None:
+        runs = self._plans.shared_runs(plan)
+        result = self._hand_out() if runs is self._last else None
+        if result is None:
             # A step of training is one of a loop from the first on, whose bits are the same however many run at once.
-            seen = plan.trains or plan is self._last or self._lifted.get(plan) is not None
-            self._end(used=plan is not self._last)
-            self._last = plan
-            self._begun = self._begin(plan) if seen else None
-            found = self._hand_out()
-        self._since += 1
-        return found
+            repeats = runs.plan.trains or runs is self._last or runs.step is not None
+            self._end(used=runs is not self._last)
+            self._last = runs
+            self._begun = self._begin(runs) if repeats else None
+            result = self._hand_out()
+        self._horizon.count_run()
+        return result
 
     def stages(self, plan: Plan) -> Sequence[Stage]:
         """The stages of a run that the caller carries out; a training step is a ``SingleStep`` where it can be."""
-        if plan not in self._single:
-            try:
-                self._single[plan] = stages_of_single_step(plan) if plan.trains else plan.stages
-            except NotAStep:
-                self._single[plan] = plan.stages
-        return self._single[plan]
-
-    def _alike(self, plan: Plan) -> Plan:
-        """The first plan that came with the same operations, and fetches that include this plan's."""
-        found = self._first.get(plan)
-        if found is None:
-            operations = frozenset(plan.order)
-            alike = self._plans.setdefault(operations, [])
-            found = next((p for p in alike if set(p.fetches).issuperset(plan.fetches)), plan)
-            if found is plan:
-                alike.append(plan)
-            self._first[plan] = found
-        return found
+        return self._plans.runs(plan).stages()
 
     def _hand_out(self) -> Run | None:
         try:
-            found = None if self._begun is None else self._begun.next()
+            run = None if self._begun is None else self._begun.next()
         except BaseException:
             self._end(used=False)
             raise
-        if found is None:
+        if run is None:
             self._end(used=False)
-        return found
+        return run
 
     def ran(self, plan: Plan, seconds: float) -> None:
-        """Note the seconds of a run that the caller carried out. The first of a plan is not counted: it compiled."""
-        plan = self._alike(plan)
-        self._alone[plan] = min(seconds, self._alone[plan] or seconds) if plan in self._alone else None
+        """Note the seconds of a run that the caller carried out."""
+        self._plans.shared_runs(plan).note_run(seconds)
 
     def used(self) -> None:
         """Note another use of the session: the state becomes that after the steps that were handed out."""
@@ -315,14 +425,9 @@ class SpeculativeSteps:
     def _end(self, used: bool) -> None:
         """End the speculation. ``used``: somebody else needs the state; else a check has failed in a step."""
         begun, self._begun = self._begun, None
-        if begun is not None and (vain := begun.go_back()):
-            self.wasted += vain
-            if used:
-                self._gap = self._since
-            else:
-                self._plain = _TOLD
-        if used:
-            self._since = 0
+        in_vain = 0 if begun is None else begun.go_back()
+        self.wasted += in_vain
+        self._horizon.end(used, in_vain)
 
     def step_back(self) -> bool:
         """Restore the state and the iterator position before the last run; False where these are not kept."""
@@ -335,65 +440,43 @@ class SpeculativeSteps:
     def pause(self) -> None:
         """Go back to the handed-out steps, and let the next run be one by itself."""
         self.used()
-        self._plain = 1
+        self._horizon.stop_for(1)
 
     # ---- running ahead -------------------------------------------------------------------------------------------
 
-    def _begin(self, plan: Plan) -> _Steps | None:
+    def _begin(self, runs: _PlanRuns) -> _Steps | None:
         """Start several steps; None where only one should or can run."""
-        if self._plain:
-            self._plain -= 1
+        if self._horizon.take_single():
             return None
-        lifted, most = self._lift(plan), self._most()
-        if lifted is None or (most < 2 and not plan.trains):
+        lifted, most = runs.lift(), self._most()
+        if lifted is None or (most < 2 and not runs.plan.trains):
             return None
         run = Run(self._session, self._session._store, {}, {})
         try:
-            return self._steps(plan, lifted, lifted.known(run), most)
+            return self._steps(runs, lifted, lifted.known(run), most)
         except OpError:  # the run itself says what is wrong
-            self._plain = _FIRST
+            self._horizon.stop_for(_FIRST)
             return None
         except (NotAStep, NeedsTripCount, UnsupportedError) as why:
-            self._refuse(plan, str(why))
+            runs.refuse(str(why))
             return None
 
-    def _lift(self, plan: Plan) -> PlanStep | None:
-        if plan not in self._lifted:
-            try:
-                self._lifted[plan] = PlanStep(plan)
-            except NotAStep as why:
-                self._refuse(plan, str(why))
-        return self._lifted[plan]
-
-    def _refuse(self, plan: Plan, why: str) -> None:
-        self._lifted[plan] = None
-        self._say(plan, why)
-
-    def _say(self, plan: Plan, why: str) -> None:
-        if plan.trains and (plan, why) not in self._said:
-            self._said.add((plan, why))
-            logs.info("One step per return to the host: %s.", why)
-
     def _most(self) -> int:
-        """The number of steps to run at once: until the next other use of the session, as far as that is known."""
+        """The number of steps to run at once, 1 where too many have run in vain."""
         if LIMITS.steps_per_return is not None:
             return LIMITS.steps_per_return
         if self.wasted > _MOST + self.served // _WASTE:
             return 1
-        limit = self._limit(self._session._store)
-        most = _MOST if limit is None else limit
-        if self._gap is not None and self._since < self._gap:
-            return min(most, self._gap - self._since)
-        return most if limit is not None else min(most, max(_FIRST, self._since))
+        return self._horizon.most(self._session._store)
 
-    def _steps(self, plan: Plan, lifted: PlanStep, run: Run, most: int) -> _Steps | None:
+    def _steps(self, runs: _PlanRuns, lifted: PlanStep, run: Run, most: int) -> _Steps | None:
         source, pace = lifted.source(run), lifted.pace
         if source.live:
             raise NotAStep("its data reads variables")
         pace.wait_until_at_most(0)
-        lifted.seconds = lifted.seconds or pace.seconds or self._alone.get(plan)
-        wanted = 1 if lifted.seconds is None else self._together(plan, lifted, run, source, most)
-        if wanted < 2 and not plan.trains:
+        lifted.seconds = lifted.seconds or pace.seconds or runs.seconds
+        wanted = 1 if lifted.seconds is None else self._together(runs, lifted, run, source, most)
+        if wanted < 2 and not runs.plan.trains:
             return None
         parts = max(1, min(_PARTS, int(wanted * (lifted.seconds or 0.0) / _PART_SECONDS)))
         length = pace.divide(wanted, max(2, -(-wanted // parts))) if wanted > 1 else 0
@@ -403,7 +486,7 @@ class SpeculativeSteps:
         self.returns += wanted > 1
         return begun
 
-    def _together(self, plan: Plan, lifted: PlanStep, run: Run, source: Source, most: int) -> int:
+    def _together(self, runs: _PlanRuns, lifted: PlanStep, run: Run, source: Source, most: int) -> int:
         """The number of steps to run at once, at most ``most``: within memory and ``LIMITS.return_seconds``.
 
         1 where copying the state would cost more time than the steps save.
@@ -412,7 +495,7 @@ class SpeculativeSteps:
         fitting = lifted.pace.fitting(lifted.input.step_bytes(source) + lifted.step_bytes)
         longest = min(_MOST, fitting, int(LIMITS.return_seconds / lifted.seconds))
         if most > 1 and lifted.copy_seconds(run.store) > longest * _SAVED:
-            self._say(plan, "to go back, more state would be kept than it saves time")
+            runs.say("to go back, more state would be kept than it saves time")
             return 1
         return max(1, min(most, longest))
 

@@ -37,7 +37,7 @@ from towerstrat.graph.ops.control.regions import EndOfLoop
 from towerstrat.graph.ops.control.trip_counts import control_of, evaluate_control
 from towerstrat.graph.runtime.plans.plan import Plan, Stages
 from towerstrat.graph.runtime.plans.runner import Run
-from towerstrat.graph.runtime.programs.device_program import effective_axis
+from towerstrat.graph.runtime.programs.placement import effective_axis
 from towerstrat.graph.runtime.programs.program_cache import to_host
 
 

@@ -41,8 +41,8 @@ from towerstrat.graph.ir.types import string
 from towerstrat.graph.lowering.kernel_outputs import FOLD_LIMIT
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.runtime.plans.runner import Run
-from towerstrat.graph.runtime.programs.device_program import effects
 from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS
+from towerstrat.graph.runtime.programs.state_arguments import effects
 
 
 class InitializationStage:

@@ -63,8 +63,9 @@ from towerstrat.graph.ops.host.tower_callbacks import take_out_of_program
 from towerstrat.graph.runtime.plans.initialization_stage import InitializationStage, split_initialization
 from towerstrat.graph.runtime.plans.pass_through_stage import PassThroughStage, passes
 from towerstrat.graph.runtime.plans.runner import Run, Stage, Values
-from towerstrat.graph.runtime.programs.device_program import Program, calls_back, effective_axis, effects, tensor_spec
+from towerstrat.graph.runtime.programs.device_program import Program, calls_back, tensor_spec
 from towerstrat.graph.runtime.programs.eager_programs import SINGLE_OPERATIONS
+from towerstrat.graph.runtime.programs.placement import effective_axis
 from towerstrat.graph.runtime.programs.program_cache import (
     OwnedPrograms,
     ProgramInputs,
@@ -73,6 +74,7 @@ from towerstrat.graph.runtime.programs.program_cache import (
     needs_value,
     to_host,
 )
+from towerstrat.graph.runtime.programs.state_arguments import effects
 from towerstrat.platform.accounts import ACCOUNTS, INPUT, RUNNING
 
 
@@ -117,7 +119,7 @@ class HostStage:
     def run(self, run: Run) -> None:
         values = [to_host(run.values[t]) if t.dtype is not resource else t.op.attrs["cell"] for t in self.op.inputs]
         assert self.op.definition.host is not None
-        with ACCOUNTS.spent(INPUT if "takes" in self.op.attrs else RUNNING):
+        with ACCOUNTS.timed(INPUT if "takes" in self.op.attrs else RUNNING):
             results = self.op.definition.host(run.session, self.op, values)
         run.values.update(
             (t, v)
@@ -225,7 +227,7 @@ class DeviceStage:
         program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
         assert program is not None
         outputs, record = program(store, inputs)
-        if program.faulty:
+        if program.checks.can_fail:
             run.checks.append(partial(program.error, record))
         self.finish(run, program, outputs)
 
@@ -391,11 +393,11 @@ class Plan:
         self.fed = set(fed)
         self._stages = stages
         self.inner = block is not None
-        self.picked: dict[Tensor | Operation, tuple[Tensor, int]] = {
+        self.indexed_fetches: dict[Tensor | Operation, tuple[Tensor, int]] = {
             f: (f.op.inputs[0], f.op.attrs["position"]) for f in fetches if isinstance(f, Tensor) and self._is_part(f)
         }
         """Fetched shards of varying values -> (varying tensor, axis index): the host takes them from the whole."""
-        self.fetches = [self.picked[f][0] if f in self.picked else f for f in fetches]
+        self.fetches = [self.indexed_fetches[f][0] if f in self.indexed_fetches else f for f in fetches]
         fetches = self.fetches
         targets = [f if isinstance(f, Operation) else f.op for f in fetches if f not in self.fed]
         instead = {tensor.op: rewired(tensor, source) for tensor, source in (connections or {}).items()}
@@ -417,9 +419,9 @@ class Plan:
 
     def value(self, fetch: Tensor, run: Run) -> Any:
         """The value of a fetched tensor after a run."""
-        if fetch not in self.picked:
+        if fetch not in self.indexed_fetches:
             return run.values[fetch]
-        source, position = self.picked[fetch]
+        source, position = self.indexed_fetches[fetch]
         whole = run.values[source]
         return whole.part(position) if isinstance(whole, UnevenShards) else to_host(whole)[position]
 

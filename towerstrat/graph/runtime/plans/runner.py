@@ -1,7 +1,7 @@
 """Carrying out a plan over a state store: ``Run``, one run under way, and ``Runner``, the base of sessions.
 
 A ``Runner`` owns the state (variables, random counters, counts of passes over datasets: all are state variables), the
-iterator positions, and other resources. ``carry_out`` makes a ``Run`` with the feeds as first values and runs the
+iterator positions, and other resources. ``execute_plan`` makes a ``Run`` with the feeds as first values and runs the
 stages:
 
     Run.begin              stage.run(run) for each stage; before a stage with effects it waits for pending checks
@@ -101,7 +101,7 @@ class Run:
     Attributes:
       checks: callables that each wait for a program with checks, and return its error or None.
       error: the error that one of them returned.
-      before: the run before, if its checks are pending: see ``Runner.carry_out``.
+      before: the run before, if its checks are pending: see ``Runner.execute_plan``.
       writes: the variables that the program under way writes, where the run leaves its checks to the next one.
       kept: values that stages leave for later stages or runs, by stage.
     """
@@ -267,7 +267,7 @@ class Runner:
         return self._store.get(cell)
 
     def raise_late_errors(self) -> None:
-        """Wait for the checks of the run that was left ``late`` by this thread, if there is one: see ``carry_out``.
+        """Wait for the checks of the run that was left ``late`` by this thread, if there is one: see ``execute_plan``.
 
         Raises:
           InvalidArgumentError: one failed. The next caller finds the state after it, and no error.
@@ -330,7 +330,7 @@ class Runner:
         found: T = self.server.resources[key]
         return found
 
-    def carry_out(
+    def execute_plan(
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
         store: StateStore | None = None, late: bool = False,
     ) -> T:  # fmt: skip

@@ -40,7 +40,7 @@ class ServerSession(Protocol):
 
     closed: bool
 
-    def give_back(self) -> None:
+    def undo_steps_ahead(self) -> None:
         """Make the state that after the runs which the session's caller has seen."""
 
     def abort(self) -> None:
@@ -84,7 +84,7 @@ class ServerState:
         if self._user is not None and self._user() is tenant:
             return
         for other in [t for t in self._tenants if t is not tenant]:
-            other.give_back()
+            other.undo_steps_ahead()
         self._user = weakref.ref(tenant)
 
     def reset(self) -> None:

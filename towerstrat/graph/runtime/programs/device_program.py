@@ -5,19 +5,18 @@ that it writes are donated: XLA reuses their buffers for the new values, which `
 raise (``Uninterrupted`` holds signals back meanwhile). Of ``v += all_reduce(reduce_sum(x))`` on two devices, v
 replicated and x one batch per tower:
 
-    donated    v: float32[], replicated                         kept     no variables that are only read
+    donated    v: float32[], replicated                         undonated    no variables that are only read
     inputs     x: float32[2, 8], spec "split", PartitionSpec("tower")
     inside     shard_map: v float32[], x float32[8]             the lowering evaluates the operations under ``jax.jit``
     outputs    split ones stacked [2, ...], then replicated ones
 
-What is written counts as read too (``effects``), as the old value stays where a check has failed:
+The body that it compiles is a function of a lowering and the inputs; one without state and operations:
 
->>> from towerstrat.graph.variables.variables import Variable
->>> from towerstrat.graph.ir.graph import Graph
->>> with Graph().as_default():
-...     assigned = Variable(0.0, name="v").assign(1.0).op
->>> [[cell.name for cell in cells] for cells in effects([assigned])]
-[['v'], ['v']]
+>>> from towerstrat.graph.ir.state import StateStore
+>>> program = Program([], lambda lowering, values: [values[0] + 1.0], ["same"], [False], {}, {})
+>>> outputs, record = program(StateStore(), [np.float32(2.0)])
+>>> outputs, record.shape
+([Array(3., dtype=float32)], (0,))
 
 Where several devices run it, the function is under ``jax.shard_map`` over the axis's mesh; input specs say how a value
 lies along it: "split", "rows", "steps", "iterations", "uneven" or "same". Shards of several shapes are switched by
@@ -25,16 +24,16 @@ shard class inside (``switch_by_class``).
 
 Checks do not raise on the device. Each program returns an error record per shard; the atomic ones select the old values
 of all written variables where a check failed (``jnp.where``), so the state is right before the host has looked.
-Variables whose old value cannot be selected, because there is none or it has another shape (``held``), are not donated,
-and the host stores their new values only if the record is empty. A program that is called again with nothing changed in
-between (``store.reusable_arguments``) does not collect its state again.
+Variables whose old value cannot be selected, because there is none or it has another shape (``unmaskable``), are not
+donated, and the host stores their new values only if the record is empty. A program that is called again with nothing
+changed in between (``store.reusable_arguments``) does not collect its state again.
 """
 
 from __future__ import annotations
 
 import _signal  # type: ignore[import-not-found]  # the enumerations of signal cost 20 us a run
 import threading
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import FrameType
 from typing import Any, TypeAlias
@@ -42,17 +41,18 @@ from typing import Any, TypeAlias
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import NamedSharding, PartitionSpec
 
 from towerstrat.errors import InvalidArgumentError
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
-from towerstrat.graph.ir.mesh import ALL, Axis, on_one_device, put, vary
-from towerstrat.graph.ir.state import ERROR_RECORD, StateStore, StateVariable
+from towerstrat.graph.ir.mesh import ALL, vary
+from towerstrat.graph.ir.state import StateStore, StateVariable
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.lowering.class_switch import switch_by_class
-from towerstrat.graph.lowering.error_records import ErrorRecords, no_error, record_size
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.shard_classes import ByClass, ShardClasses
+from towerstrat.graph.runtime.programs.placement import Placement, mapped_axis
+from towerstrat.graph.runtime.programs.runtime_checks import RuntimeChecks
+from towerstrat.graph.runtime.programs.state_arguments import StateArguments
 from towerstrat.hosts.heartbeat import COMPILING, PROGRESS
 from towerstrat.platform import compilers
 
@@ -64,70 +64,30 @@ Abstract = Array | jax.ShapeDtypeStruct
 """An array, or its shape and dtype where a program is only traced."""
 
 
-def effective_axis(operations: Sequence[Operation]) -> Axis | None:
-    """The mesh axis that some of the operations run along, None where there is none or it has size 1.
-
-    Raises:
-      ValueError: operations of two different axes (two strategies) in one run.
-    """
-    return along(mapped_axis(operations))
-
-
-def along(axis: Axis | None) -> Axis | None:
-    """The axis, or None if it has size 1: then nothing varies along it."""
-    return axis if axis is not None and axis.size > 1 else None
-
-
-def mapped_axis(operations: Sequence[Operation]) -> Axis | None:
-    """The mesh axis over whose devices some of the operations run, None where one device runs all of them.
-
-    Raises:
-      ValueError: operations of two different axes (two strategies) in one run.
-    """
-    found: Axis | None = None
-    where: Operation | None = None
-    for op, axis in _axes(operations):
-        if not axis.needs_mesh:
-            continue
-        if found is not None and axis is not found:
-            assert where is not None
-            raise ValueError(
-                f"One run cannot mix two strategies: {where.name} (created at {where.line}) runs on {found}, "
-                f"{op.name} (created at {op.line}) on {axis}. Run them one after the other."
-            )
-        found, where = axis, op
-    return found
-
-
-def _axes(operations: Sequence[Operation]) -> Iterator[tuple[Operation, Axis]]:
-    for op in operations:
-        if op.axis is not None:
-            yield op, op.axis
-        elif op.definition.collective:
-            yield op, op.attrs["axis"]
-        for tensor in op.inputs:
-            if tensor.varies and tensor.op.axis is not None:
-                yield op, tensor.op.axis
-        for cell in (*op.reads, *op.writes):
-            if cell.axis is not None:
-                yield op, cell.axis
-        for body in op.bodies:
-            yield from _axes(body.needed)
-
-
 class Program:
     """A function of state and inputs, compiled for one signature.
 
     Args:
       operations: evaluated by it; they tell its state variables and axis.
       body: (lowering, input values) -> output values; evaluates the operations.
-      input_specs: for each input how it lies along the axis, see ``_spec``; "uneven": padded shards of several shapes.
+      input_specs: for each input how it lies along the axis, see ``Placement.spec``; "uneven": padded shards of several
+        shapes.
       output_specs: for each output whether it varies along the axis (then it comes out stacked).
       present: the variables that have a value before it runs.
       trips: loop -> bound of its iterations, for differentiated loops of unknown length.
       atomic: a run in which a check fails leaves the state as it was.
       kinds: shard classes by the shapes of the inputs with spec "uneven", where there are some. Outputs whose shapes
         differ by shard come out padded; ``shapes`` has their shapes, by output index.
+
+    Attributes:
+      placement: its devices, and the shardings of its arguments on them.
+      checks: its runtime checks.
+      state: the state variables that it takes and returns.
+      compiled: the compiled function; None before it is prepared.
+      complete_for: the programs of its graph part, if all of the part's variables had values when it was compiled;
+        else None.
+      ran: whether the last call came to store the new state.
+      step_count: number of steps of the next call, for the heartbeat.
 
     Calling it reads and updates a store; donated buffers are replaced in the store before anything can raise.
     """
@@ -145,87 +105,66 @@ class Program:
     ):
         self.kinds = kinds
         self.shapes: dict[int, list[tuple[int, ...]]] = {}
-        self.atomic = atomic
         self.operations = operations
         self.body = body
-        self.place = mapped_axis(operations)
-        """The mesh axis over whose devices it runs, None: one device. ``axis``: the same, None if it has size 1."""
-        self.axis = along(self.place)
-        self.platform = self.place.platform if self.place is not None else jax.local_devices()[0].platform
         self.trips = trips
-        reads, self.written = effects(operations)
-        self.checks = any(op.checks for op in operations)
-        """Whether some operation checks something. ``faulty``: whether a check can fail, known once it is traced."""
-        self.faulty = self.checks
-        self.faults: ErrorRecords | None = None
-        self.record_size = record_size(operations) if self.checks else 0
-        unsure = self.checks and atomic
-        self.held = {c for c in self.written if unsure and (c not in present or c.dims is None or None in c.dims)}
-        """Written variables whose old value the device cannot select: there is none, or its shape may differ."""
-        self.donated = [c for c in self.written if c in present and c not in self.held]
-        self.kept = [c for c in reads if c in present and (c not in set(self.written) or c in self.held)]
         self.input_specs = input_specs
         self.output_specs = output_specs
+        self.placement = Placement(mapped_axis(operations), input_specs)
+        self.checks = RuntimeChecks(operations, atomic)
+        self.state = StateArguments(operations, present, masks=self.checks.evaluated and atomic)
         self.compiled: jax.stages.Compiled | None = None
         self._compiling: Future[jax.stages.Compiled] | None = None
         self.complete_for: object = None
-        """The programs of its graph part, if all of the part's variables had values when it was compiled; else None."""
         self.ran = False
-        """Whether the last call came to store the new state."""
-        self.calls_back = calls_back(operations)
         self.step_count = 1
-        """Number of steps of the next call, for the heartbeat."""
-        self.shardings: dict[StateVariable, jax.sharding.Sharding] = {}
-        self.wanted: dict[StateVariable, NamedSharding] = {}
-        self.arriving: dict[str, Array] = {}
-        """Name -> local state that must be identical on all processes before the first call of a shared program."""
-        self.taken = [] if self.place is None else [self.place.placed(self._spec(s)) for s in input_specs]
+        self._calls_back = calls_back(operations)
 
     def change_nothing(self) -> None:
         """Drop all writes and checks: the program only computes its outputs, and donates nothing."""
-        self.kept = list(dict.fromkeys([*self.kept, *self.donated]))
-        self.written, self.donated, self.held = [], [], set()
-        self.checks = self.faulty = False
+        self.state.forbid_writes()
+        self.checks.drop()
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
     def _local(self, cell: StateVariable, value: Array) -> Array:
-        return value[0] if cell.is_varying and self.axis is not None else value
+        return value[0] if cell.is_varying and self.placement.axis is not None else value
 
-    def _function(self, donated: Sequence[Array], kept: Sequence[Array], inputs: Sequence[Array]) -> Traced:
-        values = [v[0] if spec in ("split", "uneven") and self.axis is not None else v
-                  for v, spec in zip(inputs, self.input_specs, strict=True)]  # fmt: skip
+    def _function(self, donated: Sequence[Array], undonated: Sequence[Array], inputs: Sequence[Array]) -> Traced:
+        divided = ("split", "uneven") if self.placement.axis is not None else ()
+        values = [v[0] if spec in divided else v for v, spec in zip(inputs, self.input_specs, strict=True)]
         if self.kinds is None:
-            return self._evaluated((donated, kept, values), ())
+            return self._evaluated((donated, undonated, values), ())
         padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
         even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
-        traced: Traced = switch_by_class(self.kinds, self._evaluated, (donated, kept, even), padded)
+        traced: Traced = switch_by_class(self.kinds, self._evaluated, (donated, undonated, even), padded)
         return traced
 
     def _evaluated(
-        self, given: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], uneven: Sequence[ByClass]
+        self, arguments: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], uneven: Sequence[ByClass]
     ) -> Traced:
-        donated, kept, even = given
-        state = {c: self._local(c, v) for c, v in zip(self.donated, donated, strict=True)}
-        state |= {c: self._local(c, v) for c, v in zip(self.kept, kept, strict=True)}
+        donated, undonated, even = arguments
+        written = self.state.written
+        state = {c: self._local(c, v) for c, v in zip(self.state.donated, donated, strict=True)}
+        state |= {c: self._local(c, v) for c, v in zip(self.state.undonated, undonated, strict=True)}
         before = dict(state)
-        if self.checks:
-            state[ERROR_RECORD] = no_error(self.record_size)
-        lowering = Lowering(self.platform, self.axis, state, operations=self.operations, trip_counts=self.trips)
+        self.checks.begin(state)
+        placement = self.placement
+        lowering = Lowering(
+            placement.platform, placement.axis, state, operations=self.operations, trip_counts=self.trips
+        )
         lowering.classes.partition = self.kinds
         of_each: dict[bool, Iterator[Any]] = {True: iter(uneven), False: iter(even)}
         results = self.body(lowering, [next(of_each[spec == "uneven"]) for spec in self.input_specs])
-        if self.checks and self.atomic:
-            for cell in lowering.state.written & before.keys() - self.held:
-                lowering.state.values[cell] = lowering.errors.old_if_failed(cell, before[cell])
-        new_state = [lowering.classes.stored(c, lowering.state.get(c, before.get(c))) for c in self.written]
+        self.checks.mask_writes(lowering, before, self.state.unmaskable)
+        new_state = [lowering.classes.stored(c, lowering.state.get(c, before.get(c))) for c in written]
         for i, value in enumerate(results):
             if isinstance(value, ByClass) and self.kinds is not None and len(set(value.shapes)) > 1:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
         results = [lowering.classes.padded_value(v) for v in results]
         return (
             self._grouped(results),
-            [self._outgoing(v, c.is_varying) for c, v in zip(self.written, new_state, strict=True)],
+            [self._outgoing(v, c.is_varying) for c, v in zip(written, new_state, strict=True)],
             self._record(lowering),
         )
 
@@ -241,129 +180,54 @@ class Program:
         return [next(split) if is_split else next(same) for is_split in self.output_specs]
 
     def _outgoing(self, value: Array, split: bool) -> jax.Array:
-        whole = jnp.asarray(value)
-        if split and self.axis is not None:
-            varying: jax.Array = vary(whole, self.axis)
+        whole, axis = jnp.asarray(value), self.placement.axis
+        if split and axis is not None:
+            varying: jax.Array = vary(whole, axis)
             return varying[None]
         return whole
 
     def _record(self, lowering: Lowering) -> jax.Array:
         """The error record, one row per shard; without checks an empty bool array."""
-        if not self.checks:
-            # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it. (The
-            # TPU compiler fails on empty 64-bit outputs.)
-            return jnp.zeros((1 if self.calls_back else 0,), jnp.bool_)
-        record = lowering.state[ERROR_RECORD]
-        self.faults = lowering.errors.records
-        self.faulty = isinstance(record, jax.Array | ByClass)
-        return self._outgoing(lowering.classes.padded_value(record) if self.faulty else no_error(1), True)
+        if self.checks.evaluated:
+            return self._outgoing(self.checks.finish(lowering), True)
+        # Along an axis, what has no output but empty ones is compiled to nothing, and its callbacks with it. (The
+        # TPU compiler fails on empty 64-bit outputs.)
+        return jnp.zeros((1 if self._calls_back else 0,), jnp.bool_)
 
     def lowered(
-        self, donated: Sequence[Abstract], kept: Sequence[Abstract], inputs: Sequence[Abstract]
+        self, donated: Sequence[Abstract], undonated: Sequence[Abstract], inputs: Sequence[Abstract]
     ) -> jax.stages.Lowered:
         """Trace and lower the program for arguments, or for their shapes and dtypes alone, without running it."""
         function: Callable[..., Any] = self._function
         options: dict[str, Any] = {}
-        place = self.place
-        if place is not None:
-
-            def specs(cells: Iterable[StateVariable]) -> list[PartitionSpec]:
-                return [self._spec("split" if c.is_varying else "same") for c in cells]
-
-            def stored(cells: Iterable[StateVariable]) -> list[NamedSharding]:
-                return [self._stored(c) for c in cells]
-
-            ins = [self._spec(s) for s in self.input_specs]
-            outs = (self._spec("split"), ALL)
-            records = self._spec("split" if self.checks else "same")
-            function = place.map(
+        placement, state = self.placement, self.state
+        mapped = placement.mapped
+        if mapped is not None:
+            ins = [placement.spec(s) for s in self.input_specs]
+            outs = (placement.spec("split"), ALL)
+            records = placement.spec("split" if self.checks.evaluated else "same")
+            function = mapped.map(
                 function,
-                in_specs=(specs(self.donated), specs(self.kept), ins),
-                out_specs=(outs, specs(self.written), records),
+                in_specs=(placement.state_specs(state.donated), placement.state_specs(state.undonated), ins),
+                out_specs=(outs, placement.state_specs(state.written), records),
             )
-            options["in_shardings"] = (stored(self.donated), stored(self.kept), self.taken)
+            options["in_shardings"] = (
+                placement.state_shardings(state.donated),
+                placement.state_shardings(state.undonated),
+                placement.input_shardings,
+            )
             # What the host looks at is whole in each process.
-            whole = (ALL, ALL) if place.is_multi_process else outs
+            whole = (ALL, ALL) if mapped.is_multi_process else outs
             options["out_shardings"] = (
-                tuple(place.placed(s) for s in whole),
-                stored(self.written),
-                place.placed(ALL if place.is_multi_process else records),
+                tuple(mapped.placed(s) for s in whole),
+                placement.state_shardings(state.written),
+                mapped.placed(ALL if mapped.is_multi_process else records),
             )
-        jitted = compilers.jit(function, self.platform, donate_argnums=(0,), **options)
-        lowered: jax.stages.Lowered = jitted.lower(donated, kept, inputs)
+        jitted = compilers.jit(function, placement.platform, donate_argnums=(0,), **options)
+        lowered: jax.stages.Lowered = jitted.lower(donated, undonated, inputs)
         return lowered
 
-    def _spec(self, kind: str) -> PartitionSpec:
-        """The PartitionSpec of an input or output.
-
-        Args:
-          kind: "split": dimension 0 is the axis; "rows": dimension 0 is divided along the axis; "steps": [step, axis,
-            ...];
-            "iterations": [iteration, take, axis, ...]; "same": replicated.
-        """
-        if self.axis is None or kind == "same":
-            return ALL
-        return {"steps": self.axis.second, "iterations": self.axis.third}.get(kind, self.axis.one)
-
-    def _stored(self, cell: StateVariable) -> NamedSharding:
-        """The sharding of a variable's array in the store, before and after this program."""
-        assert self.place is not None
-        if cell not in self.wanted:
-            self.wanted[cell] = self.place.placed(self._spec("split" if cell.is_varying else "same"), cell.parts)
-        return self.wanted[cell]
-
     # ---- running ---------------------------------------------------------------------------------------------
-
-    def gather(self, store: StateStore, cells: Sequence[StateVariable], donating: bool) -> list[Array]:
-        """The variables' arrays, on this program's devices; a donated one is copied if somebody else holds it."""
-        result: list[Array] = []
-        seen: set[int] = set()
-        for cell in cells:
-            value = store.get(cell)
-            if not isinstance(value, jax.Array) or value.sharding is not self.shardings.get(cell):
-                value = self._placed(store, cell, value, donating)
-            if donating:
-                # No buffer may be donated twice, or while somebody else holds it.
-                if id(value) in seen or store.has_shared_buffer(cell):
-                    value = jnp.copy(value)
-                seen.add(id(value))
-            result.append(value)
-        return result
-
-    def _placed(self, store: StateStore, cell: StateVariable, value: Array, donating: bool) -> Array:
-        """A variable's array with this program's sharding, or on its one device."""
-        if self.place is not None:
-            wanted = self._stored(cell)
-            value = cell.stacked(value)
-            if isinstance(value, jax.Array) and value.sharding == wanted:
-                self.shardings[cell] = value.sharding
-                return value
-            if self.place.is_multi_process and self.compiled is None:
-                self.arriving[f"the variable {cell.name}"] = value
-            placed: jax.Array = put(_detached(value), wanted)
-            if not donating:
-                store.move({cell: placed})
-            return placed
-        if not isinstance(value, jax.Array):
-            alone: jax.Array = jax.device_put(np.array(value))
-            return alone
-        if len(value.sharding.device_set) > 1:
-            moved: jax.Array = on_one_device(value)
-            return jnp.copy(moved) if donating else moved
-        self.shardings[cell] = value.sharding
-        return value
-
-    def _brought(self, inputs: Sequence[Array]) -> Sequence[Array]:
-        """Inputs, moved to this program's devices where they are elsewhere."""
-        if self.place is None:
-            return [on_one_device(v) if isinstance(v, jax.Array) else v for v in inputs]
-        return [put(v, wanted) if self._moves(v, wanted) else v for v, wanted in zip(inputs, self.taken, strict=True)]
-
-    def _moves(self, value: Array, wanted: NamedSharding) -> bool:
-        """Whether an input must be moved: it is on other devices, or on the host and sharded over processes."""
-        if isinstance(value, jax.Array):
-            return value.sharding != wanted
-        return not wanted.is_fully_addressable and not wanted.is_fully_replicated
 
     def prepare(
         self, store: StateStore, inputs: Sequence[Array], meanwhile: Callable[[], None] | None = None
@@ -375,30 +239,26 @@ class Program:
           inputs: the arguments of a run; those of others have the same shapes and dtypes.
           meanwhile: called in another thread while XLA compiles; its exception is raised when both are done.
         """
-        donated, kept = self._state(store)
+        donated, undonated = self._state_arrays(store)
         if self._compiling is not None:
-            self.compiled, self._compiling = self._compiling.result(), None
-            store.reusable_arguments = (self, donated, kept)
-            return self.compiled
-        lowered = self.lowered(donated, kept, self._brought(inputs))
-        if meanwhile is None:
-            self.compiled = lowered.compile()
+            compiled, self._compiling = self._compiling.result(), None
         else:
-            with ThreadPoolExecutor(1, "towerstrat-meanwhile") as threads:
-                beside = threads.submit(meanwhile)
-                self.compiled = lowered.compile()
-                with PROGRESS.phase(COMPILING, "comparing a program with the other processes"):
-                    beside.result()
-        store.reusable_arguments = (self, donated, kept)
-        return self.compiled
+            lowered = self.lowered(donated, undonated, self.placement.bring(inputs))
+            compiled = _compile(lowered, meanwhile)
+        self.compiled = compiled
+        self.placement.unverified = None
+        store.reusable_arguments = (self, donated, undonated)
+        return compiled
 
     def begin_to_prepare(self, store: StateStore, inputs: Sequence[Array]) -> None:
         """Trace the program as ``prepare`` does, and start to compile it in another thread. Donates nothing.
 
         The next program must find state of the same shapes and shardings as the store's now.
         """
-        donated, kept = ([_like(store.get(cell)) for cell in cells] for cells in (self.donated, self.kept))
-        lowered = self.lowered(donated, kept, self._brought(inputs))
+        donated, undonated = (
+            [_like(store.get(cell)) for cell in cells] for cells in (self.state.donated, self.state.undonated)
+        )
+        lowered = self.lowered(donated, undonated, self.placement.bring(inputs))
         self._compiling = _compilers.submit(lowered.compile)
 
     @property
@@ -411,12 +271,13 @@ class Program:
         # Which of the two holds what loops copy in front of them depends on the compiler.
         return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
 
-    def _state(self, store: StateStore) -> tuple[list[Array], list[Array]]:
+    def _state_arrays(self, store: StateStore) -> tuple[list[Array], list[Array]]:
         """(arrays to donate, arrays to read) for the next call; those of the store where this ran last."""
         last, store.reusable_arguments = store.reusable_arguments, None
         if last is not None and last[0] is self:
             return last[1], last[2]
-        return self.gather(store, self.donated, True), self.gather(store, self.kept, False)
+        gather = self.placement.gather
+        return gather(store, self.state.donated, True), gather(store, self.state.undonated, False)
 
     def __call__(self, store: StateStore, inputs: Sequence[Array]) -> tuple[list[Array], jax.Array]:
         """Run the program, and store the new state: (outputs, error record), both possibly still being computed.
@@ -424,38 +285,40 @@ class Program:
         The record is a device array, empty where no check can fail.
         """
         self.ran = False
-        if self.place is not None and self.place.is_multi_process:
+        placement, state, checks = self.placement, self.state, self.checks
+        if placement.mapped is not None and placement.mapped.is_multi_process:
             PROGRESS.more(self.step_count)
             PROGRESS.share(self.step_count)
         else:
             PROGRESS.alive()
         compiled = self.compiled or self.prepare(store, inputs)
-        inputs = self._brought(inputs)
-        donated, kept = self._state(store)
-        if self.written:
+        inputs = placement.bring(inputs)
+        donated, undonated = self._state_arrays(store)
+        results: Traced
+        if state.written:
             # Between the call and the update the store's buffers are gone: an exception here would lose the state.
             with Uninterrupted():
-                made: Traced = compiled(donated, kept, inputs)
-                groups, state, record = made
-                values = dict(zip(self.written, state, strict=True))
-                if self.held and self.faulty and np.asarray(record).any():
-                    values = {c: v for c, v in values.items() if c not in self.held}
+                results = compiled(donated, undonated, inputs)
+                groups, arrays, record = results
+                values = dict(zip(state.written, arrays, strict=True))
+                if state.unmaskable and checks.can_fail and np.asarray(record).any():
+                    values = {c: v for c, v in values.items() if c not in state.unmaskable}
                 store.update(values)
-                if len(self.donated) == len(self.written):
-                    store.reusable_arguments = (self, state, kept)
+                if len(state.donated) == len(state.written):
+                    store.reusable_arguments = (self, arrays, undonated)
                 self.ran = True
         else:
-            made = compiled(donated, kept, inputs)
-            groups, _, record = made
-            store.reusable_arguments = (self, donated, kept)
+            results = compiled(donated, undonated, inputs)
+            groups, _, record = results
+            store.reusable_arguments = (self, donated, undonated)
             self.ran = True
-        if self.calls_back:
+        if self._calls_back:
             jax.effects_barrier()
         return self._in_order(groups), record
 
     def error(self, record: Array) -> InvalidArgumentError | None:
         """The error of the first failed check in a run's error record, or None. Waits for the run."""
-        return self.faults.error(record) if self.faulty and self.faults is not None else None
+        return self.checks.error(record)
 
 
 def calls_back(operations: Sequence[Operation]) -> bool:
@@ -463,15 +326,16 @@ def calls_back(operations: Sequence[Operation]) -> bool:
     return any(op.definition.callback or any(calls_back(body.needed) for body in op.bodies) for op in operations)
 
 
-def effects(operations: Sequence[Operation]) -> tuple[list[StateVariable], list[StateVariable]]:
-    """(variables read, variables written) by operations. What is written counts as read too: a write may be masked."""
-    reads: dict[StateVariable, None] = {}
-    writes: dict[StateVariable, None] = {}
-    for op in operations:
-        reads.update(dict.fromkeys(op.reads))
-        writes.update(dict.fromkeys(op.writes))
-        reads.update(dict.fromkeys(op.writes))
-    return list(reads), list(writes)
+def _compile(lowered: jax.stages.Lowered, meanwhile: Callable[[], None] | None) -> jax.stages.Compiled:
+    """Compile a lowered program, while ``meanwhile`` is called in another thread."""
+    if meanwhile is None:
+        return lowered.compile()
+    with ThreadPoolExecutor(1, "towerstrat-meanwhile") as threads:
+        beside = threads.submit(meanwhile)
+        compiled = lowered.compile()
+        with PROGRESS.phase(COMPILING, "comparing a program with the other processes"):
+            beside.result()
+    return compiled
 
 
 def _like(value: Array) -> jax.ShapeDtypeStruct:
@@ -481,11 +345,6 @@ def _like(value: Array) -> jax.ShapeDtypeStruct:
 
 _compilers = ThreadPoolExecutor(1, "towerstrat-compiler")
 """The thread that compiles programs ahead of their use."""
-
-
-def _detached(value: Array) -> Array:
-    """A value that is safe from later in-place writes: a device array itself, a copy of a numpy array."""
-    return value if isinstance(value, jax.Array) else np.array(value)
 
 
 _HELD = (_signal.SIGINT, _signal.SIGTERM)

@@ -14,9 +14,9 @@ ways:
 >>> SINGLE_OPERATIONS.compute(SINGLE_OPERATIONS.find(lookup("Add"), pair, {}), pair, ())
 ([array([11., 22.], dtype=float32)], ())
 
-Gradients are programs too. ``pull`` builds the gradient of the one operation as a graph, from the cotangents that are
-given to those that are wanted, and jits it with the forward operation inside; XLA drops what the gradient does not use
-(``PullbackProgram``). A gradient's own gradient is made the same way, so tapes can be nested.
+Gradients are programs too (``PullbackProgram``). ``Pullbacks.find`` builds the gradient of the one operation as a
+graph, from the cotangents that are given to those that are wanted, and jits it with the forward operation inside; XLA
+drops what the gradient does not use. A gradient's own gradient is made the same way, so tapes can be nested.
 
 Numpy rounds as programs do for types of ``same_bits``: of these it computes large inputs too, the first times that a
 shape comes, since many image sizes never come again.
@@ -28,38 +28,31 @@ executes it when a part of a graph cannot be compiled as a whole.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import jax
 import numpy as np
 
-from towerstrat.errors import InvalidArgumentError, OpError, ResourceExhaustedError
+from towerstrat.errors import InvalidArgumentError, OpError
 from towerstrat.graph.ir.graph import Graph
-from towerstrat.graph.ir.graph_elements import Operation, Tensor, execution_order, place_of, runs_in_numpy
+from towerstrat.graph.ir.graph_elements import Operation, Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.op_registry import Attrs, OpDef
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import ERROR_RECORD, StateVariable
 from towerstrat.graph.ir.tensor_conversion import placeholder
-from towerstrat.graph.ir.types import Array, DType, HostArray, host_array, resource
+from towerstrat.graph.ir.types import Array, DType, HostArray, resource
 from towerstrat.graph.lowering.error_records import no_error, record_size
 from towerstrat.graph.lowering.executor import Pullback
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.ops.gradients.gradients import gradients_through
-from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, ArrayFunction, OwnedPrograms
-from towerstrat.platform import compilers
+from towerstrat.graph.runtime.programs.computation import CompiledComputation, Computation
+from towerstrat.graph.runtime.programs.host_form import Argument, HostForm
+from towerstrat.graph.runtime.programs.program_cache import SINGLE_BYTES, OwnedPrograms
 from towerstrat.platform.data_checks import DATA_CHECKS
-
-SMALL = 4096
-"""Elements up to which numpy computes what it can."""
-
-FIRST_TIMES = 4
-"""First calls of an exact type with new input shapes that numpy computes: many image sizes never come again."""
-
-LARGEST_IMAGE = 1 << 22
-"""Elements up to which numpy computes these first calls."""
 
 DRAWS = frozenset([
     "RandomUniform", "RandomStandardNormal", "TruncatedNormal",
@@ -68,17 +61,6 @@ DRAWS = frozenset([
 """Types that draw in blocks (``ops/random/host_draws.py``)."""
 EARLY_DRAWS = 16
 """First draws of a shape, by the program that all shapes share; then the shape gets a faster one of its own."""
-
-
-class Argument(Protocol):
-    """Protocol of an input: an eager tensor, or a ``Value``. A variable's handle has a ``cell`` besides."""
-
-    array: Array
-    dtype: DType
-    dims: Dims
-
-    def host(self) -> HostArray:
-        """The value on the host."""
 
 
 class Value:
@@ -102,139 +84,118 @@ class OperationProgram:
       static: indices of inputs whose values are constants of the program.
 
     Attributes:
-      places: placeholders of the inputs, in a graph of its own.
-      dynamic: the shape of a result depends on values, so that it is not compiled.
-      early: how many more times it is executed without being compiled by itself.
-      host_form: (numpy arrays) -> outputs, where numpy can compute it.
-      first_times: how many more times numpy computes it for inputs that are not small.
+      op: the operation, on placeholders of the inputs in a graph of its own.
+      computation: its outputs as a function of these.
+      compiled: the computation as a jitted function.
+      host: the computation by numpy; None where it has no numpy form, or state.
+      dtypes: of the outputs.
+      differentiable: whether the type has a gradient.
       record: error record of its bodies and its gradient, which it takes among its state; None where they check
         nothing.
-      arrays: indices of the inputs that are arguments of the program; the others are constants of it.
+      pullbacks: its gradients.
     """
+
+    __slots__ = (
+        "compiled", "computation", "definition", "differentiable", "dtypes", "host", "op", "pullbacks", "record"
+    )  # fmt: skip
 
     def __init__(self, definition: OpDef, attrs: Attrs, inputs: Sequence[Argument], static: Sequence[int]):
         graph = Graph()
-        self.graph = graph
         with graph.as_default():
-            self.places = [_stand_in(graph, t) for t in inputs]
-            self.op = graph.add(definition.type, self.places, attrs)
-        self.definition = definition
-        self.differentiable = definition.differentiable
-        self.dynamic = definition.dynamic
-        self.early = EARLY_DRAWS if definition.type in DRAWS else 0
-        self.dtypes = [t.dtype for t in self.op.outputs]
-        self.types = [d.np for d in self.dtypes]
-        self.first_times = FIRST_TIMES if definition.same_bits and all(map(_plain, inputs)) else 0
-        self.host_form: Callable[..., Any] | None = None
-        if definition.numpy is not None:
-            self.host_form = definition.numpy
-            self.arguments = self.op.arguments
-        self.cells = list(dict.fromkeys((*self.op.reads, *self.op.writes)))
+            places = [_stand_in(graph, t) for t in inputs]
+            op = graph.add(definition.type, places, attrs)
+        cells = list(dict.fromkeys((*op.reads, *op.writes)))
         self.record: HostArray | None = None
         backward = definition.check is not None and definition.check.backward
-        if self.op.checks and (self.op.bodies or backward):  # its own inputs are checked before it is executed
-            self.record = no_error(record_size([self.op]))
-            self.cells.append(ERROR_RECORD)
-        known = {self.places[i]: inputs[i].host() for i in static if i < len(inputs)}
-        self.arrays = [i for i, p in enumerate(self.places) if p not in known and p.dtype is not resource]
-        self.known = known
-        self.function = _function(self, [self.op], self.op.outputs)
-        self.jitted = compilers.jit(self.function, self.function.platform)
-        self.pulls: dict[tuple[tuple[bool, ...], tuple[bool, ...]], PullbackProgram] = {}
-
-    def on_host(self, arrays: Sequence[HostArray]) -> list[Array]:
-        """Compute the outputs by numpy.
-
-        Raises:
-          InvalidArgumentError: numpy raises for these values. ResourceExhaustedError: the result is too large.
-        """
-        assert self.host_form is not None
-        try:
-            found = self.host_form(*arrays, **self.arguments)
-        except (TypeError, ValueError, IndexError, ZeroDivisionError) as error:
-            raise InvalidArgumentError(None, self.op, f"{error} (operation {self.op.type})") from error
-        except MemoryError as error:
-            raise ResourceExhaustedError(None, self.op, f"{error} (operation {self.op.type})") from error
-        values = [found] if len(self.types) == 1 and not isinstance(found, tuple | list) else found
-        return [host_array(v, t) for v, t in zip(values, self.types, strict=True)]
-
-    def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
-        """The pullback program: from cotangents of the outputs in ``given`` to those of the inputs in ``wanted``.
-
-        None where no wanted input is connected.
-        """
-        key = (wanted, given)
-        if key not in self.pulls:
-            self.pulls[key] = PullbackProgram(self, wanted, given)
-        return self.pulls[key] if self.pulls[key].outputs else None
+        if op.checks and (op.bodies or backward):  # its own inputs are checked before it is executed
+            self.record = no_error(record_size([op]))
+            cells.append(ERROR_RECORD)
+        known = {places[i]: inputs[i].host() for i in static if i < len(inputs)}
+        self.op = op
+        self.definition = definition
+        self.differentiable = definition.differentiable
+        self.dtypes = [t.dtype for t in op.outputs]
+        self.computation = Computation(graph, places, [op], op.outputs, cells, known, definition.dynamic)
+        self.compiled = CompiledComputation(self.computation, EARLY_DRAWS if definition.type in DRAWS else 0)
+        self.host = HostForm(op, inputs) if definition.numpy is not None and not cells else None
+        self.pullbacks = Pullbacks(self.computation, op)
 
 
 class PullbackProgram:
-    """The VJP of an execution, as one jitted function of its inputs and cotangents.
+    """The VJP of a computation, as one jitted function of its inputs and cotangents.
 
     The forward operation is evaluated inside; XLA leaves out what the gradient does not need.
 
+    Args:
+      forward: the computation.
+      op: the operation that it is of; None where it is a gradient itself.
+      wanted: for each input of the computation whether its cotangent is an output.
+      seeded: for each output of the computation whether its cotangent is an input.
+
     Attributes:
       results: per wanted input its gradient in the graph: a tensor, IndexedSlices, or None.
+      computation: the tensors of these as a function of the forward inputs and the cotangents.
+      compiled: the computation as a jitted function.
+      dtypes: of the outputs.
+      pullbacks: the gradients of this gradient.
     """
 
+    __slots__ = ("compiled", "computation", "dtypes", "op", "pullbacks", "results")
+
     differentiable = True
+    host = None
 
-    def __init__(self, execution: OperationProgram | _Results, wanted: tuple[bool, ...], given: tuple[bool, ...]):
-        graph: Graph = execution.graph
-        self.graph = graph
-        self.op: Operation | PullbackProgram = execution.op
+    def __init__(
+        self, forward: Computation, op: Operation | None, wanted: tuple[bool, ...], seeded: tuple[bool, ...]
+    ):  # fmt: skip
+        graph = forward.graph
         with graph.as_default():
-            ys = [t for t, g in zip(execution.op.outputs, given, strict=True) if g]
-            self.seeds = [placeholder(t.dtype, t.dims) for t in ys]
-            xs = [p for p, w in zip(execution.places, wanted, strict=True) if w]
-            self.results = gradients_through(ys, xs, self.seeds)
-        self.outputs: list[Tensor] = []
-        for found in self.results:
-            if isinstance(found, IndexedSlices):
-                self.outputs += [found.values, found.indices]
-            elif found is not None:
-                self.outputs.append(found)
-        self.places: list[Tensor] = [*execution.places, *self.seeds]
-        self.cells: list[StateVariable] = execution.cells
-        self.known: Mapping[Tensor, Array] = execution.known
-        self.dynamic: bool = execution.dynamic
-        self.early = 0
-        self.arrays = [i for i, p in enumerate(self.places) if p not in self.known and p.dtype is not resource]
-        self.dtypes = [t.dtype for t in self.outputs]
-        self.host_form = None
-        self.first_times = 0
-        self.function = _function(self, [t.op for t in self.outputs], self.outputs)
-        self.jitted = compilers.jit(self.function, self.function.platform)
-        self.pulls: dict[tuple[tuple[bool, ...], tuple[bool, ...]], PullbackProgram] = {}
-
-    def pull(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> PullbackProgram | None:
-        """As ``OperationProgram.pull``: the gradient of this gradient."""
-        key = (wanted, given)
-        if key not in self.pulls:
-            self.pulls[key] = PullbackProgram(_Results(self), wanted, given)
-        return self.pulls[key] if self.pulls[key].outputs else None
+            ys = [t for t, has_seed in zip(forward.outputs, seeded, strict=True) if has_seed]
+            seeds = [placeholder(t.dtype, t.dims) for t in ys]
+            xs = [p for p, w in zip(forward.places, wanted, strict=True) if w]
+            self.results = gradients_through(ys, xs, seeds)
+        outputs: list[Tensor] = []
+        for gradient in self.results:
+            if isinstance(gradient, IndexedSlices):
+                outputs += [gradient.values, gradient.indices]
+            elif gradient is not None:
+                outputs.append(gradient)
+        self.op = op
+        self.dtypes = [t.dtype for t in outputs]
+        self.computation = dataclasses.replace(
+            forward, places=[*forward.places, *seeds], operations=[t.op for t in outputs], outputs=outputs
+        )
+        self.compiled = CompiledComputation(self.computation)
+        self.pullbacks = Pullbacks(self.computation, None)
 
 
-class _Results:
-    """A pullback program in the role of an execution, whose outputs are the gradients: for second derivatives."""
+class Pullbacks:
+    """The pullback programs of a computation, each made when it is first asked for.
 
-    def __init__(self, pull: PullbackProgram):
-        self.graph: Graph = pull.graph
-        self.op = pull
-        self.places: list[Tensor] = pull.places
-        self.cells: list[StateVariable] = pull.cells
-        self.known: Mapping[Tensor, Array] = pull.known
-        self.dynamic: bool = pull.dynamic
+    Args:
+      computation: the computation.
+      op: the operation that it is of; None where it is a gradient itself.
+    """
+
+    __slots__ = ("_computation", "_op", "_programs")
+
+    def __init__(self, computation: Computation, op: Operation | None):
+        self._computation = computation
+        self._op = op
+        self._programs: dict[tuple[tuple[bool, ...], tuple[bool, ...]], PullbackProgram] = {}
+
+    def find(self, wanted: tuple[bool, ...], seeded: tuple[bool, ...]) -> PullbackProgram | None:
+        """The pullback program: from cotangents of the outputs in ``seeded`` to those of the inputs in ``wanted``.
+
+        None where no wanted input is connected.
+        """
+        program = self._programs.get((wanted, seeded))
+        if program is None:
+            program = self._programs[wanted, seeded] = PullbackProgram(self._computation, self._op, wanted, seeded)
+        return program if program.computation.outputs else None
 
 
 Executable = OperationProgram | PullbackProgram
-
-
-def _function(executable: Executable, operations: Sequence[Operation], outputs: Sequence[Tensor]) -> ArrayFunction:
-    inputs = [executable.places[i] for i in executable.arrays]
-    order = execution_order(operations, executable.graph.root, {*inputs, *executable.known})
-    return ArrayFunction(order, inputs, outputs, executable.known, executable.cells, compilers.default_platform())
 
 
 class SingleOperations:
@@ -287,7 +248,7 @@ class SingleOperations:
     def specialised(self, execution: OperationProgram, needed: NeedsStatic, inputs: Sequence[Any]) -> OperationProgram:
         """The program with the value of one more input as a constant, for this and later operations of the type."""
         definition = execution.definition
-        position = place_of(needed.tensor, execution.places)
+        position = place_of(needed.tensor, execution.computation.places)
         if position is None:
             raise needed
         self._static[definition.type] = (*self._static.get(definition.type, ()), position)
@@ -301,38 +262,10 @@ class SingleOperations:
         Raises:
           InvalidArgumentError: these values cannot be computed; ``op`` is the execution's. NeedsStatic.
         """
-        arrays = self._known(executable, inputs)
-        if arrays is not None:
-            assert isinstance(executable, OperationProgram)
-            return executable.on_host(arrays), ()
-        given = [inputs[i].array for i in executable.arrays]
-        with jax.enable_x64(True):
-            if executable.dynamic or executable.early:
-                executable.early -= executable.early > 0
-                return executable.function(given, state, eager=True, executor=self if executable.dynamic else None)
-            found: tuple[Sequence[Array], Sequence[Array | None]] = executable.jitted(given, state)
-            return found
-
-    def _known(self, executable: Executable, inputs: Sequence[Argument]) -> list[HostArray] | None:
-        """The inputs as numpy, where numpy is to compute the outputs."""
-        if executable.host_form is None or executable.cells:
-            return None
-        arrays, large = [], False
-        alone = runs_in_numpy(executable.op)
-        view = executable.definition.view and _on_cpu()
-        limit = LARGEST_IMAGE if executable.first_times and _on_cpu() else SMALL
-        for argument in inputs:
-            array = argument.array
-            if not (alone or view) and array.size > limit:
-                return None
-            large = large or array.size > SMALL
-            if not isinstance(array, np.ndarray):
-                if not (alone or _on_cpu()) and array.size > 1 and not executable.dtypes[0].is_integer:
-                    return None
-                array = np.asarray(array)
-            arrays.append(array)
-        executable.first_times -= large and executable.first_times > 0
-        return arrays
+        host = executable.host
+        if host is not None and (arrays := host.take(inputs)) is not None:
+            return host.compute(arrays), ()
+        return executable.compiled.run(inputs, state, self)
 
     def __call__(self, op: Operation, values: Sequence[Array]) -> tuple[list[Array], Pullback]:
         """Execute an operation of a graph on these values: (outputs, pullback)."""
@@ -362,7 +295,7 @@ class SingleOperations:
     ) -> list[Array | None]:  # fmt: skip
         """The cotangents of the inputs, None for those that are not wanted or not connected."""
         while True:
-            pull = execution.pull(wanted, given)
+            pull = execution.pullbacks.find(wanted, given)
             if pull is None:
                 return [None] * len(inputs)
             try:
@@ -389,16 +322,6 @@ def _stand_in(graph: Graph, tensor: Any) -> Tensor:
 
 def _as_array(value: Any) -> Array:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
-
-
-def _plain(value: Argument) -> bool:
-    """Whether the elements are integers, booleans, or floats of 32 or 64 bits."""
-    kind = value.dtype.np
-    return kind.kind in "biu" or (kind.kind == "f" and kind.itemsize > 2)
-
-
-def _on_cpu() -> bool:
-    return jax.default_backend() == "cpu"
 
 
 def _frozen(value: Any) -> Any:

@@ -294,12 +294,12 @@ class ProgramVariants(Generic[P]):
                 program = self.programs.get(key)
                 if program is None and key not in self._refused:
                     start = time.perf_counter()
-                    with ACCOUNTS.spent(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
+                    with ACCOUNTS.timed(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
                         program = self._expected.pop(key, None) or make(given, counts)
-                        spans = program.place is not None and program.place.is_multi_process
+                        mapped = program.placement.mapped
+                        spans = mapped is not None and mapped.is_multi_process
                         agree = functools.partial(self._agree, program, given, form) if spans else None
                         compiled = program.prepare(store, given.inputs, agree)
-                        program.arriving = {}
                     self.log.note(time.perf_counter() - start, self._described(given))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
                     self.programs.add(key, program, compiled_size(compiled))
@@ -361,9 +361,8 @@ class ProgramVariants(Generic[P]):
         """Local values that must be identical on all processes before a program's first call, by name."""
         found = {f"the input {t.name}": v for t, v in zip(given.tensors, given.inputs, strict=False) if not t.varies}
         found |= {f"the input {t.name}": v for t, v in given.known.items()}
-        return {
-            n: v for n, v in found.items() if not isinstance(v, jax.Array) or v.is_fully_addressable
-        } | program.arriving
+        local = {n: v for n, v in found.items() if not isinstance(v, jax.Array) or v.is_fully_addressable}
+        return local | (program.placement.unverified or {})
 
     def _described(self, given: ProgramInputs) -> dict[Tensor, Any]:
         found: dict[Tensor, Any] = dict(zip(given.tensors, given.signature, strict=False))

@@ -36,6 +36,7 @@ import numpy as np
 
 from towerstrat.errors import AbortedError, UnsupportedError
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import Fetches
 from towerstrat.graph.ir.composite_values import Fetchable
 from towerstrat.graph.ir.context_stacks import SESSIONS, SessionLike
 from towerstrat.graph.ir.graph import Graph, global_graph
@@ -84,7 +85,7 @@ def is_between_graph_target(target: str | bytes | None) -> bool:
 class _Fetches:
     """A nested structure of fetches, flattened to graph elements without repeats, and its inverse ``build``."""
 
-    def __init__(self, graph: Graph, fetches: Any):
+    def __init__(self, graph: Graph, fetches: Fetches):
         self.elements: list[Tensor | Operation] = []
         self._places: dict[Tensor | Operation, int] = {}
         self._build = self._expand(graph, fetches)
@@ -190,13 +191,13 @@ class BaseSession(Runner):
     @property
     def state(self) -> StateStore:
         """The state store, as it is after the runs that the caller has seen."""
-        self.give_back()
+        self.undo_steps_ahead()
         if self.server is not None:
             with self.lock:
                 self.server.entered(self)
         return self._store
 
-    def give_back(self) -> None:
+    def undo_steps_ahead(self) -> None:
         """Undo the steps that ran ahead of the caller."""
         if self.ahead is not None:
             self.ahead.used()
@@ -224,12 +225,12 @@ class BaseSession(Runner):
         """
         return self.ahead is not None and self.ahead.step_back()
 
-    def fetched_operations(self, fetches: Any) -> list[Operation]:
+    def fetched_operations(self, fetches: Fetches) -> list[Operation]:
         """The operations of the fetched elements. Raises TypeError or ValueError as ``run`` does."""
         return [e if isinstance(e, Operation) else e.op for e in _Fetches(self._graph, fetches).elements]
 
     def values_in_run(
-        self, tensors: Sequence[Tensor], fetches: Any, feed_dict: Mapping[Any, Any] | None
+        self, tensors: Sequence[Tensor], fetches: Fetches, feed_dict: Mapping[Any, Any] | None
     ) -> list[HostArray]:
         """Run ``fetches`` for their effects, and return the values of further tensors in this run.
 
@@ -246,7 +247,7 @@ class BaseSession(Runner):
                 values = [plan.value(t, run) for t in tensors]
                 return [to_host(v.padded if isinstance(v, UnevenShards) else v) for v in values]
 
-            return self.carry_out(plan.stages, fed, read)
+            return self.execute_plan(plan.stages, fed, read)
 
     def begin_together(self) -> None:
         """Broadcast the first process's variables, where processes train between-graph. All of them call it."""
@@ -269,7 +270,7 @@ class BaseSession(Runner):
     def close(self) -> None:
         """Free the state, and end all waiting for queues. Closing twice is fine."""
         if self.server is not None:
-            self.give_back()
+            self.undo_steps_ahead()
         self.closed = True
         for waited in list(self._resources.values()):
             if isinstance(waited, Cancellable):
@@ -291,8 +292,10 @@ class BaseSession(Runner):
 
     # ---- running ---------------------------------------------------------------------------------------------
 
-    def run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
-            run_metadata: messages.RunMetadata | None = None) -> Any:  # fmt: skip
+    def run(
+        self, fetches: Fetches, feed_dict: Mapping[Any, Any] | None = None, options: messages.RunOptions | None = None,
+        run_metadata: messages.RunMetadata | None = None,
+    ) -> Any:  # fmt: skip
         """Compute ``fetches``.
 
         Args:
@@ -322,7 +325,7 @@ class BaseSession(Runner):
     ) -> T:
         """Call ``run(spans=...)`` under the lock and a deadline, and fill the metadata that the options ask for."""
         if options is None and metadata is None:
-            with self.lock, jax.enable_x64(True), ACCOUNTS.spent(RUNNING), DEADLINE.within(self._timeout):
+            with self.lock, jax.enable_x64(True), ACCOUNTS.timed(RUNNING), DEADLINE.within(self._timeout):
                 return run()
         check_options(options, metadata)
         if self.ahead is not None:
@@ -341,19 +344,19 @@ class BaseSession(Runner):
             metadata.partition_graphs.add().CopyFrom(self._graph.as_graph_def())
         return result
 
-    def _run(self, fetches: Any, feed_dict: Mapping[Any, Any] | None, spans: list[Span] | None = None) -> Any:
+    def _run(self, fetches: Fetches, feed_dict: Mapping[Any, Any] | None, spans: list[Span] | None = None) -> Any:
         self._check_open()
         if self._graph.is_empty:
             raise RuntimeError("The Session graph is empty. Add operations to the graph before calling run().")
         fed = self._feeds(feed_dict) if feed_dict else {}
         structure, plan, towers = self._plan(fetches, fed)
         if towers is None:
-            return self._carry_out(structure, plan, fed, spans)
+            return self._execute_plan(structure, plan, fed, spans)
         try:
-            return self._carry_out(structure, plan, {towers.input(t): value for t, value in fed.items()}, spans)
+            return self._execute_plan(structure, plan, {towers.input(t): value for t, value in fed.items()}, spans)
         except DifferentShapes:  # raised before anything ran
             structure, plan, _ = self._plan(fetches, fed, together=False)
-            return self._carry_out(structure, plan, fed, spans)
+            return self._execute_plan(structure, plan, fed, spans)
 
     def _check_open(self) -> None:
         if self._aborted:
@@ -363,7 +366,7 @@ class BaseSession(Runner):
         if self.server is not None:
             self.server.entered(self)
 
-    def _carry_out(
+    def _execute_plan(
         self, structure: _Fetches, plan: Plan, fed: Mapping[Tensor, HostArray], spans: list[Span] | None = None
     ) -> Any:
         def read(run: Run) -> Any:
@@ -382,13 +385,13 @@ class BaseSession(Runner):
         stages = plan.stages if self.ahead is None else self.ahead.stages(plan)
         stages = stages if spans is None else traced(stages, spans)
         start = time.perf_counter()
-        result = self.carry_out(stages, fed, read)
+        result = self.execute_plan(stages, fed, read)
         if self.ahead is not None:
             self.ahead.ran(plan, time.perf_counter() - start)
         return result
 
     def _plan(
-        self, fetches: Any, fed: Mapping[Tensor, HostArray], together: bool = True
+        self, fetches: Fetches, fed: Mapping[Tensor, HostArray], together: bool = True
     ) -> tuple[_Fetches, Plan, SideBySide | None]:
         """Look up or make (structure, plan, towers) of a run. ``together``: hand-written towers may run so."""
         given = frozenset(t for t in fed if t.dtype is not resource)
@@ -398,7 +401,7 @@ class BaseSession(Runner):
         except TypeError:
             _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
             raise
-        if found is not None and found[0] == self._graph.rewired and (together or found[3] is None):
+        if found is not None and found[0] == self._graph.nodes.rewired and (together or found[3] is None):
             return found[1:]
         structure = _Fetches(self._graph, fetches)
         towers = side_by_side(self._graph, structure.elements, given) if together else None
@@ -408,7 +411,7 @@ class BaseSession(Runner):
             structure.elements = [towers.of(element) for element in structure.elements]
             plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in given])
         take_for_here({op.device for op in plan.order})
-        self._plans[key] = (self._graph.rewired, structure, plan, towers)
+        self._plans[key] = (self._graph.nodes.rewired, structure, plan, towers)
         return structure, plan, towers
 
     def _feeds(self, feed_dict: Mapping[Any, Any]) -> dict[Tensor, HostArray]:
@@ -472,7 +475,7 @@ class BaseSession(Runner):
         return array[()]
 
     def make_callable(
-        self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
+        self, fetches: Fetches, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
         """A function of the values of ``feed_list`` that runs ``fetches``.
 
@@ -520,10 +523,10 @@ class BaseSession(Runner):
 
         def run(values: Sequence[Any], spans: list[Span] | None = None) -> Any:
             self._check_open()
-            if not made or made[0][0] != graph.rewired:
-                made[:] = [(graph.rewired, plan_of(graph, structure.elements, feeds, connections))]
+            if not made or made[0][0] != graph.nodes.rewired:
+                made[:] = [(graph.nodes.rewired, plan_of(graph, structure.elements, feeds, connections))]
             fed = self._feeds(dict(zip(feeds, values, strict=True)))
-            return self._carry_out(structure, made[0][1], fed, spans)[0]
+            return self._execute_plan(structure, made[0][1], fed, spans)[0]
 
         def call(*values: Any, run_metadata: messages.RunMetadata | None = None) -> list[Any]:
             if len(values) != len(feeds):
@@ -540,7 +543,7 @@ class BaseSession(Runner):
         raise UnsupportedError("Session.partial_run_setup is not supported; use one Session.run with all feeds.")
 
 
-def _key(fetches: Any) -> Any:
+def _key(fetches: Fetches) -> Any:
     kind = type(fetches)
     if kind is Tensor or kind is Operation:
         return fetches

@@ -21,8 +21,6 @@ from tests.golden.gradient_formulas_cases import (
 )
 from tests.spread import spread
 from towerstrat.graph.eager.mode import eager_mode
-from towerstrat.graph.ir import op_registry
-from towerstrat.graph.ops.gradients import gradient_paths
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "gradient_formulas.json").read_text())
 JOBS = [(case, case, None, False) for case in PLAIN]
@@ -152,11 +150,6 @@ def test_complex_values_where_a_run_goes_operation_by_operation():
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
     slope = np.exp([1.0, 2.0]) * [1.0, 3.0]
     np.testing.assert_allclose(wanted[0], [slope * np.cos([0.5, 1.0]), -slope * np.sin([0.5, 1.0])], rtol=1e-5)
-
-
-def test_types_that_connectivity_names_exist():
-    named = gradient_paths.LINEAR | gradient_paths.BILINEAR | gradient_paths.QUOTIENTS
-    assert named <= set(op_registry.types())
 
 
 @pytest.mark.parametrize(

@@ -47,30 +47,37 @@ def widths(jaxpr):
                     yield from widths(inner)
 
 
-def operations():
-    """One operation of each kind that the cases make."""
+def has_kernel(definition):
+    return definition.kernel is not None and not definition.dynamic
+
+
+def operations(cases=tuple(CASES), tf=TF, wanted=has_kernel):
+    """One operation of each kind that the cases make, if its definition is wanted."""
     inputs = {n: placeholder(v.dtype, v.shape) for n, v in INPUTS.items()}
-    for case in CASES:
-        eval(case, {"tf": TF, "np": np}, {n: inputs[n] for n in used(case)})
+    for case in cases:
+        eval(case, {"tf": tf, "np": np}, {n: inputs[n] for n in used(case)})
     seen = set()
     for op in get_default_graph().get_operations():
         key = (op.type, tuple((t.dtype, None if t.dims is None else len(t.dims)) for t in op.inputs), str(op.attrs))
-        if op.definition.kernel is not None and not op.definition.dynamic and key not in seen:
+        if wanted(op.definition) and key not in seen:
             seen.add(key)
             yield op
+
+
+def known_values(ops):
+    """The values of the operations' inputs, where placeholders are fed with ``INPUTS``."""
+    graph = get_default_graph()
+    places = [o.outputs[0] for o in graph.get_operations()[: len(INPUTS)]]
+    sources = [t for op in ops for t in op.inputs]
+    feeds = {t: INPUTS[n] for n, t in zip(INPUTS, places, strict=True)}
+    return dict(zip(sources, Session(graph=graph).run(sources, feeds), strict=True))
 
 
 @pytest.mark.long
 def test_no_kernel_widens():
     wrong, checked = [], set()
     ops = list(operations())
-    graph = get_default_graph()
-    sources = [t for op in ops for t in op.inputs]
-    session = Session(graph=graph)
-    feeds = {
-        t: INPUTS[n] for n, t in zip(INPUTS, [o.outputs[0] for o in graph.get_operations()[: len(INPUTS)]], strict=True)
-    }
-    known = dict(zip(sources, session.run(sources, feeds), strict=True))
+    known = known_values(ops)
     for op in ops:
         if op.definition.backward is not None or op.type == "Gradients":
             continue

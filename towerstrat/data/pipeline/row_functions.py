@@ -9,15 +9,6 @@ from towerstrat.data.pipeline.element_functions import Function
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 
-_ENTRYWISE = (
-    "Abs", "Add", "AsString", "Cast", "Ceil", "DivNoNan", "Equal", "Exp", "Floor", "FloorDiv", "FloorMod",
-    "Greater", "GreaterEqual", "Identity", "IsFinite", "IsInf", "IsNan", "Less", "LessEqual", "Log", "Log1p",
-    "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "Mul", "Neg", "NotEqual", "OnesLike", "Pow",
-    "RealDiv", "Reciprocal", "Round", "Rsqrt", "Select", "SelectV2", "Sigmoid", "Sign", "Sqrt", "Square",
-    "SquaredDifference", "StringToNumber", "Sub", "Tanh", "TruncateDiv", "TruncateMod", "ZerosLike",
-)  # fmt: skip
-"""Types whose entries of the result depend on the entries of the inputs at the same place."""
-
 
 def is_rowwise(function: Function) -> bool:
     """Whether row i of each output depends on row i of the inputs alone, as far as operations and shapes say."""
@@ -29,7 +20,7 @@ def is_rowwise(function: Function) -> bool:
             if op.bodies:
                 return False  # which may use rows from outside
             continue
-        rule = _RULES.get(op.type)
+        rule = _entrywise if op.definition.entrywise else _RULES.get(op.type)
         if rule is None or not rule(op, rows):
             return False
         rows.update(op.outputs)
@@ -93,7 +84,6 @@ def _reshape(op: Operation, rows: Container[Tensor]) -> bool:
 
 
 _RULES: Mapping[str, Callable[[Operation, Container[Tensor]], bool]] = {
-    **dict.fromkeys(_ENTRYWISE, _entrywise),
     "ConcatV2": _along_others,
     "DecodeCSV": _of_texts,
     "DecodeRaw": _of_texts,
@@ -104,4 +94,5 @@ _RULES: Mapping[str, Callable[[Operation, Container[Tensor]], bool]] = {
     "Reshape": _reshape,
     "StridedSlice": _slice,
 }
-"""By type: (operation, tensors whose first dimension is that of rows) -> whether its outputs are such tensors, too."""
+"""By type, beside the entrywise ones: (operation, tensors whose first dimension is that of rows) -> whether its outputs
+are such tensors, too."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.check_definitions import InputCheck
@@ -89,6 +89,8 @@ Rule = Callable[[Sequence[Any], Attrs], Sequence[Signature]]
 """Shape rule: (inputs, attributes) -> one signature per output."""
 Function = Callable[..., Any]
 """A function whose parameters depend on the operation type."""
+Derivative = Literal["general", "linear", "bilinear", "quotient"]
+"""The inputs whose values the cotangents of the inputs depend on; see ``OpDef``."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,16 @@ class OpDef:
       sources: (operation, place of an output) -> the tensors that the output depends on differentiably, of a type where
         these are other ones than the inputs.
       differentiable: False where TensorFlow registers no gradient.
+      derivative: the inputs whose values the inputs' cotangents depend on differentiably, for gradients of gradients:
+        "linear" none, as of sums, and of types that are linear piece by piece (Max, Sign); "bilinear" for each input
+        the other ones, as of products; "quotient" for the first input, in which the type is linear, the other ones,
+        and for these all; "general" all of them.
+      additive: linear in all its operands of numbers together, f(a + b) = f(a) + f(b).
+      entrywise: an entry of a result depends on the entries of the inputs at the same place alone (shapes broadcast).
+      polynomial: of an entrywise type: a result is a polynomial of the inputs, so that its derivatives are finite.
+      passes_rows: a cotangent of its result that is sparse, IndexedSlices, stays so for the input.
+      same_bits: the numpy form and a compiled program give the same bits: it moves entries, or rounds once. (What is
+        smaller than the smallest normal number is 0 in programs.)
       check: a test of the values of its inputs, which may fail in a run.
       random: the kernel draws; the operation has a counter in the session's state and a new key at each execution.
       platform: the kernel takes ``platform="cpu" | "gpu" | "tpu"`` as a keyword.
@@ -163,6 +175,12 @@ class OpDef:
     backward: Callable[..., Mapping[Tensor, Any]] | None = None
     sources: Callable[[Operation, int], Sequence[Tensor]] | None = None
     differentiable: bool = True
+    derivative: Derivative = "general"
+    additive: bool = False
+    entrywise: bool = False
+    polynomial: bool = False
+    passes_rows: bool = False
+    same_bits: bool = False
     check: InputCheck | None = None
     random: bool = False
     platform: bool = False

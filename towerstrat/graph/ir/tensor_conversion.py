@@ -64,6 +64,7 @@ define_op(
     kernel=lambda x, *, shape: x,
     numpy=lambda x, *, shape: x,
     is_placeholder=True,
+    passes_rows=True,
 )
 
 ConversionFunction = Callable[..., Any]

@@ -45,9 +45,6 @@ Key = tuple[Operation, Place]
 Shapes = dict[Key, tuple[tuple[int, ...], np.dtype[Any]]]
 """Shape and element type of the rows of each lookup."""
 
-_ROWWISE = frozenset(["Cast", "Exit", "Identity", "Merge", "Neg", "PlaceholderWithDefault", "ReadVariableOp"])
-"""Types through which a cotangent that consists of rows stays such, if they have one input."""
-
 
 def index_type_of(op: Operation) -> DType:
     """The element type of the indices of a lookup's rows."""
@@ -86,7 +83,7 @@ def passes_rows(op: Operation) -> bool:
     """Whether a sparse cotangent of the result is passed on as a sparse one of each input, as in the original."""
     if op.type == "Cast":
         return op.inputs[0].dtype.is_floating and op.outputs[0].dtype.is_floating
-    return op.type == "AddN" or (op.type in _ROWWISE and len(op.inputs) == 1)
+    return op.definition.passes_rows and (op.definition.additive or len(op.inputs) == 1)
 
 
 def looks_up_rows(op: Operation) -> bool:

@@ -257,7 +257,7 @@ define_op(
 )
 define_op(
     "ReadVariableOp", _cell_rule, lower=_first_outside(_read), reads=True, backward=read_backward,
-    execute=lambda context, inputs, attrs: [context.read(inputs[0])],
+    execute=lambda context, inputs, attrs: [context.read(inputs[0])], derivative="linear", passes_rows=True,
 )  # fmt: skip
 define_op(
     "VarIsInitializedOp", scalar(bool_), lower=_is_initialized, reads=True, differentiable=False,
@@ -271,8 +271,9 @@ define_op(
     differentiable=False,
 )
 define_op(
-    "ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward, check=ROWS
-)
+    "ResourceGather", _gather_rule, lower=_first_outside(_gather), reads=True, backward=gather_backward, check=ROWS,
+    derivative="linear",
+)  # fmt: skip
 define_op(
     "AssignVariableOp", _assign_rule, lower=_first_outside(_assign), writes=True, stateful=True, differentiable=False,
     needs_no_compile=True, execute=_assign_eagerly,

@@ -100,19 +100,25 @@ def _ensure(x: Any, *, shape: Dims) -> Any:
     return x
 
 
-for _type in ("Identity", "Snapshot", "GuaranteeConst", "PlaceholderIdentity"):
+define_op(
+    "Identity", same, _identity, numpy=_identity, numpy_takes_objects=True, derivative="linear", additive=True,
+    entrywise=True, polynomial=True, passes_rows=True, same_bits=True,
+)  # fmt: skip
+for _type in ("Snapshot", "GuaranteeConst", "PlaceholderIdentity"):
     define_op(_type, same, _identity, numpy=_identity, numpy_takes_objects=True)
 for _type in ("StopGradient", "PreventGradient"):
     define_op(_type, same, _identity, numpy=_identity, numpy_takes_objects=True, differentiable=False)
-define_op("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs)
-define_op("EnsureShape", _ensured, _ensure, numpy=_ensure)
+define_op("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs, derivative="linear")
+define_op("EnsureShape", _ensured, _ensure, numpy=_ensure, derivative="linear")
 define_op(
     "ZerosLike", _like_rule, lambda x, *, dtype=None: jnp.zeros(x.shape, dtype.np if dtype else x.dtype),
     numpy=lambda x, *, dtype=None: np.zeros(x.shape, dtype.np if dtype else x.dtype), differentiable=False,
+    additive=True, entrywise=True, same_bits=True,
 )  # fmt: skip
 define_op(
     "OnesLike", _like_rule, lambda x, *, dtype=None: jnp.ones(x.shape, dtype.np if dtype else x.dtype),
     numpy=lambda x, *, dtype=None: np.ones(x.shape, dtype.np if dtype else x.dtype), differentiable=False,
+    entrywise=True, same_bits=True,
 )  # fmt: skip
 
 
@@ -187,7 +193,8 @@ def _reshape_sizes(x: Any, shape: Any) -> tuple[int, ...]:
 
 
 define_op("Reshape", _reshape_rule, lambda x, shape: jnp.reshape(x, _reshape_sizes(x, shape)), static=(1,),
-       numpy=lambda x, shape: np.reshape(x, _reshape_sizes(x, shape)), numpy_takes_objects=True, view=True)  # fmt: skip
+       numpy=lambda x, shape: np.reshape(x, _reshape_sizes(x, shape)), numpy_takes_objects=True, view=True,
+       derivative="linear", additive=True)  # fmt: skip
 
 
 def _expand_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -217,9 +224,10 @@ def _squeeze(x: Any, *, squeeze_dims: tuple[int, ...]) -> Any:
 
 
 define_along("ExpandDims", _expand_rule, lambda x, *, axis: jnp.expand_dims(x, axis), new=True,
-             numpy=lambda x, *, axis: np.expand_dims(x, axis), numpy_takes_objects=True, view=True)  # fmt: skip
+             numpy=lambda x, *, axis: np.expand_dims(x, axis), numpy_takes_objects=True, view=True,
+             derivative="linear", additive=True)  # fmt: skip
 define_op("Squeeze", _squeeze_rule, lambda x, *, squeeze_dims: _squeeze(jnp.asarray(x), squeeze_dims=squeeze_dims),
-       numpy=_squeeze, numpy_takes_objects=True, view=True)  # fmt: skip
+       numpy=_squeeze, numpy_takes_objects=True, view=True, derivative="linear", additive=True)  # fmt: skip
 
 
 # ---- several into one, one into several ----------------------------------------------------------------------------
@@ -346,13 +354,16 @@ def _split_v(x: Any, sizes: Any, *, axis: int, num_split: int) -> Any:
 
 
 define_along("ConcatV2", _concat_rule, lambda *xs, axis: jnp.concatenate(xs, axis),
-             numpy=lambda *xs, axis: np.concatenate(xs, axis), numpy_takes_objects=True)  # fmt: skip
+             numpy=lambda *xs, axis: np.concatenate(xs, axis), numpy_takes_objects=True,
+             derivative="linear", additive=True, same_bits=True)  # fmt: skip
 define_op("Pack", _pack_rule, lambda *xs, axis: jnp.stack(xs, axis), numpy_takes_objects=True,
-       numpy=lambda *xs, axis: np.stack(xs, axis))  # fmt: skip
+       numpy=lambda *xs, axis: np.stack(xs, axis), derivative="linear", additive=True, same_bits=True)  # fmt: skip
 define_op("Unpack", _unpack_rule, lambda x, **attrs: _unpack(jnp.asarray(x), **attrs), numpy_takes_objects=True,
-       view=True, numpy=_unpack)  # fmt: skip
-define_along("Split", _split_rule, _split, numpy=_split, numpy_takes_objects=True, view=True)
-define_along("SplitV", _split_v_rule, _split_v, static=(1,), numpy=_split_v)
+       view=True, numpy=_unpack, derivative="linear", additive=True)  # fmt: skip
+define_along(
+    "Split", _split_rule, _split, numpy=_split, numpy_takes_objects=True, view=True, derivative="linear", additive=True
+)
+define_along("SplitV", _split_v_rule, _split_v, static=(1,), numpy=_split_v, derivative="linear", additive=True)
 
 
 # ---- order ---------------------------------------------------------------------------------------------------------
@@ -423,7 +434,10 @@ def _check_axes(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     )  # fmt: skip
 
 
-define_op("Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, numpy_takes_objects=True)
+define_op(
+    "Transpose", _transpose_rule, _transpose, static=(1,), numpy=_transpose, numpy_takes_objects=True,
+    derivative="linear", additive=True, same_bits=True,
+)  # fmt: skip
 define_op(
     "ConjugateTranspose",
     _transpose_rule,
@@ -433,8 +447,9 @@ define_op(
 )
 define_op("ReverseV2", _reverse_rule, lambda x, axis: lax.rev(x, tuple(int(a) % x.ndim for a in np.ravel(axis))),
        static=(1,), numpy=lambda x, axis: np.flip(x, tuple(int(a) for a in np.ravel(axis))),
-       numpy_takes_objects=True, check=InputCheck(_check_axes, (1,)))  # fmt: skip
-define_op("Roll", _roll_rule, _roll, static=(2,), numpy=numpy_kernels.roll)
+       numpy_takes_objects=True, check=InputCheck(_check_axes, (1,)),
+       derivative="linear", additive=True, same_bits=True)  # fmt: skip
+define_op("Roll", _roll_rule, _roll, static=(2,), numpy=numpy_kernels.roll, derivative="linear", same_bits=True)
 
 
 # ---- sizes given by values -----------------------------------------------------------------------------------------
@@ -462,7 +477,7 @@ def _fill_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 define_op("Fill", _fill_rule, lambda sizes, value: jnp.broadcast_to(value, sizes_of(sizes)), static=(0,),
-       numpy=lambda sizes, value: np.full(sizes_of(sizes), value, value.dtype))  # fmt: skip
+       numpy=lambda sizes, value: np.full(sizes_of(sizes), value, value.dtype), derivative="linear")  # fmt: skip
 
 
 def _tile_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -499,9 +514,11 @@ def _multiples(times: Any) -> tuple[int, ...]:
 
 
 define_op("Tile", _tile_rule, lambda x, times: jnp.tile(x, _multiples(times)), static=(1,),
-       numpy=lambda x, times: np.tile(x, _multiples(times)))  # fmt: skip
+       numpy=lambda x, times: np.tile(x, _multiples(times)),
+       derivative="linear", additive=True, same_bits=True)  # fmt: skip
 define_op("BroadcastTo", _broadcast_rule, lambda x, sizes: jnp.broadcast_to(x, sizes_of(sizes)), static=(1,),
-       numpy=lambda x, sizes: np.broadcast_to(x, sizes_of(sizes)))  # fmt: skip
+       numpy=lambda x, sizes: np.broadcast_to(x, sizes_of(sizes)),
+       derivative="linear", additive=True, same_bits=True)  # fmt: skip
 
 
 def _range_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -574,7 +591,9 @@ def _chosen(condition: Any, x: Any, y: Any) -> Any:
     return (np if on_host else jnp).where(condition, x, y)
 
 
-define_op("Select", _where_rule, _chosen, numpy=_chosen)
+define_op(
+    "Select", _where_rule, _chosen, numpy=_chosen, derivative="linear", additive=True, entrywise=True, same_bits=True
+)
 
 
 def _broadcast_choice_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -589,7 +608,10 @@ def _broadcast_choice(condition: Any, x: Any, y: Any) -> Any:
     return (np if on_host else jnp).where(condition, x, y)
 
 
-define_op("SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice)
+define_op(
+    "SelectV2", _broadcast_choice_rule, _broadcast_choice, numpy=_broadcast_choice, derivative="linear", additive=True,
+    entrywise=True, same_bits=True,
+)  # fmt: skip
 
 
 def _repeat_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
@@ -606,7 +628,7 @@ def _repeat_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 
 
 define_op("Repeat", _repeat_rule, lambda x, repeats, *, axis: jnp.repeat(x, np.asarray(repeats), axis), static=(1,),
-       numpy=lambda x, repeats, *, axis: np.repeat(x, repeats, axis))  # fmt: skip
+       numpy=lambda x, repeats, *, axis: np.repeat(x, repeats, axis), derivative="linear")  # fmt: skip
 
 
 # ---- shapes as values ----------------------------------------------------------------------------------------------

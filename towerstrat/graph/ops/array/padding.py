@@ -93,9 +93,18 @@ def _mirror_pad(x: Any, paddings: Any, *, mode: str, numpy: Any = jnp) -> Any:
 
 
 _PADDINGS = input_checks.known_sizes(1, "Paddings must be non-negative: paddings{where} is {size}")
-define_op("Pad", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS)
-define_op("PadV2", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS)
-define_op("MirrorPad", _pad_rule, _mirror_pad, static=(1,), numpy=partial(_mirror_pad, numpy=np))
+define_op(
+    "Pad", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS, derivative="linear",
+    additive=True, same_bits=True,
+)  # fmt: skip
+define_op(
+    "PadV2", _pad_rule, _pad, static=(1,), numpy=numpy_kernels.padded, check=_PADDINGS, derivative="linear",
+    same_bits=True,
+)  # fmt: skip
+define_op(
+    "MirrorPad", _pad_rule, _mirror_pad, static=(1,), numpy=partial(_mirror_pad, numpy=np), derivative="linear",
+    same_bits=True,
+)  # fmt: skip
 
 
 def pad(
@@ -175,8 +184,8 @@ def _depth_to_space(x: Any, block: int) -> Any:
     return jnp.reshape(jnp.transpose(x, (0, 1, 3, 2, 4, 5)), (n, h * block, w * block, depth))
 
 
-define_op("SpaceToDepth", _block_rule(True), _channels_last(_space_to_depth))
-define_op("DepthToSpace", _block_rule(False), _channels_last(_depth_to_space))
+define_op("SpaceToDepth", _block_rule(True), _channels_last(_space_to_depth), derivative="linear")
+define_op("DepthToSpace", _block_rule(False), _channels_last(_depth_to_space), derivative="linear")
 
 
 def _block(type: str, x: Any, block_size: int, data_format: str, name: str | None) -> Tensor:
@@ -250,8 +259,8 @@ def _from_batch(x: Any, block: Any, crops: Any) -> Any:
     return x[(slice(None), *keep)]
 
 
-define_op("SpaceToBatchND", _to_batch_rule, _to_batch, static=(1, 2))
-define_op("BatchToSpaceND", _from_batch_rule, _from_batch, static=(1, 2))
+define_op("SpaceToBatchND", _to_batch_rule, _to_batch, static=(1, 2), derivative="linear")
+define_op("BatchToSpaceND", _from_batch_rule, _from_batch, static=(1, 2), derivative="linear")
 
 
 def space_to_batch_nd(input: Any, block_shape: Any, paddings: Any, name: str | None = None) -> Tensor:
@@ -356,7 +365,10 @@ def _check_lengths(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     return input_checks.first_of((lengths < 0) | (lengths > size), lengths, message=message)
 
 
-define_op("ReverseSequence", _reverse_sequence_rule, _reverse_sequence, check=InputCheck(_check_lengths, (1,)))
+define_op(
+    "ReverseSequence", _reverse_sequence_rule, _reverse_sequence, check=InputCheck(_check_lengths, (1,)),
+    derivative="linear",
+)  # fmt: skip
 
 
 def reverse_sequence(

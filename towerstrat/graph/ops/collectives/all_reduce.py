@@ -474,7 +474,9 @@ define_op(
     own="value",
     hidden=("axis", "values"),
 )
-define_op("FromPositions", same, lower=_lower_distribute, always_varies=True, hidden=("axis", "joined"))
+define_op(
+    "FromPositions", same, lower=_lower_distribute, always_varies=True, hidden=("axis", "joined"), derivative="linear"
+)
 define_op(
     "Spread",
     same,

@@ -206,12 +206,10 @@ def described(value: Array) -> tuple[tuple[int, ...], str]:
 def passing(name: str) -> None:
     """Define an identity operation of this type."""
     define_op(
-        name,
-        lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
-        lower=lambda lowering, op: [lowering.value(op.inputs[0])],
-        numpy=lambda x: x,
-        view=True,
-    )
+        name, lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
+        lower=lambda lowering, op: [lowering.value(op.inputs[0])], numpy=lambda x: x, view=True, derivative="linear",
+        passes_rows=True,
+    )  # fmt: skip
 
 
 passing("Merge")

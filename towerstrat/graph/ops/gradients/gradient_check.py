@@ -1,15 +1,16 @@
 """A second opinion on the paths of a gradient: which sources a target depends on, by the plain edges of the graph.
 
-The engine decides in ``gradient_paths`` where gradients flow. This walk shares no code with it: it follows operands of
-operations, and for loops, branches and maps the captures that their bodies' results depend on. Where it finds a
-dependence through differentiable operations and the engine has no path, a gradient would be silently too small, or
-None: that is an InternalError, which names the first edge that is missing. Here the engine's ``active`` lacks w:
+The engine decides in ``gradient_paths`` where gradients flow. This walk shares no code with it, only what the types'
+definitions state: it follows operands of operations, and for loops, branches and maps the captures that their bodies'
+results depend on. Where it finds a dependence through differentiable operations and the engine has no path, a gradient
+would be silently too small, or None: that is an InternalError, which names the first edge that is missing. Here the
+engine's ``active`` lacks w:
 
 >>> import towerstrat.compat.v1 as tf
 >>> with tf.Graph().as_default():
 ...     x, w = tf.constant(2.0, name="x"), tf.constant(3.0, name="w")
 ...     y = tf.multiply(x, w, name="y")
->>> edges = Dependence({}, products=["Mul"], quotients=[], linear=[])
+>>> edges = Dependence({})
 >>> edges.operands(y)
 (<tf.Tensor 'x:0' shape=() dtype=float32>, <tf.Tensor 'w:0' shape=() dtype=float32>)
 >>> check_paths([y], [x, w], stops=(), active={y, x}, recorded=None, captures=(), dependence=edges)
@@ -36,19 +37,10 @@ class Dependence:
 
     Args:
       rules: operation -> its gradient function, traced, of those that have one of their own.
-      products: types whose gradient by an operand depends on the other operands only.
-      quotients: types of which that is so of the first operand.
-      linear: types whose gradient depends on no operand. Third derivatives are not checked.
     """
 
-    def __init__(
-        self, rules: Mapping[Operation, TracedRule], products: Collection[str], quotients: Collection[str],
-        linear: Collection[str],
-    ):  # fmt: skip
+    def __init__(self, rules: Mapping[Operation, TracedRule]):
         self._rules = rules
-        self._products = products
-        self._quotients = quotients
-        self._linear = linear
         self._of_outputs: dict[Tensor, tuple[Tensor, ...]] = {}
         self._of_results: dict[tuple[Block, int], tuple[Tensor, ...]] = {}
 
@@ -152,10 +144,12 @@ class Dependence:
         if rule is not None:
             grads = [g for i in places if (g := rule.grads[i]) is not None]
             yield from self._leaves(rule.block, [g[0] if isinstance(g, tuple) else g for g in grads], ())
-        elif step.type in self._products or (step.type in self._quotients and places == [0]):
-            yield from (t for i, t in enumerate(step._inputs) if places != [i])
-        elif step.type not in self._linear:
+            return
+        derivative = step.definition.derivative
+        if derivative == "general" or (derivative == "quotient" and places != [0]):
             yield from step._inputs
+        elif derivative != "linear":
+            yield from (t for i, t in enumerate(step._inputs) if places != [i])
 
 
 def flows(tensor: Tensor) -> bool:

@@ -14,8 +14,8 @@ its own gradient function gives a cotangent. An integer does not:
 
 Gradient functions in Python are traced on the way (``rules``). The file also decides
 
-* which values a gradient depends on, for gradients of gradients: of a product the other factor (``BILINEAR``), of a sum
-  none (``LINEAR``); ``used_by`` is the ``sources`` of a ``Gradients`` operation;
+* which values a gradient depends on, for gradients of gradients: of a product the other factor, of a sum none
+  (``OpDef.derivative``); ``used_by`` is the ``sources`` of a ``Gradients`` operation;
 * whose cotangents are sparse, as IndexedSlices: a variable that is read by row lookups only (``Rowwise``).
 
 ``gradient_check`` repeats the decision by another way and compares.
@@ -41,32 +41,6 @@ from towerstrat.graph.lowering.python_gradients import (
     trace_rule,
 )
 from towerstrat.graph.lowering.row_cotangents import index_type_of, looks_up_rows, lookups_in, passes_rows
-
-LINEAR = frozenset((
-    "AccumulateNV2", "Add", "AddN", "AvgPool", "BatchGather", "BatchToSpaceND", "BiasAdd", "BroadcastTo", "Cast",
-    "Complex", "ConcatV2", "Conj", "Cumsum", "DepthToSpace", "Diag", "DiagPart", "DynamicPartition",
-    "DynamicStitch", "EnsureShape", "Exit", "ExpandDims", "Fill", "FloorMod", "FromPositions", "GatherNd",
-    "GatherV2", "Identity", "IdentityN", "Imag", "MatrixBandPart", "MatrixDiag", "MatrixDiagPart", "MatrixSetDiag",
-    "Max", "Maximum", "Mean", "Merge", "Min", "Minimum", "MirrorPad", "Neg", "Pack", "Pad", "PadV2",
-    "ParallelDynamicStitch", "ReadVariableOp", "Real", "Repeat", "Reshape", "ResourceGather", "ReverseSequence",
-    "ReverseV2", "Roll", "ScatterNd", "SegmentMax", "SegmentMean", "SegmentMin", "SegmentSum", "Select", "Sign",
-    "SelectV2", "Slice", "Sort", "SpaceToBatchND", "SpaceToDepth", "Split", "SplitV", "Squeeze", "StridedSlice",
-    "Sub", "Sum", "SumOfOne", "Tile", "TopKV2", "Transpose", "Unpack", "UnsortedSegmentMax", "UnsortedSegmentMean",
-    "UnsortedSegmentMin", "UnsortedSegmentSqrtN", "UnsortedSegmentSum",
-))  # fmt: skip
-"""Types whose input cotangents depend on no value differentiably: a gradient of their gradient is None."""
-BILINEAR = frozenset(
-    ["BatchMatMul", "Conv2D", "Conv3D", "Cross", "DepthwiseConv2dNative", "Einsum", "MatMul", "Mul", "Tensordot"]
-)
-"""Types of which each input's cotangent depends on the other inputs only."""
-QUOTIENTS = frozenset(["RealDiv", "DivNoNan", "Xlogy", "Xlog1py", "Xdivy"])
-"""Types that are linear in their first input: its cotangent depends on the second one only."""
-ADDITIVE = frozenset((
-    "Add", "AddN", "BroadcastTo", "Cast", "ConcatV2", "Conj", "Cumsum", "Diag", "ExpandDims", "GatherV2", "Identity",
-    "Imag", "MatrixDiag", "Mean", "Neg", "Pack", "Pad", "Real", "Reshape", "ReverseV2", "Select", "SelectV2", "Slice",
-    "Split", "SplitV", "Squeeze", "StridedSlice", "Sub", "Sum", "Tile", "Transpose", "Unpack", "ZerosLike",
-))  # fmt: skip
-"""Types that are linear in all their operands of numbers together."""
 
 Use = tuple[Operation, Tensor]
 """An operation, and a tensor whose value its gradient uses; of a given cotangent the gradient operation."""
@@ -260,7 +234,7 @@ def _uses(gradient: Operation, place: int) -> set[Use]:
 
 def _is_factor(op: Operation, tensor: Tensor) -> bool:
     """Whether a gradient is linear in a tensor that it uses: a seed, or a factor of a product."""
-    return op.type in BILINEAR or op.type == "Gradients"
+    return op.definition.derivative == "bilinear" or op.type == "Gradients"
 
 
 def _used_in(op: Operation, tensor: Tensor, rule: TracedRule | None) -> Iterator[Tensor]:
@@ -270,9 +244,11 @@ def _used_in(op: Operation, tensor: Tensor, rule: TracedRule | None) -> Iterator
         for i in places:
             grad = rule.grads[i]
             yield from differentiable_leaves(grad if isinstance(grad, tuple) else [grad], rule.block)
-    elif op.type in BILINEAR or (op.type in QUOTIENTS and places == [0]):
+        return
+    derivative = op.definition.derivative
+    if derivative == "bilinear" or (derivative == "quotient" and places == [0]):
         yield from (t for i, t in enumerate(op.inputs) if places != [i])
-    elif op.type not in LINEAR:
+    elif derivative != "linear":
         yield from op.inputs
 
 
@@ -363,7 +339,8 @@ def _is_linear_in(op: Operation, places: Sequence[int]) -> bool:
     """Whether an operation is linear in its inputs at these places, taken together."""
     if op.type == "Gradients":
         return not op.attrs["rules"] and {op._inputs[i] for i in places} <= set(op.attrs["seeds_given"])
-    if op.type in BILINEAR or op.type in QUOTIENTS:
-        return len(places) == 1 and (op.type in BILINEAR or places == [0])
+    definition = op.definition
+    if definition.derivative in ("bilinear", "quotient"):
+        return len(places) == 1 and (definition.derivative == "bilinear" or places == [0])
     numbers = [i for i, t in enumerate(op._inputs) if t.dtype.is_differentiable]
-    return op.type in ADDITIVE and numbers == list(places) and all(t.dtype.is_differentiable for t in op.outputs)
+    return definition.additive and numbers == list(places) and all(t.dtype.is_differentiable for t in op.outputs)

@@ -36,9 +36,6 @@ from towerstrat.graph.lowering.backward_pass import backward_of_gradients, lower
 from towerstrat.graph.lowering.python_gradients import Derivative, Seeds, Source, Sources, TracedRule, carries_gradient
 from towerstrat.graph.ops.gradients.gradient_check import Dependence, check_paths
 from towerstrat.graph.ops.gradients.gradient_paths import (
-    BILINEAR,
-    LINEAR,
-    QUOTIENTS,
     Captures,
     Recorded,
     Rowwise,
@@ -144,7 +141,7 @@ def gradients_through(
     with graph.name_scope(name) as scope:
         path, active = find_path(y_list, x_list, stops, rules, recorded, captures)
     check_rules(path)
-    dependence = Dependence(rules, BILINEAR, QUOTIENTS, LINEAR)
+    dependence = Dependence(rules)
     check_paths(y_list, x_list, stops, active, recorded, graph.captures(), dependence)
     connected = [any(t in active for t in captures.same(x)) for x in x_list]
     if not any(connected):

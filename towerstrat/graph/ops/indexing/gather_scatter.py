@@ -93,13 +93,9 @@ def _check_gather(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 
 define_along(
-    "GatherV2",
-    _gather_rule,
-    _gather,
-    numpy=numpy_kernels.gather,
-    numpy_takes_objects=True,
-    check=InputCheck(_check_gather, (1,)),
-)
+    "GatherV2", _gather_rule, _gather, numpy=numpy_kernels.gather, numpy_takes_objects=True,
+    check=InputCheck(_check_gather, (1,)), derivative="linear", additive=True,
+)  # fmt: skip
 
 
 def gather(
@@ -182,7 +178,7 @@ def _batch_gather_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
 define_op(
     "BatchGather", _batch_gather_rule, lambda x, indices: _batch_gather(jnp.asarray(x), indices),
     numpy=numpy_kernels.batch_gather,
-    check=input_checks.indices(lambda op, values: values[0].shape[values[1].ndim - 1]),
+    check=input_checks.indices(lambda op, values: values[0].shape[values[1].ndim - 1]), derivative="linear",
 )  # fmt: skip
 
 
@@ -225,8 +221,9 @@ def _check_gather_nd(op: Operation, values: Sequence[Any]) -> CheckResult | None
 
 
 define_op(
-    "GatherNd", _gather_nd_rule, _gather_nd, numpy=numpy_kernels.gather_nd, check=InputCheck(_check_gather_nd, (1,))
-)
+    "GatherNd", _gather_nd_rule, _gather_nd, numpy=numpy_kernels.gather_nd, check=InputCheck(_check_gather_nd, (1,)),
+    derivative="linear",
+)  # fmt: skip
 
 
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Tensor:
@@ -268,7 +265,7 @@ def _check_scatter_nd(op: Operation, values: Sequence[Any]) -> CheckResult | Non
 
 define_op(
     "ScatterNd", _scatter_nd_rule, _scatter_nd, static=(2,), numpy=numpy_kernels.form(numpy_kernels.scatter_nd),
-    check=InputCheck(_check_scatter_nd, (0, 2)),
+    check=InputCheck(_check_scatter_nd, (0, 2)), derivative="linear",
 )  # fmt: skip
 
 
@@ -537,7 +534,7 @@ def _partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any,
 
 define_op(
     "DynamicPartition", _partition_rule, _partition, numpy=numpy_kernels.partition, dynamic=True,
-    check=input_checks.indices(lambda op, values: op.attrs["num_partitions"], what="partitions"),
+    check=input_checks.indices(lambda op, values: op.attrs["num_partitions"], what="partitions"), derivative="linear",
 )  # fmt: skip
 
 
@@ -581,12 +578,9 @@ def _check_stitch(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 
 define_op(
-    "DynamicStitch",
-    _stitch_rule,
-    lower=_lower_stitch,
-    numpy=numpy_kernels.stitch,
-    check=InputCheck(_check_stitch, tuple(range(64))),
-)
+    "DynamicStitch", _stitch_rule, lower=_lower_stitch, numpy=numpy_kernels.stitch,
+    check=InputCheck(_check_stitch, tuple(range(64))), derivative="linear",
+)  # fmt: skip
 
 
 def dynamic_stitch(indices: Any, data: Any, name: str | None = None) -> Tensor:

@@ -16,7 +16,7 @@ from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.op_registry import Derivative, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape, merge
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering import input_checks
@@ -175,12 +175,12 @@ def _check_unsorted(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     )
 
 
-def _unsorted_function(kind: str) -> Callable[..., Tensor]:
+def _unsorted_function(kind: str, derivative: Derivative = "linear") -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
     define_op(
         type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,),
         numpy=segment_form(kind, unsorted_segments(kind)), gradient=_unsorted_gradient(kind),
-        check=InputCheck(_check_unsorted, (1, 2)),
+        check=InputCheck(_check_unsorted, (1, 2)), derivative=derivative,
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:
@@ -202,7 +202,7 @@ def _quotient(data: Tensor, ids: Tensor, count: Tensor, scope: str) -> Tensor:
 
 
 unsorted_segment_sum = _unsorted_function("Sum")
-unsorted_segment_prod = _unsorted_function("Prod")
+unsorted_segment_prod = _unsorted_function("Prod", "general")
 unsorted_segment_max = _unsorted_function("Max")
 unsorted_segment_min = _unsorted_function("Min")
 unsorted_segment_mean = _unsorted_function("Mean")
@@ -263,11 +263,11 @@ def _check_sorted(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     return CheckResult(numpy.any(ids[1:] < ids[:-1]) | (ids[0] < 0), (ids[0], ids[-1]), message)
 
 
-def _sorted_function(kind: str) -> Callable[..., Tensor]:
+def _sorted_function(kind: str, derivative: Derivative = "linear") -> Callable[..., Tensor]:
     type = f"Segment{kind}"
     define_op(
         type, _sorted_rule, _sorted(_SEGMENTS[kind]), dynamic=True, numpy=segment_form(kind, sorted_segments(kind)),
-        gradient=_sorted_gradient(kind), check=InputCheck(_check_sorted, (1,)),
+        gradient=_sorted_gradient(kind), check=InputCheck(_check_sorted, (1,)), derivative=derivative,
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -278,11 +278,11 @@ def _sorted_function(kind: str) -> Callable[..., Tensor]:
 
 
 segment_sum = _sorted_function("Sum")
-segment_prod = _sorted_function("Prod")
+segment_prod = _sorted_function("Prod", "general")
 segment_max = _sorted_function("Max")
 segment_min = _sorted_function("Min")
 segment_mean = _sorted_function("Mean")
-_sqrt_n = _sorted_function("SqrtN")
+_sqrt_n = _sorted_function("SqrtN", "general")
 
 
 def _sparse(kind: str) -> Callable[..., Tensor]:
@@ -344,8 +344,8 @@ def _add_n(*values: Any) -> Any:
     return result
 
 
-define_op("AddN", _add_n_rule, _add_n, numpy=_add_n)
-define_op("AccumulateNV2", _add_n_rule, _add_n, numpy=_add_n)
+define_op("AddN", _add_n_rule, _add_n, numpy=_add_n, derivative="linear", additive=True, passes_rows=True)
+define_op("AccumulateNV2", _add_n_rule, _add_n, numpy=_add_n, derivative="linear")
 
 
 def add_n(inputs: Any, name: str | None = None) -> Tensor:

@@ -295,15 +295,9 @@ def _check_picked(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 
 define_op(
-    "StridedSlice",
-    _rule,
-    lower=_lower,
-    numpy=_strided,
-    numpy_takes_objects=True,
-    view=True,
-    check=InputCheck(_check_picked, (1, 3)),
-    sized_by=(1, 2, 3),
-)
+    "StridedSlice", _rule, lower=_lower, numpy=_strided, numpy_takes_objects=True, view=True,
+    check=InputCheck(_check_picked, (1, 3)), sized_by=(1, 2, 3), derivative="linear", additive=True,
+)  # fmt: skip
 
 
 # ---- public --------------------------------------------------------------------------------------------------------
@@ -560,5 +554,5 @@ def _check_slice(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 define_op(
     "Slice", _slice_rule, lower=_lower_slice, numpy=_slice, numpy_takes_objects=True,
-    check=InputCheck(_check_slice, (1, 2)), sized_by=(1, 2),
+    check=InputCheck(_check_slice, (1, 2)), sized_by=(1, 2), derivative="linear", additive=True, same_bits=True,
 )  # fmt: skip

@@ -43,7 +43,7 @@ def _argsort(x: Any, *, axis: int, descending: bool) -> Any:
     return jnp.argsort(x, axis=axis, descending=descending, stable=True).astype(jnp.int32)
 
 
-define_op("Sort", _rule(None), _sort, numpy=numpy_kernels.on_host(partial(_sort, numpy=np)))
+define_op("Sort", _rule(None), _sort, numpy=numpy_kernels.on_host(partial(_sort, numpy=np)), derivative="linear")
 define_op("ArgSort", _rule(int32), _argsort, numpy=numpy_kernels.argsort, differentiable=False)
 
 

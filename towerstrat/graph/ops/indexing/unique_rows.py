@@ -18,11 +18,7 @@ from towerstrat.graph.ir.types import int32, int64
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import varying_shape
 from towerstrat.graph.lowering.position_values import settled
-from towerstrat.graph.ops.math.elementwise import BINARY, UNARY
 from towerstrat.graph.variables.rows import left_over
-
-_POLYNOMIAL = frozenset({"Add", "AddV2", "Cast", "Identity", "Mul", "Neg", "Square", "Sub"})
-_ENTRYWISE = frozenset({"Cast", "Identity", *(row[0] for row in (*UNARY, *BINARY))})
 
 
 def rows_of_unique(op: Operation, lowering: Lowering) -> set[Tensor] | None:
@@ -45,7 +41,8 @@ def rows_of_unique(op: Operation, lowering: Lowering) -> set[Tensor] | None:
             if not ends and not measures and not _gives_rows(use, of, rows, sizes, places):
                 continue  # What it takes beside may turn out to have such rows as well.
             waiting.remove((use, of))
-            if (lowering.vjp.active or use in lowering.tape.paths.operations) and use.type in _ENTRYWISE - _POLYNOMIAL:
+            differentiated = lowering.vjp.active or use in lowering.tape.paths.operations
+            if differentiated and use.definition.entrywise and not use.definition.polynomial:
                 return None
             if not ends:
                 found = sizes if measures else rows
@@ -72,7 +69,9 @@ def _gives_rows(use: Operation, tensor: Tensor, rows: set[Tensor], sizes: set[Te
         return use.type.startswith("UnsortedSegment") and inputs[1] is places and inputs[2] is tensor
     if use.type in ("GatherV2", "ResourceGather"):
         return use.attrs.get("axis", 0) == 0 and inputs[1] is tensor and inputs[0] not in rows
-    return use.type in _ENTRYWISE and all(t in rows or t.dims == () for t in inputs)
+    # Types without a derivative, whole quotients and comparisons, would make indices in range of those past the end.
+    smooth = use.definition.entrywise and use.definition.differentiable
+    return smooth and all(t in rows or t.dims == () for t in inputs)
 
 
 def lower_unique(lowering: Lowering, op: Operation) -> Any:

@@ -124,11 +124,18 @@ def _band_part(x: Any, lower: Any, upper: Any, numpy: Any = jnp) -> Any:
     return numpy.where(keep, x, numpy.zeros((), x.dtype))
 
 
-define_op("MatrixDiag", _diag_rule, _matrix_diag, numpy=partial(_matrix_diag, numpy=np))
-define_op("MatrixDiagPart", _diag_part_rule, _diagonal, numpy=partial(_diagonal, numpy=np))
-define_op("MatrixSetDiag", same, _matrix_set_diag)
-define_op("Diag", _tensor_diag_rule, _tensor_diag, numpy=partial(_tensor_diag, numpy=np))
-define_op("DiagPart", _tensor_diag_part_rule, _tensor_diag_part, numpy=partial(_tensor_diag_part, numpy=np))
+define_op(
+    "MatrixDiag", _diag_rule, _matrix_diag, numpy=partial(_matrix_diag, numpy=np), derivative="linear", additive=True
+)
+define_op("MatrixDiagPart", _diag_part_rule, _diagonal, numpy=partial(_diagonal, numpy=np), derivative="linear")
+define_op("MatrixSetDiag", same, _matrix_set_diag, derivative="linear")
+define_op(
+    "Diag", _tensor_diag_rule, _tensor_diag, numpy=partial(_tensor_diag, numpy=np), derivative="linear", additive=True
+)
+define_op(
+    "DiagPart", _tensor_diag_part_rule, _tensor_diag_part, numpy=partial(_tensor_diag_part, numpy=np),
+    derivative="linear",
+)  # fmt: skip
 
 
 def _check_band(op: Operation, values: Sequence[Any]) -> CheckResult | None:
@@ -146,7 +153,7 @@ def _check_band(op: Operation, values: Sequence[Any]) -> CheckResult | None:
 
 define_op(
     "MatrixBandPart", same, _band_part, static=(1, 2), numpy=partial(_band_part, numpy=np),
-    check=InputCheck(_check_band, (1, 2)),
+    check=InputCheck(_check_band, (1, 2)), derivative="linear",
 )  # fmt: skip
 
 
@@ -238,7 +245,7 @@ def _cross_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(a.dtype, merge(a.dims, b.dims))]
 
 
-define_op("Cross", _cross_rule, lambda a, b: jnp.cross(a, b))
+define_op("Cross", _cross_rule, lambda a, b: jnp.cross(a, b), derivative="bilinear")
 
 
 def cross(a: Any, b: Any, name: str | None = None) -> Tensor:

@@ -78,7 +78,7 @@ def _on_host(*xs: Any, equation: str, optimize: str) -> Any:
     return np.einsum(equation, *xs, optimize="optimal" if optimize == "optimal" else "greedy")
 
 
-define_op("Einsum", _rule, _einsum, numpy=numpy_kernels.form(_on_host))
+define_op("Einsum", _rule, _einsum, numpy=numpy_kernels.form(_on_host), derivative="bilinear")
 
 
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:

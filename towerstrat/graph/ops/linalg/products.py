@@ -70,7 +70,7 @@ def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a
 
 
 for _type in ("MatMul", "BatchMatMul"):
-    define_op(_type, _matmul_rule, _matmul, numpy=numpy_kernels.form(numpy_kernels.matmul))
+    define_op(_type, _matmul_rule, _matmul, numpy=numpy_kernels.form(numpy_kernels.matmul), derivative="bilinear")
 
 
 def matmul(
@@ -185,7 +185,10 @@ def _np_tensordot(a: Any, b: Any, late: Any = None, *, axes: Any) -> Any:
     return np.tensordot(a, b, _pairs_of(axes if late is None else late.tolist(), a.ndim, b.ndim))
 
 
-define_op("Tensordot", _tensordot_rule, _tensordot, static=(2,), numpy=numpy_kernels.form(_np_tensordot))
+define_op(
+    "Tensordot", _tensordot_rule, _tensordot, static=(2,), numpy=numpy_kernels.form(_np_tensordot),
+    derivative="bilinear",
+)  # fmt: skip
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:

@@ -35,16 +35,18 @@ from towerstrat.graph.ir.types import (
     uint64,
 )
 from towerstrat.graph.ops.building.op_builder import add_binary, add_op, add_unary, convert_pair, reserve_name
-from towerstrat.graph.ops.math import elementwise  # noqa: F401  (registers the types)
+from towerstrat.graph.ops.math import elementwise
 from towerstrat.graph.variables.variables import Variable
 from towerstrat.platform import logs
 
-_OF_SPARSE = ("Neg", "Square", "Sqrt", "Erf", "Tanh", "Sign")
-"""The element-wise types that keep 0: of a SparseTensor they are those of its values."""
+_UNARY = {record.function: record for record in elementwise.UNARY if record.function}
+_BINARY = {record.function: record for record in elementwise.BINARY if record.function}
 
 
-def _one_operand(type: str, name: str, words: str) -> Callable[..., Any]:
-    of_sparse = type in _OF_SPARSE
+def _one_operand(name: str) -> Callable[..., Any]:
+    """The public function of this name, of an element-wise type with one operand."""
+    record = _UNARY[name]
+    type, of_sparse = record.type, record.of_sparse
 
     def function(x: Any, name: str | None = None) -> Any:
         if of_sparse and isinstance(x, SparseTensor):
@@ -54,11 +56,15 @@ def _one_operand(type: str, name: str, words: str) -> Callable[..., Any]:
         return add_unary(type, x, name)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{words}, element by element."
+    function.__doc__ = f"{record.words}, element by element."
     return function
 
 
-def _two_operands(type: str, name: str, words: str) -> Callable[..., Any]:
+def _two_operands(name: str) -> Callable[..., Any]:
+    """The public function of this name, of an element-wise type with two operands."""
+    record = _BINARY[name]
+    type = record.type
+
     def function(x: Any, y: Any, name: str | None = None) -> Any:
         ragged = x if isinstance(x, Partitioned) else y if isinstance(y, Partitioned) else None
         if ragged is not None:
@@ -67,78 +73,78 @@ def _two_operands(type: str, name: str, words: str) -> Callable[..., Any]:
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = (
-        f"{words}, element by element, shapes broadcast.\n\n"
+        f"{record.words}, element by element, shapes broadcast.\n\n"
         "Raises:\n  TypeError: two tensors of different element types."
     )
     return function
 
 
-negative = _one_operand("Neg", "negative", "-x")
-square = _one_operand("Square", "square", "x * x")
-sqrt = _one_operand("Sqrt", "sqrt", "The square root")
-rsqrt = _one_operand("Rsqrt", "rsqrt", "1 / sqrt(x)")
-reciprocal = _one_operand("Reciprocal", "reciprocal", "1 / x")
-exp = _one_operand("Exp", "exp", "e to the power of x")
-expm1 = _one_operand("Expm1", "expm1", "exp(x) - 1, exact near zero")
-log = _one_operand("Log", "log", "The natural logarithm")
-log1p = _one_operand("Log1p", "log1p", "log(1 + x), exact near zero")
-sin = _one_operand("Sin", "sin", "The sine")
-cos = _one_operand("Cos", "cos", "The cosine")
-tan = _one_operand("Tan", "tan", "The tangent")
-asin = _one_operand("Asin", "asin", "The inverse sine")
-acos = _one_operand("Acos", "acos", "The inverse cosine")
-atan = _one_operand("Atan", "atan", "The inverse tangent")
-sinh = _one_operand("Sinh", "sinh", "The hyperbolic sine")
-cosh = _one_operand("Cosh", "cosh", "The hyperbolic cosine")
-tanh = _one_operand("Tanh", "tanh", "The hyperbolic tangent")
-asinh = _one_operand("Asinh", "asinh", "The inverse hyperbolic sine")
-acosh = _one_operand("Acosh", "acosh", "The inverse hyperbolic cosine")
-atanh = _one_operand("Atanh", "atanh", "The inverse hyperbolic tangent")
-sigmoid = _one_operand("Sigmoid", "sigmoid", "1 / (1 + exp(-x))")
-log_sigmoid = _one_operand("LogSigmoid", "log_sigmoid", "log(sigmoid(x)), exact far from zero")
-erf = _one_operand("Erf", "erf", "The error function")
-erfc = _one_operand("Erfc", "erfc", "1 - erf(x)")
-erfinv = _one_operand("Erfinv", "erfinv", "The inverse of erf")
-ndtri = _one_operand("Ndtri", "ndtri", "Where the standard normal distribution function is x")
-lgamma = _one_operand("Lgamma", "lgamma", "log(abs(gamma(x)))")
-expint = _one_operand("Expint", "expint", "The exponential integral Ei; NaN below zero")
-digamma = _one_operand("Digamma", "digamma", "The derivative of lgamma")
-sign = _one_operand("Sign", "sign", "-1, 0 or 1 (NaN stays); a complex number's direction")
-floor = _one_operand("Floor", "floor", "The largest whole number not above x; no gradient")
-ceil = _one_operand("Ceil", "ceil", "The smallest whole number not below x; no gradient")
-rint = _one_operand("Rint", "rint", "The nearest whole number, halves to the even one; no gradient")
-is_nan = _one_operand("IsNan", "is_nan", "Whether x is NaN")
-is_inf = _one_operand("IsInf", "is_inf", "Whether x is infinite")
-is_finite = _one_operand("IsFinite", "is_finite", "Whether x is neither infinite nor NaN")
-logical_not = _one_operand("LogicalNot", "logical_not", "Not x")
+negative = _one_operand("negative")
+square = _one_operand("square")
+sqrt = _one_operand("sqrt")
+rsqrt = _one_operand("rsqrt")
+reciprocal = _one_operand("reciprocal")
+exp = _one_operand("exp")
+expm1 = _one_operand("expm1")
+log = _one_operand("log")
+log1p = _one_operand("log1p")
+sin = _one_operand("sin")
+cos = _one_operand("cos")
+tan = _one_operand("tan")
+asin = _one_operand("asin")
+acos = _one_operand("acos")
+atan = _one_operand("atan")
+sinh = _one_operand("sinh")
+cosh = _one_operand("cosh")
+tanh = _one_operand("tanh")
+asinh = _one_operand("asinh")
+acosh = _one_operand("acosh")
+atanh = _one_operand("atanh")
+sigmoid = _one_operand("sigmoid")
+log_sigmoid = _one_operand("log_sigmoid")
+erf = _one_operand("erf")
+erfc = _one_operand("erfc")
+erfinv = _one_operand("erfinv")
+ndtri = _one_operand("ndtri")
+lgamma = _one_operand("lgamma")
+digamma = _one_operand("digamma")
+expint = _one_operand("expint")
+sign = _one_operand("sign")
+floor = _one_operand("floor")
+ceil = _one_operand("ceil")
+rint = _one_operand("rint")
+is_nan = _one_operand("is_nan")
+is_inf = _one_operand("is_inf")
+is_finite = _one_operand("is_finite")
+logical_not = _one_operand("logical_not")
 
-add = _two_operands("Add", "add", "x + y")
-subtract = _two_operands("Sub", "subtract", "x - y")
-multiply = _two_operands("Mul", "multiply", "x * y")
-floormod = mod = _two_operands("FloorMod", "floormod", "The remainder of division, with the divisor's sign")
-_real_quotient = _two_operands("RealDiv", "realdiv", "x / y of floats")
-truncatediv = _two_operands("TruncateDiv", "truncatediv", "x / y without its fraction; no gradient")
-truncatemod = _two_operands("TruncateMod", "truncatemod", "The remainder of division, with x's sign; no gradient")
-maximum = _two_operands("Maximum", "maximum", "The larger one; a tie's gradient goes to x")
-minimum = _two_operands("Minimum", "minimum", "The smaller one; a tie's gradient goes to x")
-squared_difference = _two_operands("SquaredDifference", "squared_difference", "(x - y) squared")
-xlogy = _two_operands("Xlogy", "xlogy", "x * log(y), zero where x is zero")
-xlog1py = _two_operands("Xlog1py", "xlog1py", "x * log(1 + y), zero where x is zero")
-multiply_no_nan = _two_operands("MulNoNan", "multiply_no_nan", "x * y, zero where y is zero, whatever x is")
-xdivy = _two_operands("Xdivy", "xdivy", "x / y, zero where x is zero")
-less = _two_operands("Less", "less", "x < y")
-less_equal = _two_operands("LessEqual", "less_equal", "x <= y")
-greater = _two_operands("Greater", "greater", "x > y")
-greater_equal = _two_operands("GreaterEqual", "greater_equal", "x >= y")
-equal = _two_operands("Equal", "equal", "x == y")
-not_equal = _two_operands("NotEqual", "not_equal", "x != y")
-logical_and = _two_operands("LogicalAnd", "logical_and", "x and y")
-logical_or = _two_operands("LogicalOr", "logical_or", "x or y")
-bitwise_and = _two_operands("BitwiseAnd", "bitwise_and", "The bits set in both")
-bitwise_or = _two_operands("BitwiseOr", "bitwise_or", "The bits set in either")
-bitwise_xor = _two_operands("BitwiseXor", "bitwise_xor", "The bits set in one of both")
-left_shift = _two_operands("LeftShift", "left_shift", "x's bits moved left by y")
-right_shift = _two_operands("RightShift", "right_shift", "x's bits moved right by y, keeping a signed x's sign")
+add = _two_operands("add")
+subtract = _two_operands("subtract")
+multiply = _two_operands("multiply")
+floormod = mod = _two_operands("floormod")
+_real_quotient = _two_operands("realdiv")
+truncatediv = _two_operands("truncatediv")
+truncatemod = _two_operands("truncatemod")
+maximum = _two_operands("maximum")
+minimum = _two_operands("minimum")
+squared_difference = _two_operands("squared_difference")
+xlogy = _two_operands("xlogy")
+xlog1py = _two_operands("xlog1py")
+multiply_no_nan = _two_operands("multiply_no_nan")
+xdivy = _two_operands("xdivy")
+less = _two_operands("less")
+less_equal = _two_operands("less_equal")
+greater = _two_operands("greater")
+greater_equal = _two_operands("greater_equal")
+equal = _two_operands("equal")
+not_equal = _two_operands("not_equal")
+logical_and = _two_operands("logical_and")
+logical_or = _two_operands("logical_or")
+bitwise_and = _two_operands("bitwise_and")
+bitwise_or = _two_operands("bitwise_or")
+bitwise_xor = _two_operands("bitwise_xor")
+left_shift = _two_operands("left_shift")
+right_shift = _two_operands("right_shift")
 
 
 def invert(x: Any, name: str | None = None) -> Tensor:

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from towerstrat.graph.ops.math.polygamma import digamma, polygamma, zeta
+from towerstrat.graph.ops.math.polygamma import polygamma, zeta
 
 Formula = Callable[..., Sequence[Any]]
 """(inputs, outputs, cotangents, **attributes) -> cotangent per input; see ``OpDef.gradient``."""
@@ -41,7 +41,7 @@ def of_pair(function: Callable[[Any, Any, Any], tuple[Any, Any]]) -> Formula:
     return lambda inputs, outputs, cotangents: function(cotangents[0], *inputs)
 
 
-def _zero_where_zero(g: Any, value: Any) -> Any:
+def zero_where_zero(g: Any, value: Any) -> Any:
     """``value``, but zero where no cotangent comes in, even where the derivative is infinite (as from 2.0 on)."""
     return jnp.where(g == 0, jnp.zeros((), value.dtype), value)
 
@@ -55,31 +55,10 @@ def sign(x: Any, numpy: Any = jnp) -> Any:
     return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-def _bessel_i1e(g: Any, x: Any, y: Any) -> Any:
+def bessel_i1e_gradient(g: Any, x: Any, y: Any) -> Any:
     tiny = jnp.logical_not(jnp.abs(x) > np.asarray(jnp.finfo(x.dtype).eps, x.dtype))  # NaN counts as such
     safe = jnp.where(tiny, jnp.ones((), x.dtype), x)
     return g * jnp.where(tiny, np.asarray(0.5, x.dtype), lax.bessel_i0e(safe) - y * (sign(safe) + 1 / safe))
-
-
-UNARY: dict[str, Formula] = {
-    "Abs": of_input(lambda g, x: g * sign(x)),
-    "Sqrt": of_output(lambda g, y: _zero_where_zero(g, np.asarray(0.5, y.dtype) * g / y)),
-    "Rsqrt": of_output(lambda g, y: _zero_where_zero(g, np.asarray(-0.5, y.dtype) * g * (y * y * y))),
-    "Reciprocal": of_output(lambda g, y: _zero_where_zero(g, -y * (g * y))),
-    "Exp": of_output(lambda g, y: g * y),
-    "Tanh": of_output(lambda g, y: g * (1 - y * y)),
-    "Asinh": of_output(lambda g, y: g / jnp.cosh(y)),
-    "Acosh": of_output(lambda g, y: g / jnp.sinh(y)),
-    "Sigmoid": of_output(lambda g, y: g * y * (1 - y)),
-    "LogSigmoid": of_input(lambda g, x: g * lax.logistic(-x)),
-    "Atanh": of_input(lambda g, x: g * (1 / (1 - x * x))),
-    "Lgamma": of_input(lambda g, x: g * digamma(x)),
-    "Digamma": of_input(lambda g, x: g * polygamma(np.asarray(1, x.dtype), x)),
-    "BesselI0e": of_both(lambda g, x, y: g * (lax.bessel_i1e(x) - sign(x) * y)),
-    "BesselI1e": of_both(_bessel_i1e),
-    "Expint": of_input(lambda g, x: g * jnp.exp(x) / x),
-    "ComplexAbs": of_input(lambda g, z: g * jnp.conj(jnp.sign(z))),
-}
 
 
 # ---- two operands --------------------------------------------------------------------------------------------------
@@ -107,12 +86,12 @@ xdivy = _zero_free(lambda x, y, numpy: x / y)
 xlog1py = _zero_free(lambda x, y, numpy: x * numpy.log1p(y))
 
 
-def _there(x: Any) -> Any:
+def one_where_not_zero(x: Any) -> Any:
     """One where x is not zero."""
     return (x != 0).astype(x.dtype)
 
 
-def _where(condition: Any, g: Any) -> tuple[Any, Any]:
+def choice_gradient(condition: Any, g: Any) -> tuple[Any, Any]:
     zero = jnp.zeros((), g.dtype)
     return jnp.where(condition, g, zero), jnp.where(condition, zero, g)
 
@@ -125,50 +104,31 @@ def _power(x: Any, y: Any) -> Any:
 @_power.defjvp
 def _power_tangent(primals: Any, tangents: Any) -> tuple[Any, Any]:
     z = _power(*primals)
-    by_x, by_y = _pow(primals, (z,), (jnp.ones((), z.dtype),))
+    by_x, by_y = pow_gradient(primals, (z,), (jnp.ones((), z.dtype),))
     return z, tangents[0] * by_x + tangents[1] * by_y
 
 
-def _pow(inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+def pow_gradient(inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
     (x, y), (z,), (g,) = inputs, outputs, cotangents
     usable = x != 0 if jnp.iscomplexobj(x) else x > 0
     log_x = jnp.where(usable, jnp.log(jnp.where(usable, x, jnp.ones((), x.dtype))), jnp.zeros((), x.dtype))
     return [g * y * _power(x, y - 1), g * z * log_x]
 
 
-def _atan2(g: Any, y: Any, x: Any) -> tuple[Any, Any]:
+def atan2_gradient(g: Any, y: Any, x: Any) -> tuple[Any, Any]:
     share = g / (jnp.square(x) + jnp.square(y))
     return x * share, -y * share
 
 
-def _zeta(g: Any, x: Any, q: Any) -> tuple[Any, Any]:
+def zeta_gradient(g: Any, x: Any, q: Any) -> tuple[Any, Any]:
     return None, g * (-x * zeta(x + 1, q))
 
 
-def _polygamma(g: Any, n: Any, x: Any) -> tuple[Any, Any]:
+def polygamma_gradient(g: Any, n: Any, x: Any) -> tuple[Any, Any]:
     return None, g * polygamma(n + 1, x)
 
 
-BINARY: dict[str, Formula] = {
-    "RealDiv": of_pair(lambda g, x, y: (g / y, g * (-x / y / y))),
-    "DivNoNan": of_pair(lambda g, x, y: (div_no_nan(g, y), g * div_no_nan(div_no_nan(-x, y), y))),
-    "FloorMod": of_pair(lambda g, x, y: (g, -g * jnp.floor(x / y))),
-    "Maximum": of_pair(lambda g, x, y: _where(x >= y, g)),
-    "Minimum": of_pair(lambda g, x, y: _where(x <= y, g)),
-    "Pow": _pow,
-    "Atan2": of_pair(_atan2),
-    "MulNoNan": of_pair(lambda g, x, y: (g * y, g * x)),
-    "Xlogy": of_pair(lambda g, x, y: (g * xlogy(_there(x), y), g * xdivy(x, y))),
-    "Xlog1py": of_pair(lambda g, x, y: (g * xlog1py(_there(x), y), g * xdivy(x, y + 1))),
-    "Xdivy": of_pair(lambda g, x, y: (g * xdivy(_there(x), y), g * xdivy(-x, jnp.square(y)))),
-    "Zeta": of_pair(_zeta),
-    "Polygamma": of_pair(_polygamma),
-}
-CONSTANTS: dict[str, tuple[int, ...]] = {"Zeta": (0,), "Polygamma": (0,)}
-"""Inputs by which TensorFlow has no gradient."""
-
-
-def betainc(inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
+def betainc_gradient(inputs: Sequence[Any], outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
     """The formula of the regularised incomplete beta function; it has one for its last input only."""
     a, b, x = inputs
     log_beta = lax.lgamma(a) + lax.lgamma(b) - lax.lgamma(a + b)

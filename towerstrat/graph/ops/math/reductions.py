@@ -17,7 +17,7 @@ from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.integer_arguments import Axes, integers
 from towerstrat.graph.ir.numerics_version import ORIGINAL
-from towerstrat.graph.ir.op_registry import Signature, define_op
+from towerstrat.graph.ir.op_registry import Derivative, Function, Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int32, int64
@@ -143,19 +143,25 @@ def _any(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.any(x, axis=axes)
 
 
-for _type, _kind, _reduce, _gradient in (
-    ("Sum", "number", _sum, None),
-    ("Prod", "number", _prod, None),
-    ("Mean", "number", _mean, None),
-    ("Max", "real", _max, _extreme_gradient),
-    ("Min", "real", _min, _extreme_gradient),
-    ("All", "bool", _all, None),
-    ("Any", "bool", _any, None),
-):
+def _define(
+    type: str, kind: str, reduce: Function, gradient: Function | None = None, derivative: Derivative = "general",
+    additive: bool = False,
+) -> None:  # fmt: skip
+    """Register a reduction of numbers of a kind, or of bools."""
     define_op(
-        _type, _rule(_kind), _kernel(_reduce, jnp), static=(1,), differentiable=_kind != "bool",
-        numpy=form(_kernel(_reduce, np)), numpy_takes_objects=_reduce is _prod, gradient=_gradient,
+        type, _rule(kind), _kernel(reduce, jnp), static=(1,), differentiable=kind != "bool",
+        numpy=form(_kernel(reduce, np)), numpy_takes_objects=reduce is _prod, gradient=gradient,
+        derivative=derivative, additive=additive,
     )  # fmt: skip
+
+
+_define("Sum", "number", _sum, derivative="linear", additive=True)
+_define("Prod", "number", _prod)
+_define("Mean", "number", _mean, derivative="linear", additive=True)
+_define("Max", "real", _max, _extreme_gradient, derivative="linear")
+_define("Min", "real", _min, _extreme_gradient, derivative="linear")
+_define("All", "bool", _all)
+_define("Any", "bool", _any)
 
 
 def _axes(axis: AxesLike) -> Axes | Tensor:
@@ -230,7 +236,9 @@ def _drop(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
     return numpy.squeeze(x, axes)
 
 
-define_op("SumOfOne", _rule("number"), _kernel(_drop, jnp), static=(1,), numpy=form(_kernel(_drop, np)))
+define_op(
+    "SumOfOne", _rule("number"), _kernel(_drop, jnp), static=(1,), numpy=form(_kernel(_drop, np)), derivative="linear"
+)
 
 
 def count_nonzero(
@@ -367,7 +375,10 @@ def _cumulative(function: Any, empty: float) -> Callable[..., Any]:
     return kernel
 
 
-define_along("Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0), numpy=form(cumulative(np.cumsum, 0)))
+define_along(
+    "Cumsum", _cumulative_rule, _cumulative(lax.cumsum, 0), numpy=form(cumulative(np.cumsum, 0)), derivative="linear",
+    additive=True,
+)  # fmt: skip
 define_along("Cumprod", _cumulative_rule, _cumulative(lax.cumprod, 1), numpy=form(cumulative(np.cumprod, 1)))
 define_along("CumulativeLogsumexp", _cumulative_rule, _cumulative(lax.cumlogsumexp, -np.inf))
 

@@ -82,12 +82,9 @@ def _relu(x: Any) -> Any:
 
 
 define_op(
-    "Relu",
-    _real,
-    _relu,
-    numpy=_np_relu,
-    gradient=of_output(lambda g, y: jnp.where(y > 0, g, _like(0, g))),
-)
+    "Relu", _real, _relu, numpy=_np_relu, gradient=of_output(lambda g, y: jnp.where(y > 0, g, _like(0, g))),
+    same_bits=True,
+)  # fmt: skip
 define_op(
     "Relu6",
     _real,

@@ -255,13 +255,14 @@ def _check_output(shape: Sequence[int], w: Any, dy: Any, how: Window) -> None:
             raise ValueError(f"An input of shape {list(shape)} convolves to a length of {made}, got {dy.shape[i + 1]}.")
 
 
-for _type in ("Conv1D", "Conv2D", "Conv3D"):
-    define_op(_type, _conv_rule, _conv, platform=True)
+define_op("Conv1D", _conv_rule, _conv, platform=True)
+for _type in ("Conv2D", "Conv3D"):
+    define_op(_type, _conv_rule, _conv, platform=True, derivative="bilinear")
 for _type in ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"):
     define_op(_type, _input_rule, _input_kernel, platform=True, static=(0,))
 for _type in ("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter"):
     define_op(_type, _filter_rule, _filter_kernel, platform=True, static=(1,))
-define_op("DepthwiseConv2dNative", _depthwise_rule, _depthwise, platform=True)
+define_op("DepthwiseConv2dNative", _depthwise_rule, _depthwise, platform=True, derivative="bilinear")
 
 
 # ---- public functions --------------------------------------------------------------------------------------------

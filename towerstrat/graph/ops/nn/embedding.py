@@ -73,7 +73,7 @@ define_op(
     "EmbeddingPlaces", _places_rule, _places, differentiable=False,
     check=input_checks.indices(lambda op, values: sum(op.attrs["sizes"]), 0),
 )  # fmt: skip
-define_op("ParallelDynamicStitch", _stitch_rule, _stitch)
+define_op("ParallelDynamicStitch", _stitch_rule, _stitch, derivative="linear")
 
 
 def _clip_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:

@@ -132,7 +132,7 @@ def _bias_add(x: Any, bias: Any, *, data_format: str) -> Any:
     return x + bias
 
 
-define_op("BiasAdd", _bias_rule, _bias_add, numpy=numpy_kernels.form(_bias_add))
+define_op("BiasAdd", _bias_rule, _bias_add, numpy=numpy_kernels.form(_bias_add), derivative="linear")
 
 
 def bias_add(value: Any, bias: Any, data_format: Any = None, name: str | None = None) -> Tensor:
@@ -271,7 +271,9 @@ def _top_k_gradient(
     return [*pull(cotangents[0]), None]
 
 
-define_op("TopKV2", _top_k_rule, _top_k, static=(1,), numpy=numpy_kernels.top_k, gradient=_top_k_gradient)
+define_op(
+    "TopKV2", _top_k_rule, _top_k, static=(1,), numpy=numpy_kernels.top_k, gradient=_top_k_gradient, derivative="linear"
+)
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:

@@ -113,8 +113,9 @@ def _shifted(x: Any, start: Sequence[int], sizes: Sequence[int], strides: Sequen
 
 for _type in ("MaxPool1D", "MaxPool", "MaxPool3D"):
     define_op(_type, _pool_rule, _max_pool, platform=True)
-for _type in ("AvgPool1D", "AvgPool", "AvgPool3D"):
+for _type in ("AvgPool1D", "AvgPool3D"):
     define_op(_type, _floating_pool_rule, _avg_pool, platform=True)
+define_op("AvgPool", _floating_pool_rule, _avg_pool, platform=True, derivative="linear")
 define_op("MaxPoolWithArgmax", _argmax_rule, _max_pool_with_argmax)
 
 _SUFFIX = {1: "1D", 2: "", 3: "3D"}

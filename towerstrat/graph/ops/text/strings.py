@@ -81,7 +81,7 @@ def _as_string_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(string, inputs[0].dims)]
 
 
-define_op("AsString", _as_string_rule, numpy=string_kernels.as_string, differentiable=False)
+define_op("AsString", _as_string_rule, numpy=string_kernels.as_string, differentiable=False, entrywise=True)
 
 
 @of_each
@@ -111,7 +111,7 @@ def _number_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:
     return [Signature(attrs["out_type"], inputs[0].dims)]
 
 
-define_op("StringToNumber", _number_rule, numpy=string_kernels.to_number, differentiable=False)
+define_op("StringToNumber", _number_rule, numpy=string_kernels.to_number, differentiable=False, entrywise=True)
 
 
 @of_each

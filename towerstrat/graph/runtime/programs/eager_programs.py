@@ -18,7 +18,7 @@ Gradients are programs too (``PullbackProgram``). ``Pullbacks.find`` builds the 
 graph, from the cotangents that are given to those that are wanted, and jits it with the forward operation inside; XLA
 drops what the gradient does not use. A gradient's own gradient is made the same way, so tapes can be nested.
 
-Numpy rounds as programs do for the types of ``EXACT``: of these it computes large inputs too, the first times that a
+Numpy rounds as programs do for types of ``same_bits``: of these it computes large inputs too, the first times that a
 shape comes, since many image sizes never come again.
 
 An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes

@@ -35,17 +35,6 @@ from towerstrat.graph.ir.types import Array, DType, HostArray, host_array
 SMALL = 4096
 """Elements up to which numpy computes what it can."""
 
-EXACT = frozenset([
-    "Abs", "Add", "BroadcastTo", "Cast", "Ceil", "ConcatV2", "Equal", "Floor", "Greater", "GreaterEqual",
-    "Identity", "Less", "LessEqual", "LogicalAnd", "LogicalNot", "LogicalOr", "Maximum", "Minimum", "MirrorPad",
-    "Mul", "Neg", "NotEqual", "OnesLike", "Pack", "Pad", "PadV2", "RealDiv", "Relu", "ReverseV2", "Roll",
-    "Select", "SelectV2", "Slice", "Square", "Sub", "Tile", "Transpose", "ZerosLike",
-])  # fmt: skip
-"""Types whose results have the same bits by numpy and by a compiled program: they move entries, or round once.
-
-What is smaller than the smallest normal number is 0 in programs.
-"""
-
 FIRST_TIMES = 4
 """First calls of an exact type with new input shapes that numpy computes: many image sizes never come again."""
 
@@ -84,7 +73,7 @@ class HostForm:
         self._of_integers = all(t.dtype.is_integer for t in op.outputs[:1])
         self._always = runs_in_numpy(op)
         self._is_view = definition.view
-        self._first_times = FIRST_TIMES if definition.type in EXACT and all(map(_plain, inputs)) else 0
+        self._first_times = FIRST_TIMES if definition.same_bits and all(map(_plain, inputs)) else 0
         """Number of further times that numpy computes it for inputs that are not small."""
 
     def take(self, inputs: Sequence[Argument]) -> list[HostArray] | None:

@@ -69,9 +69,8 @@ def test_towers_get_what_each_gets_alone(name, strategy, count):
             np.testing.assert_allclose(value, expected, rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("strategy", [mirrored, tpu])
-def test_an_optimizer_of_a_programs_own(strategy):
-    """It sums repeated rows by itself, after the rows of all towers came together."""
+def train_by_own_sums(strategy, rows):
+    """The table after a step of an optimizer that sums repeated rows; it writes them by a function of their indices."""
 
     class Own(tf.train.GradientDescentOptimizer):
         def _apply_sparse_duplicate_indices(self, grad, var):
@@ -84,7 +83,7 @@ def test_an_optimizer_of_a_programs_own(strategy):
             different, places = tf.unique(indices)
             total = tf.unsorted_segment_sum(values, places, tf.shape(different)[0])
             change = 0.1 * total / (tf.sqrt(tf.gather(var, different) + 2.0) + 1.0)
-            return var.scatter_sub(tf.IndexedSlices(change, different))
+            return var.scatter_sub(tf.IndexedSlices(change, rows(different)))
 
     made = strategy(2)
     with tf.Graph().as_default(), made.scope(), tf.Session() as sess:
@@ -98,9 +97,16 @@ def test_an_optimizer_of_a_programs_own(strategy):
         train = made.group(made.call_for_each_tower(tower, iterator.get_next()))
         sess.run([tf.global_variables_initializer(), iterator.initializer])
         sess.run(train)
-        found = sess.run(table)
+        return sess.run(table)
+
+
+@pytest.mark.parametrize("strategy", [mirrored, tpu])
+@pytest.mark.parametrize("indices", [lambda d: d, lambda d: tf.identity(tf.cast(d, tf.int64))], ids=["own", "cast"])
+def test_an_optimizer_of_a_programs_own(strategy, indices):
+    """The rows of all towers came together before it sums them."""
+    table = train_by_own_sums(strategy, indices)
     counts = np.bincount(IDS[:2].ravel(), minlength=5)[:, None] / 2  # losses are divided by the number of towers
-    np.testing.assert_allclose(found, TABLE - 0.1 * counts / (np.sqrt(TABLE + 2.0) + 1.0), rtol=1e-5)
+    np.testing.assert_allclose(table, TABLE - 0.1 * counts / (np.sqrt(TABLE + 2.0) + 1.0), rtol=1e-5)
 
 
 @pytest.mark.parametrize("strategy", [mirrored, tpu])
@@ -121,3 +127,14 @@ def test_an_optimizer_of_a_programs_own(strategy):
 def test_their_number_is_not_known(form, strategy):
     with pytest.raises(UnsupportedError, match="has a result whose shape depends on values"):
         towers(form, strategy(2), lambda y: y if isinstance(y, list) else [y])
+
+
+@pytest.mark.parametrize(
+    "indices",
+    [lambda d: tf.minimum(d, 4), lambda d: tf.floormod(d, 5), lambda d: tf.where(d < 5, d, 4 * tf.ones_like(d))],
+    ids=["minimum", "floormod", "where"],
+)
+def test_rows_that_are_left_over_are_not_brought_into_range(indices):
+    """Computed indices would write what pads the unique values to rows of the table."""
+    with pytest.raises(UnsupportedError, match="has a result whose shape depends on values"):
+        train_by_own_sums(mirrored, indices)

@@ -36,7 +36,7 @@ def rows_of_unique(op: Operation, lowering: Lowering) -> set[Tensor] | None:
             return None
         waiting += [(use, tensor) for use in tensor._consumers]
         for use, of in list(waiting):
-            ends = _picks(use, of, places) or _writes(use, rows)
+            ends = _picks(use, of, places) or _writes(use, values)
             measures = use.type in ("Shape", "StridedSlice") and (of in sizes) is (use.type == "StridedSlice")
             if not ends and not measures and not _gives_rows(use, of, rows, sizes, places):
                 continue  # What it takes beside may turn out to have such rows as well.
@@ -56,10 +56,14 @@ def _picks(use: Operation, tensor: Tensor, places: Tensor) -> bool:
     return use.type == "GatherV2" and use.attrs["axis"] == 0 and use._inputs[:2] == (tensor, places)
 
 
-def _writes(use: Operation, rows: set[Tensor]) -> bool:
-    """Whether rows are written to a table by indices among them: what is left over has indices past its end."""
-    scatters = use.type.startswith("ResourceScatter") and not use.type.startswith("ResourceScatterNd")
-    return scatters and use._inputs[1] in rows
+def _writes(use: Operation, values: Tensor) -> bool:
+    """Whether rows are written to a table by the values themselves: what is left over has indices past its end."""
+    if not use.type.startswith("ResourceScatter") or use.type.startswith("ResourceScatterNd"):
+        return False
+    indices = use._inputs[1]
+    while indices.op.type in ("Cast", "Identity"):
+        indices = indices.op._inputs[0]
+    return indices is values
 
 
 def _gives_rows(use: Operation, tensor: Tensor, rows: set[Tensor], sizes: set[Tensor], places: Tensor) -> bool:

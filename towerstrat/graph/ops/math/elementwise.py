@@ -161,6 +161,20 @@ def _np_log_sigmoid(x: Any) -> Any:
     return -np.logaddexp(-x, np.zeros((), x.dtype))
 
 
+def _expint(x: jax.Array) -> jax.Array:
+    return jnp.where(x < 0, np.asarray(np.nan, x.dtype), jax_special.expi(x))
+
+
+def _of_half(function: Callable[[jax.Array], jax.Array]) -> Kernel:
+    """A function that JAX has in 32 and 64 bits alone, for 16-bit floats too: in 32 bits, and rounded."""
+
+    def kernel(x: jax.Array) -> jax.Array:
+        wide = x.astype(jnp.float32) if jnp.dtype(x.dtype).itemsize == 2 else x
+        return function(wide).astype(x.dtype)
+
+    return kernel
+
+
 def _np_lgamma(x: float) -> float:
     return math.inf if math.isinf(x) or (x <= 0 and x == math.floor(x)) else math.lgamma(x)
 
@@ -213,14 +227,14 @@ UNARY = (
                 of_sparse=True),
     Elementwise("Erfc", "float", lax.erfc, one_by_one(math.erfc), function="erfc", words="1 - erf(x)"),
     Elementwise("Erfinv", "float", lax.erf_inv, function="erfinv", words="The inverse of erf"),
-    Elementwise("Ndtri", "float", lambda x: jax_special.ndtri(x), function="ndtri",
+    Elementwise("Ndtri", "float", _of_half(lambda x: jax_special.ndtri(x)), function="ndtri",
                 words="Where the standard normal distribution function is x"),
     Elementwise("Lgamma", "float", lax.lgamma, one_by_one(_np_lgamma), function="lgamma", words="log(abs(gamma(x)))",
                 gradient=of_input(lambda g, x: g * digamma(x))),
     Elementwise("Digamma", "float", digamma, function="digamma", words="The derivative of lgamma",
                 gradient=of_input(lambda g, x: g * polygamma(np.asarray(1, x.dtype), x))),
-    Elementwise("Expint", "float", lambda x: jnp.where(x < 0, np.asarray(np.nan, x.dtype), jax_special.expi(x)),
-                function="expint", words="The exponential integral Ei; NaN below zero",
+    Elementwise("Expint", "float", _of_half(_expint), function="expint",
+                words="The exponential integral Ei; NaN below zero",
                 gradient=of_input(lambda g, x: g * jnp.exp(x) / x)),
     Elementwise("BesselI0e", "float", lax.bessel_i0e,
                 gradient=of_both(lambda g, x, y: g * (lax.bessel_i1e(x) - sign(x) * y))),

@@ -1,6 +1,6 @@
 """The stage of a ``StepLoop`` operation: many runs of one body on successive elements, one device program per chunk.
 
-``TPUStrategy`` with ``steps_per_run`` makes such an operation. A run of 5 steps, where the input of 2 fits the budget:
+``run_steps_on_dataset`` and estimators make such operations. A run of 5 steps, where the input of 2 fits the budget:
 
     chunks       [2 steps] [2 steps] [1 step]       take: float32[2, towers, batch, ...] each
     programs     scan of 2, scan of 2, counted loop with room for 2

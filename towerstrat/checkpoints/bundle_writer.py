@@ -137,7 +137,7 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
             with ExitStack() as writing:
                 # The shard's temporary file has the number in its name: once it exists other writers take another one.
                 with storage.alone(prefix):
-                    shards = _unused(storage.beginning_with(f"{prefix}.data-"), 1 + (others.count if others else 0))
+                    shards = _free_count(storage.beginning_with(f"{prefix}.data-"), 1 + (others.count if others else 0))
                     data = _Data(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))), 0)
                 if others is not None:
                     others.begin(shards)
@@ -167,9 +167,9 @@ def write_shard(prefix: str, shard: int, shards: int, arrays: Iterable[Saved]) -
         with storage_of(path).writing(path) as file:
             data = _Data(file, shard)
             entries = tuple(data.append(array).SerializeToString() for array in arrays)
-        found = tail(path)
-        assert found is not None
-        return Written(entries, found)
+        ending = tail(path)
+        assert ending is not None
+        return Written(entries, ending)
 
 
 def tail(path: str) -> tuple[int, int] | None:
@@ -186,7 +186,7 @@ def tail(path: str) -> tuple[int, int] | None:
     return size, masked_crc(file.read(max(0, size - _TAIL), min(_TAIL, size)))
 
 
-def _unused(files: Sequence[str], least: int) -> int:
+def _free_count(files: Sequence[str], least: int) -> int:
     """The smallest number of shards, at least ``least``, that none of these data files has in its name."""
     return next(n for n in count(least) if not any(f"-of-{n:05d}" in path for path in files))
 

@@ -15,7 +15,7 @@ import numpy as np
 _DELTA = 0xA282EAD8
 
 
-def masked_crc(data: Any, *more: bytes) -> int:
+def masked_crc(data: Any, *following: bytes) -> int:
     """Masked checksum of a buffer (bytes, memoryview, contiguous array) and the bytes that follow it.
 
     >>> hex(masked_crc(b"123456789"))
@@ -23,7 +23,7 @@ def masked_crc(data: Any, *more: bytes) -> int:
     """
     # google_crc32c takes bytes and arrays, and no memoryviews.
     crc = google_crc32c.value(data if type(data) is bytes else np.asarray(memoryview(data)))
-    for part in more:
+    for part in following:
         crc = google_crc32c.extend(crc, part)
     return masked(crc)
 

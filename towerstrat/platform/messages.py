@@ -28,7 +28,7 @@ def _message(name: str) -> Any:
 
 def __getattr__(name: str) -> Any:
     """A message class or enumeration by its name in the proto package ``tensorflow``. Raises AttributeError."""
-    found = None if name.startswith("__") else _message(name)
-    if found is None:
+    message = None if name.startswith("__") else _message(name)
+    if message is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return found
+    return message

@@ -161,9 +161,9 @@ class RendezvousServer:
 
     def connect(self) -> Connection:
         """The connection of process 0's own supervisor: the other end of a socket pair."""
-        ours, own = socket.socketpair()
-        self._listener.connection(ours)
-        return Connection(own, self._key, 0, accepted=False, schema=FromZero)
+        server_end, client_end = socket.socketpair()
+        self._listener.connection(server_end)
+        return Connection(client_end, self._key, 0, accepted=False, schema=FromZero)
 
     def tick(self) -> None:
         """Runs the watchdogs and sends heartbeats; does so every ``_TICK`` seconds however often it is called."""
@@ -285,19 +285,19 @@ class RendezvousServer:
         members = [self._members[i] for i in range(self._place.count)]
         apart = run_compatibility.differences([run_compatibility.Side(m.supervisor, m.facts, m.names) for m in members])
         if apart:
-            more = [f"and {len(apart) - _SHOWN} differences more"] if len(apart) > _SHOWN else []
-            lines = "".join(f"\n  {line}" for line in (*apart[:_SHOWN], *more))
+            omitted = [f"and {len(apart) - _SHOWN} differences more"] if len(apart) > _SHOWN else []
+            lines = "".join(f"\n  {line}" for line in (*apart[:_SHOWN], *omitted))
             self.refuse(f"The processes do not run the same program:{lines}")
             return
         self._started = True
         coordinator = coordinator_of(self._place.address)
         here = path_of(self._place.address) is not None
         run = secrets.token_bytes(_RUN)
-        own = [LOOPBACK] * len(members) if here else addresses(members)
+        reached_at = [LOOPBACK] * len(members) if here else addresses(members)
         # Processes that share a machine each take the GPU of their number there.
         together = Counter(member.supervisor.host for member in members)
         before: Counter[str] = Counter()
-        for member, address in zip(members, own, strict=True):
+        for member, address in zip(members, reached_at, strict=True):
             host = member.supervisor.host
             local = before[host] if together[host] > 1 else None
             before[host] += 1

@@ -110,14 +110,14 @@ def connect(address: str, timeout: float) -> socket.socket:
     if path is None:
         return socket.create_connection(parted(address), timeout=timeout)
     _require_private(os.path.dirname(path))
-    found = socket.socket(socket.AF_UNIX)
+    connection = socket.socket(socket.AF_UNIX)
     try:
-        found.settimeout(timeout)
-        found.connect(path)
+        connection.settimeout(timeout)
+        connection.connect(path)
     except OSError:
-        found.close()
+        connection.close()
         raise
-    return found
+    return connection
 
 
 @contextlib.contextmanager
@@ -132,8 +132,8 @@ def private_folder() -> Iterator[str]:
 
 def free_port() -> int:
     """A port of this machine at which nobody listens now."""
-    with socket.create_server(("", 0)) as found:
-        port: int = found.getsockname()[1]
+    with socket.create_server(("", 0)) as server:
+        port: int = server.getsockname()[1]
         return port
 
 
@@ -144,20 +144,20 @@ def in_use(error: OSError) -> bool:
 
 def _listen_at_path(path: str) -> socket.socket:
     _require_private(os.path.dirname(path))
-    made = socket.socket(socket.AF_UNIX)
+    listener = socket.socket(socket.AF_UNIX)
     try:
         try:
-            made.bind(path)
+            listener.bind(path)
         except OSError as error:
             if not in_use(error) or _is_served(path):
                 raise
             os.unlink(path)  # a run that was killed has left it
-            made.bind(path)
-        made.listen(_BACKLOG)
+            listener.bind(path)
+        listener.listen(_BACKLOG)
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 def _is_served(path: str) -> bool:
@@ -170,11 +170,11 @@ def _is_served(path: str) -> bool:
 
 
 def _require_private(folder: str) -> None:
-    found = os.stat(folder)
-    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    status = os.stat(folder)
+    if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(
             errno.EPERM,
             f"Expected a folder of user {os.getuid()} that nobody else may enter (chmod 700), got one of user "
-            f"{found.st_uid} with mode {stat.S_IMODE(found.st_mode):o}",
+            f"{status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}",
             folder,
         )

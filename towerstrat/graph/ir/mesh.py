@@ -162,8 +162,8 @@ class Axis:
 
     def bring(self, values: Sequence[Array]) -> list[Array]:
         """Replicate values that are on one device, or on the host, over all devices; others stay where they are."""
-        whole = self.placed(ALL)
-        return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
+        replicated = self.placed(ALL)
+        return [v if len(_devices_of(v)) > 1 else put(v, replicated) for v in values]
 
     def put_sharded(self, shards: HostArray, dimension: int = 0) -> jax.Array:
         """The array split over the axis, of which each process gives the slices of its own shards.
@@ -343,11 +343,11 @@ def axis_index(axis: Axis | None) -> Array:
 
 def at_first(value: Array, axis: Axis) -> jax.Array:
     """Broadcast from shard 0: its value on all shards, as an invariant one, by one ``psum``."""
-    own = vary(jnp.asarray(value), axis)
-    own = jnp.where(lax.axis_index(axis.name) == 0, own, jnp.zeros_like(own))
-    if own.dtype == jnp.bool_:
-        return _sum(own.astype(jnp.int32), axis).astype(jnp.bool_)
-    return _sum(own, axis)
+    summand = vary(jnp.asarray(value), axis)
+    summand = jnp.where(lax.axis_index(axis.name) == 0, summand, jnp.zeros_like(summand))
+    if summand.dtype == jnp.bool_:
+        return _sum(summand.astype(jnp.int32), axis).astype(jnp.bool_)
+    return _sum(summand, axis)
 
 
 def _sum(value: jax.Array, axis: Axis) -> jax.Array:
@@ -403,11 +403,11 @@ def everywhere(value: Any) -> Any:
         return value
     sharding = value.sharding
     assert isinstance(sharding, NamedSharding)
-    return _replicated(sharding.mesh)(value)
+    return _replicator(sharding.mesh)(value)
 
 
 @cache
-def _replicated(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+def _replicator(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
     platform: str = mesh.devices.flat[0].platform
     gather: Callable[[jax.Array], jax.Array] = compilers.jit(
         lambda value: value, platform, out_shardings=NamedSharding(mesh, ALL)

@@ -146,7 +146,7 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
             for theirs, entries in others.written(shards) if others is not None else ():
                 for array, entry in zip(theirs, entries, strict=True):
                     index.enter(array, messages.BundleEntryProto.FromString(entry))
-            encoded = index.encoded(shards, beside)
+            encoded = index.encode(shards, beside)
             if beside is not None:
                 with storage.writing(side_files.side_file(prefix, encoded)) as side:
                     side.write(beside)
@@ -259,13 +259,13 @@ class _Index:
             _enter_shape(self._entries[key], whole.shape)
         whole.part.enter(self._entries[key].slices.add())
 
-    def encoded(self, shards: int, beside: bytes | None) -> bytes:
+    def encode(self, shards: int, beside: bytes | None) -> bytes:
         """The index file's bytes. ``beside``: contents of the side file, whose SHA-256 becomes part of the header."""
         header = messages.BundleHeaderProto(num_shards=shards)
         header.version.producer = _VERSION
         side_file = b"" if beside is None else side_files.key(beside)
         entries = sorted((key, entry.SerializeToString()) for key, entry in self._entries.items())
-        return sorted_tables.encoded([(b"", header.SerializeToString() + side_file), *entries])
+        return sorted_tables.encode([(b"", header.SerializeToString() + side_file), *entries])
 
 
 def _enter_shape(entry: messages.BundleEntryProto, shape: tuple[int, ...]) -> None:

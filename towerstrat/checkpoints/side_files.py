@@ -101,7 +101,7 @@ def forget(prefix: str) -> None:
         header.DiscardUnknownFields()
         entries[b""] = header.SerializeToString()
         with storage.writing(index) as file:
-            file.write(sorted_tables.encoded(sorted(entries.items())))
+            file.write(sorted_tables.encode(sorted(entries.items())))
         written_files.record(index)
     if path is not None:
         storage_of(path).remove(path)

@@ -18,11 +18,11 @@ in it by bisection, and decodes this one block.
     >>> from towerstrat.platform.storage import storage_of
     >>> path = os.path.join(tempfile.mkdtemp(), "table")
     >>> with open(path, "wb") as file:
-    ...     size = file.write(encoded([(b"dense/bias", b"1"), (b"dense/kernel", b"2")]))
+    ...     size = file.write(encode([(b"dense/bias", b"1"), (b"dense/kernel", b"2")]))
     >>> Table(storage_of(path).ranges(path)).get(b"dense/kernel")
     b'2'
 
-``encoded`` writes no compression, as TensorFlow does not for its index; Snappy is read, for V1 checkpoints. Source:
+``encode`` writes no compression, as TensorFlow does not for its index; Snappy is read, for V1 checkpoints. Source:
 ``table_format.md`` of github.com/google/leveldb; TensorFlow's checksums are masked, and its blocks hold 256 KiB.
 """
 
@@ -150,7 +150,7 @@ def _decode(block: bytes) -> Iterator[tuple[bytes, bytes]]:
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 
-def encoded(items: Iterable[tuple[bytes, bytes]]) -> bytes:
+def encode(items: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Serialize items, which must be sorted by key, to a table."""
     out = bytearray()
     index: list[tuple[bytes, bytes]] = []

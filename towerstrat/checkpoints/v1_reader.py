@@ -20,7 +20,7 @@ several files. The tables' metadata are read when the checkpoint is opened, the 
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     path = os.path.join(folder, "model.ckpt-0")
 ...     with open(path, "wb") as file:
-...         _ = file.write(sorted_tables.encoded(items))
+...         _ = file.write(sorted_tables.encode(items))
 ...     FirstFormat([path]).read("w")
 array([1., 2.], dtype=float32)
 

@@ -21,7 +21,7 @@ import math
 import sys
 
 from towerstrat.hosts.process_spec import Place, ProgramSpec, Timeouts
-from towerstrat.hosts.sockets import parted, path_of
+from towerstrat.hosts.sockets import path_of, split_address
 
 _DESCRIPTION = "Command lines of ``python -m towerstrat.hosts``: made, and read."
 _BOUNDS = {
@@ -158,7 +158,7 @@ def address(text: str) -> str:
     """Checks an address ``HOST:PORT`` or ``unix:PATH``, and returns it."""
     try:
         if path_of(text) is None:
-            parted(text)
+            split_address(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text

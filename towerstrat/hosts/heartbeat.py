@@ -197,10 +197,10 @@ class Seen(NamedTuple):
     phase: str = STARTING
     what: str = ""
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """The progress as a clause of a message.
 
-        >>> Seen(step=12, age=0.4, phase=STEPPING).described()
+        >>> Seen(step=12, age=0.4, phase=STEPPING).describe()
         'stepping, at step 12, for 0.4 s'
         """
         details = f" ({self.what})" if self.what else ""

@@ -318,7 +318,7 @@ class RendezvousServer:
             self._end_of(member)
         elif isinstance(message, Fault):
             lines = "".join(f"\n  | {line}" for line in message.tail)
-            text = f"{member.program} {message.text}. It was {member.seen.described()}."
+            text = f"{member.program} {message.text}. It was {member.seen.describe()}."
             text += f" Its last lines:{lines}" if lines else ""
             if not message.follows:  # otherwise its cause may still come
                 self.end(text)
@@ -440,13 +440,13 @@ class RendezvousServer:
         still, option = f"no step for {behind.still(now):.1f} s", f"--stuck-timeout {self._bounds.stuck:g}"
         if ended:
             left, shown = min(ended, key=_order), going
-            text = f"{left.program} has ended, the others have made {still} ({option}). It was {left.seen.described()}."
+            text = f"{left.program} has ended, the others have made {still} ({option}). It was {left.seen.describe()}."
         elif len(over) > 1 and all(_order(m) == _order(behind) for m in over):
             text = f"The processes have made {still} ({option}); which of them the others wait for cannot be seen."
             shown = going
         else:
-            text = f"{behind.program} has made {still} ({option}). It is {behind.seen.described()}."
-        lines = [f"\n  {m.program} is {m.seen.described()}" for m in shown[:_SHOWN]]
+            text = f"{behind.program} has made {still} ({option}). It is {behind.seen.describe()}."
+        lines = [f"\n  {m.program} is {m.seen.describe()}" for m in shown[:_SHOWN]]
         self._finish(End("".join([text, *lines]), stuck=True))
 
     def end(self, text: str) -> None:
@@ -504,7 +504,7 @@ def silent(seconds: float, bounds: Timeouts) -> str:
 
 def did(program: Process, seen: Seen) -> str:
     """The sentence of an error message about the last known progress of a lost supervisor's program."""
-    return f"Its program (pid {program.pid}) was {seen.described()}." if seen.pid else "Its program had not begun."
+    return f"Its program (pid {program.pid}) was {seen.describe()}." if seen.pid else "Its program had not begun."
 
 
 def beat(bounds: Timeouts) -> float:

@@ -3,7 +3,7 @@
 Between machines an address is ``HOST:PORT``, on one machine it may be ``unix:PATH``. JAX's coordinator gets another
 address of the same kind on process 0's machine:
 
->>> parted("10.0.0.1:8476"), parted("[fd00::1]:8476")
+>>> split_address("10.0.0.1:8476"), split_address("[fd00::1]:8476")
 (('10.0.0.1', 8476), ('fd00::1', 8476))
 >>> path_of("unix:/run/user/1000/meet"), path_of("10.0.0.1:8476")
 ('/run/user/1000/meet', None)
@@ -32,7 +32,7 @@ _HERE = ("localhost", LOOPBACK, "::1")
 _BACKLOG = 1024
 
 
-def parted(address: str) -> tuple[str, int]:
+def split_address(address: str) -> tuple[str, int]:
     """Splits an address ``HOST:PORT``; an IPv6 address is in brackets.
 
     Raises:
@@ -60,7 +60,7 @@ def path_of(address: str) -> str | None:
 
 def is_local(address: str) -> bool:
     """Whether only processes of this machine can reach an address: a Unix socket, or the loopback."""
-    return path_of(address) is not None or parted(address)[0] in _HERE
+    return path_of(address) is not None or split_address(address)[0] in _HERE
 
 
 def coordinator_of(address: str) -> str:
@@ -68,7 +68,7 @@ def coordinator_of(address: str) -> str:
     path = path_of(address)
     if path is not None:
         return f"{_UNIX}{path}.jax"
-    host, _ = parted(address)
+    host, _ = split_address(address)
     return f"[{host}]:{free_port()}" if ":" in host else f"{host}:{free_port()}"
 
 
@@ -81,7 +81,7 @@ def listen(address: str) -> socket.socket:
     path = path_of(address)
     if path is not None:
         return _listen_at_path(path)
-    host, port = parted(address)
+    host, port = split_address(address)
     if host in _HERE:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -108,7 +108,7 @@ def connect(address: str, timeout: float) -> socket.socket:
     """
     path = path_of(address)
     if path is None:
-        return socket.create_connection(parted(address), timeout=timeout)
+        return socket.create_connection(split_address(address), timeout=timeout)
     _require_private(os.path.dirname(path))
     connection = socket.socket(socket.AF_UNIX)
     try:

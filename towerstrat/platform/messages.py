@@ -23,7 +23,7 @@ else:  # protobuf, and reading the files
 
 @cache
 def _message(name: str) -> Any:
-    return proto_files.made(__name__).get(name)
+    return proto_files.message_types(__name__).get(name)
 
 
 def __getattr__(name: str) -> Any:

@@ -33,7 +33,7 @@ _SCALARS = {name.removeprefix("TYPE_").lower(): number for name, number in _Fiel
 
 
 @cache
-def made(module: str) -> dict[str, Any]:
+def message_types(module: str) -> dict[str, Any]:
     """Message classes and enumerations by name. ``module``: their ``__module__``, by which pickle finds them."""
     pool = DescriptorPool()
     for known in (any_pb2, wrappers_pb2):

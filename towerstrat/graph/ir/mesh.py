@@ -12,7 +12,7 @@ Inside, a value's type says whether it is varying along the axis or invariant (`
 where that is not wanted, ``share`` and ``sum_shares`` have cotangents of their own.
 
 Logical devices of a shard are further axes of the mesh, of type Auto: values are replicated over them, except where
-``constrained`` gives a sharding, from which the compiler partitions the work. With several processes an axis may span
+``constrain`` gives a sharding, from which the compiler partitions the work. With several processes an axis may span
 devices of others: then ``told`` and
 ``everywhere`` are collective: all processes call them together.
 
@@ -54,7 +54,7 @@ class Axis:
     """A mesh axis of shards, each of one device or of several "logical" ones.
 
     ``map`` runs the same function on every shard, on values of its own. Within a shard values are replicated over its
-    logical devices, except where ``constrained`` splits them: the compiler then partitions the work.
+    logical devices, except where ``constrain`` splits them: the compiler then partitions the work.
 
     Args:
       name: the mesh axis' name, ``"tower"`` for towers.
@@ -237,7 +237,7 @@ def _partition(parts: tuple[int, ...]) -> PartitionSpec:
     return PartitionSpec(*dimensions)
 
 
-def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Array:
+def constrain(value: Array, parts: tuple[int, ...], apart: bool = False) -> Array:
     """A sharding constraint over the logical devices of a shard; the identity where it has only one.
 
     Args:
@@ -252,7 +252,7 @@ def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Ar
     if not apart:
         split = lax.with_sharding_constraint(value, _partition(parts))
     else:
-        split = lax.optimization_barrier(constrained(lax.optimization_barrier(value), parts))
+        split = lax.optimization_barrier(constrain(lax.optimization_barrier(value), parts))
     return split
 
 
@@ -266,7 +266,7 @@ def has_logical() -> bool:
 
 @contextmanager
 def undivided() -> Iterator[None]:
-    """Turn ``constrained`` off inside, for code that only some shards run.
+    """Turn ``constrain`` off inside, for code that only some shards run.
 
     To reassemble a value that is split the compiler may insert collectives over all devices: shards that do not run the
     code would never join them.

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
-from towerstrat.graph.ir.mesh import Axis, Parts, constrained
+from towerstrat.graph.ir.mesh import Axis, Parts, constrain
 from towerstrat.graph.ir.op_registry import define_op, same
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import StateVariable
@@ -122,7 +122,7 @@ def _add_sharding(tensor: Tensor, parts: Parts, device: int | None, name: str | 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     value, parts = lowering.value(op.inputs[0]), op.attrs["parts"]
-    return [value if parts is None else constrained(value, parts, _may_not_run(op.block))]
+    return [value if parts is None else constrain(value, parts, _may_not_run(op.block))]
 
 
 def _may_not_run(block: Block | None) -> bool:

@@ -134,7 +134,7 @@ def counted(returned: object, kinds: Sequence[DType], op: Operation) -> list[Any
     return results
 
 
-def called(op: Operation, values: Sequence[Array]) -> list[HostArray]:
+def call_function(op: Operation, values: Sequence[Array]) -> list[HostArray]:
     """Call the function of a ``py_func``; return its results, checked against the declared element types."""
     try:
         returned = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
@@ -170,7 +170,7 @@ for _type in ("PyFunc", "PyFuncStateless"):
     define_op(
         _type,
         lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
-        host=lambda session, op, values: called(op, values),
+        host=lambda session, op, values: call_function(op, values),
         stateful=True,
         differentiable=False,
         hidden=("_func",),

@@ -31,7 +31,7 @@ from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.types import Array, HostArray, int32
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops.host.python_calls import called, raised
+from towerstrat.graph.ops.host.python_calls import call_function, raised
 
 Value: TypeAlias = "Array | UnevenShards"
 """A value of all towers, stacked; in parts where its shape differs by tower."""
@@ -63,7 +63,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     def checked(arrays: Sequence[HostArray]) -> list[HostArray]:
         # A position that raised would leave the others waiting for it: the host raises after the program.
         try:
-            returned = called(op, arrays)
+            returned = call_function(op, arrays)
             for kind, value in zip(kinds, returned, strict=False):
                 if np.shape(value) != kind.shape:
                     raise ValueError(f"a result has shape {list(np.shape(value))}, expected {list(kind.shape)}")
@@ -149,7 +149,7 @@ def _call_by_position(session: object, op: Operation, values: Sequence[Value]) -
             _part(v, position) if t.varies or isinstance(v, UnevenShards) else v
             for t, v in zip(op.inputs, values, strict=True)
         ]
-        outputs[position] = [*called(op, inputs), np.array(0, np.int32)]
+        outputs[position] = [*call_function(op, inputs), np.array(0, np.int32)]
     unused = next(iter(outputs.values()))
     return [_together(parts) for parts in zip(*(outputs.get(p, unused) for p in range(axis.size)), strict=True)]
 

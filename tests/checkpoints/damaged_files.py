@@ -73,7 +73,7 @@ def absurd(random, path):
         for _ in range(random.randint(1, 40)):
             array.shape.dim.add(size=large)
     items[place] = items[place][0], message.SerializeToString()
-    path.write_bytes(sorted_tables.encoded(items))
+    path.write_bytes(sorted_tables.encode(items))
 
 
 # ---- what must hold ------------------------------------------------------------------------------------------------

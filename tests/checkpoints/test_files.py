@@ -77,7 +77,7 @@ def test_a_string_alone_in_the_first_format(tmp_path):
     array.slice.add()
     stored.data.data.string_val.append(b"abc")
     items = [(b"", meta.SerializeToString()), (slices.Slice((), ()).key("word"), stored.SerializeToString())]
-    (tmp_path / "first").write_bytes(sorted_tables.encoded(items))
+    (tmp_path / "first").write_bytes(sorted_tables.encode(items))
     found = FirstFormat([str(tmp_path / "first")]).read("word")
     assert (found.shape, found.item()) == ((), b"abc")
 
@@ -187,7 +187,7 @@ def test_damage_is_refused_by_file_name_and_offset(tmp_path):
 def test_an_index_of_many_blocks(tmp_path):
     items = [(f"{i:06d}".encode(), b"v" * (i % 700)) for i in range(3000)]
     path = tmp_path / "table"
-    path.write_bytes(sorted_tables.encoded(items))
+    path.write_bytes(sorted_tables.encode(items))
 
     class Whole:
         def __init__(self, data):

@@ -12,10 +12,10 @@ from towerstrat.hosts.sockets import (
     in_use,
     is_local,
     listen,
-    parted,
     path_of,
     private_folder,
     release,
+    split_address,
 )
 
 
@@ -23,13 +23,13 @@ from towerstrat.hosts.sockets import (
     ("text", "parts"), [("host:8476", ("host", 8476)), ("10.0.0.1:1", ("10.0.0.1", 1)), ("[fe80::1]:2", ("fe80::1", 2))]
 )
 def test_an_address_has_a_host_and_a_port(text, parts):
-    assert parted(text) == parts
+    assert split_address(text) == parts
 
 
 @pytest.mark.parametrize("text", ["host", ":1", "host:", "host:x", "host:0", "host:65536"])
 def test_another_address_is_refused(text):
     with pytest.raises(ValueError, match="Expected an address HOST:PORT.*got"):
-        parted(text)
+        split_address(text)
 
 
 @pytest.mark.parametrize("address", ["unix:", "unix:here", "unix:/" + "x" * 100])
@@ -48,7 +48,7 @@ def test_what_is_of_one_machine(address, local):
 
 def test_the_service_of_jax_is_where_the_supervisors_are():
     assert coordinator_of("unix:/a/meet") == "unix:/a/meet.jax"
-    assert parted(coordinator_of("[fe80::1]:2"))[0] == "fe80::1"
+    assert split_address(coordinator_of("[fe80::1]:2"))[0] == "fe80::1"
 
 
 @pytest.mark.parametrize("usual", ["usual", "deep/" * 40])

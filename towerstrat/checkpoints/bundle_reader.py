@@ -127,9 +127,9 @@ class Bundle:
         self._storage = storage_of(prefix)
         index = self._storage.ranges(index_path(prefix))
         with damage_in(index_path(prefix)):
-            found = dict(sorted_tables.Table(index).items())
-            header = messages.BundleHeaderProto.FromString(found.pop(b"", b""))
-            self._entries = {key: _entry(value) for key, value in found.items()}
+            values = dict(sorted_tables.Table(index).items())
+            header = messages.BundleHeaderProto.FromString(values.pop(b"", b""))
+            self._entries = {key: _entry(value) for key, value in values.items()}
         self.shards = header.num_shards
         self._order = ">" if header.endianness else "<"
         # The entry of an array saved in parts has no bytes of its own, and no shard.
@@ -169,9 +169,9 @@ class Bundle:
             raise UnimplementedError(None, None, f"{self.prefix}, {name}: {error}.") from None
         if not entry.slices:
             return self._bytes(name, entry, dtype)
-        return self._assembled(name, entry, dtype)
+        return self._assemble(name, entry, dtype)
 
-    def _assembled(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
+    def _assemble(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
         """Assemble an array from its parts. All of them are read and counted before the whole array is allocated."""
         try:
             keys = [part.key(name) for part in entry.slices]
@@ -182,21 +182,21 @@ class Bundle:
             parts = [self._bytes(name, self._entries[key], dtype) for key in keys]
             if sum(part.size for part in parts) != math.prod(entry.shape):
                 raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
-            whole = np.empty(entry.shape, dtype)
-            for place, part in zip(places, parts, strict=True):
-                whole[place] = part
+            array = np.empty(entry.shape, dtype)
+            for index, part in zip(places, parts, strict=True):
+                array[index] = part
         except ValueError as error:
-            raise self._damaged(name, entry, str(error)) from None
-        return whole
+            raise self._damage_error(name, entry, str(error)) from None
+        return array
 
     def _bytes(self, name: str, entry: Entry, dtype: np.dtype[Any]) -> Array:
         """Read an array whose bytes are contiguous in one shard."""
         try:
-            return self._decoded(self._files[entry.shard], entry, dtype)
+            return self._decode(self._files[entry.shard], entry, dtype)
         except ValueError as error:
-            raise self._damaged(name, entry, str(error)) from None
+            raise self._damage_error(name, entry, str(error)) from None
 
-    def _decoded(self, file: Ranges, entry: Entry, dtype: np.dtype[Any]) -> Array:
+    def _decode(self, file: Ranges, entry: Entry, dtype: np.dtype[Any]) -> Array:
         if entry.offset < 0 or entry.size < 0 or entry.offset + entry.size > len(file):
             raise ValueError(f"the file has {len(file)} bytes, {entry.offset + entry.size} are needed")
         data = file.read(entry.offset, entry.size)
@@ -207,14 +207,14 @@ class Bundle:
             raise ValueError(f"{entry.size} bytes for an array of shape {list(entry.shape)} of {dtype}")
         if self._verify and masked_crc(data) != entry.crc:
             raise ValueError("wrong checksum")
-        found = np.frombuffer(data, dtype)
+        array = np.frombuffer(data, dtype)
         if self._order == ">" and dtype.itemsize > 1:
-            found = _swapped(found)
-        return found.reshape(entry.shape)
+            array = _swap_bytes(array)
+        return array.reshape(entry.shape)
 
-    def _damaged(self, name: str, entry: Entry, what: str) -> DataLossError:
+    def _damage_error(self, name: str, entry: Entry, description: str) -> DataLossError:
         path = shard_path(self.prefix, entry.shard, self.shards)
-        return DataLossError(None, None, f"{path}, array {name} at offset {entry.offset}: {what}.")
+        return DataLossError(None, None, f"{path}, array {name} at offset {entry.offset}: {description}.")
 
 
 def _entry(value: bytes) -> Entry:
@@ -226,7 +226,7 @@ def _entry(value: bytes) -> Entry:
     return Entry(message.dtype, shape, message.shard_id, message.offset, message.size, message.crc32c, slices)
 
 
-def _swapped(array: Array) -> Array:
+def _swap_bytes(array: Array) -> Array:
     """Convert big-endian elements to little-endian. A complex number is swapped as its two halves."""
     width = array.itemsize // 2 if array.dtype.kind == "c" else array.itemsize
     return array.view(f"u{width}").byteswap().view(array.dtype)

@@ -137,7 +137,7 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
             with ExitStack() as writing:
                 # The shard's temporary file has the number in its name: once it exists other writers take another one.
                 with storage.alone(prefix):
-                    shards = _unused(storage.beginning_with(f"{prefix}.data-"), 1 + (others.count if others else 0))
+                    shards = _free_count(storage.beginning_with(f"{prefix}.data-"), 1 + (others.count if others else 0))
                     data = _Data(writing.enter_context(storage.writing(shard_path(prefix, 0, shards))), 0)
                 if others is not None:
                     others.begin(shards)
@@ -146,7 +146,7 @@ def _write(prefix: str, arrays: Iterable[Saved], beside: bytes | None, others: O
             for theirs, entries in others.written(shards) if others is not None else ():
                 for array, entry in zip(theirs, entries, strict=True):
                     index.enter(array, messages.BundleEntryProto.FromString(entry))
-            encoded = index.encoded(shards, beside)
+            encoded = index.encode(shards, beside)
             if beside is not None:
                 with storage.writing(side_files.side_file(prefix, encoded)) as side:
                     side.write(beside)
@@ -167,9 +167,9 @@ def write_shard(prefix: str, shard: int, shards: int, arrays: Iterable[Saved]) -
         with storage_of(path).writing(path) as file:
             data = _Data(file, shard)
             entries = tuple(data.append(array).SerializeToString() for array in arrays)
-        found = tail(path)
-        assert found is not None
-        return Written(entries, found)
+        ending = tail(path)
+        assert ending is not None
+        return Written(entries, ending)
 
 
 def tail(path: str) -> tuple[int, int] | None:
@@ -186,7 +186,7 @@ def tail(path: str) -> tuple[int, int] | None:
     return size, masked_crc(file.read(max(0, size - _TAIL), min(_TAIL, size)))
 
 
-def _unused(files: Sequence[str], least: int) -> int:
+def _free_count(files: Sequence[str], least: int) -> int:
     """The smallest number of shards, at least ``least``, that none of these data files has in its name."""
     return next(n for n in count(least) if not any(f"-of-{n:05d}" in path for path in files))
 
@@ -259,13 +259,13 @@ class _Index:
             _enter_shape(self._entries[key], whole.shape)
         whole.part.enter(self._entries[key].slices.add())
 
-    def encoded(self, shards: int, beside: bytes | None) -> bytes:
+    def encode(self, shards: int, beside: bytes | None) -> bytes:
         """The index file's bytes. ``beside``: contents of the side file, whose SHA-256 becomes part of the header."""
         header = messages.BundleHeaderProto(num_shards=shards)
         header.version.producer = _VERSION
         side_file = b"" if beside is None else side_files.key(beside)
         entries = sorted((key, entry.SerializeToString()) for key, entry in self._entries.items())
-        return sorted_tables.encoded([(b"", header.SerializeToString() + side_file), *entries])
+        return sorted_tables.encode([(b"", header.SerializeToString() + side_file), *entries])
 
 
 def _enter_shape(entry: messages.BundleEntryProto, shape: tuple[int, ...]) -> None:

@@ -152,9 +152,9 @@ def prefix_of(path: str) -> str:
     if exists(path):
         return path.removesuffix(".index") if exists(path.removesuffix(".index")) else path
     if storage_of(path).exists(state_path(path)):
-        found = latest(path)
-        if found is not None:
-            return found
+        prefix = latest(path)
+        if prefix is not None:
+            return prefix
     raise NotFoundError(
         None, None, f"Expected a checkpoint, its .index file, or a folder whose state file names one, got {path}."
     )

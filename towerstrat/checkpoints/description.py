@@ -62,17 +62,17 @@ def described(checkpoint: Checkpoint, norms: bool = False) -> Iterator[Described
 
 def listed(checkpoint: Checkpoint, norms: bool = False) -> Iterator[str]:
     """A line for each array: name, type, shape, bytes, and with ``norms`` its Euclidean norm; then the totals."""
-    found = list(described(checkpoint, norms))
+    arrays = list(described(checkpoint, norms))
     yield from aligned(
         [
             [array.name, array.type, _shape(array.shape), "-" if array.bytes is None else f"{array.bytes:,} B"]
             + (["-" if array.norm is None else f"norm {array.norm:.6g}"] if norms else [])
-            for array in found
+            for array in arrays
         ]
     )
-    numbers = sum(math.prod(array.shape) for array in found)
-    total = sum(array.bytes or 0 for array in found)
-    yield f"{len(found)} arrays, {numbers:,} elements, {total:,} bytes"
+    numbers = sum(math.prod(array.shape) for array in arrays)
+    total = sum(array.bytes or 0 for array in arrays)
+    yield f"{len(arrays)} arrays, {numbers:,} elements, {total:,} bytes"
 
 
 def aligned(rows: list[list[str]]) -> Iterator[str]:
@@ -123,9 +123,9 @@ def differences(first: Checkpoint, second: Checkpoint) -> Iterator[str]:
         elif name not in first:
             yield f"+ {name}  only in the second"
         else:
-            found = _difference(first, second, name)
-            if found:
-                yield f"~ {name}  {found}"
+            difference = _difference(first, second, name)
+            if difference:
+                yield f"~ {name}  {difference}"
 
 
 def _difference(first: Checkpoint, second: Checkpoint, name: str) -> str | None:

@@ -56,7 +56,7 @@ def renamed(names: Iterable[str], patterns: Iterable[Sequence[str]]) -> dict[str
     >>> renamed(["model/w", "model/b"], [(r"^model/", ""), ("b$", "bias")])
     {'w': 'model/w', 'bias': 'model/b'}
     """
-    found: dict[str, str] = {}
+    old_names: dict[str, str] = {}
     for name in names:
         new = name
         for pattern, replacement in patterns:
@@ -64,10 +64,10 @@ def renamed(names: Iterable[str], patterns: Iterable[Sequence[str]]) -> dict[str
                 new = re.sub(pattern, replacement, new)
             except re.error as error:
                 raise ValueError(f"{pattern!r}, to be replaced with {replacement!r}: {error}.") from None
-        if new in found:
-            raise ValueError(f"{found[new]} and {name} would both be called {new}.")
-        found[new] = name
-    return found
+        if new in old_names:
+            raise ValueError(f"{old_names[new]} and {name} would both be called {new}.")
+        old_names[new] = name
+    return old_names
 
 
 def convert(checkpoint: Checkpoint, target: str, names: Mapping[str, str]) -> None:
@@ -128,12 +128,12 @@ def _for_numpy(name: str, value: Array) -> Array:
     Raises UnsupportedError for strings that end in zero bytes, which numpy's bytes lose.
     """
     if value.dtype.hasobject:
-        found = value.astype(np.bytes_)
-        if not np.array_equal(found.astype(object), value):
+        strings = value.astype(np.bytes_)
+        if not np.array_equal(strings.astype(object), value):
             raise UnsupportedError(
                 f"{name}: numpy's strings do not end in zero bytes, as some of these do; leave it out."
             )
-        return found
+        return strings
     return value.astype(np.float32) if value.dtype.kind == "V" else value
 
 
@@ -150,15 +150,15 @@ def _write_safetensors(checkpoint: Checkpoint, target: str, names: Mapping[str, 
 
     Places follow from shapes and dtypes in the index, so that no array is read before the header is written.
     """
-    header, place = {}, 0
+    header, start = {}, 0
     for new, old in names.items():
         entry = checkpoint.entries[old]
         kind = dtypes.name_of(entry.code)
         if kind not in _SAFETENSORS:
             raise UnsupportedError(f"{old}: .safetensors has no elements of {kind}; leave it out, or use .npz.")
-        end = place + math.prod(entry.shape) * dtypes.type_of(entry.code).itemsize
-        header[new] = {"dtype": _SAFETENSORS[kind], "shape": list(entry.shape), "data_offsets": [place, end]}
-        place = end
+        end = start + math.prod(entry.shape) * dtypes.type_of(entry.code).itemsize
+        header[new] = {"dtype": _SAFETENSORS[kind], "shape": list(entry.shape), "data_offsets": [start, end]}
+        start = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     with storage_of(target).writing(target) as file:

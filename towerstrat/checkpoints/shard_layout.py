@@ -74,8 +74,8 @@ class Piece(NamedTuple):
 def divided(forms: Sequence[Form], processes: int) -> list[list[Piece]]:
     """The pieces that each process writes, in the order of the arrays; together they have every element once."""
     shares: list[list[Piece]] = [[] for _ in range(processes)]
-    own = sum(form.nbytes for form in forms if not form.anywhere)
-    cuts = _cuts(own, sum(form.nbytes for form in forms if form.anywhere), processes)
+    fixed = sum(form.nbytes for form in forms if not form.anywhere)
+    cuts = _cuts(fixed, sum(form.nbytes for form in forms if form.anywhere), processes)
     large = (cuts[-1] - cuts[-2]) * _LARGE
     start = 0
     for number, form in enumerate(forms):
@@ -98,12 +98,12 @@ def divided(forms: Sequence[Form], processes: int) -> list[list[Piece]]:
     return shares
 
 
-def _cuts(own: int, total: int, processes: int) -> list[float]:
+def _cuts(fixed: int, total: int, processes: int) -> list[float]:
     """Bounds in bytes of the processes' ranges on the line of all arrays, ``processes + 1`` of them.
 
-    Process 0 also writes ``own`` bytes that are not on the line; its range is shorter by as much, if it is that long.
+    Process 0 also writes ``fixed`` bytes that are not on the line; its range is shorter by as much, if it is that long.
     """
-    first = min(total, max(0, (own + total) / processes - own)) if processes > 1 else total
+    first = min(total, max(0, (fixed + total) / processes - fixed)) if processes > 1 else total
     each = (total - first) / max(1, processes - 1)
     return list(accumulate([first, *[each] * (processes - 1)], initial=0))
 

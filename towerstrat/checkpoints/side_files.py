@@ -49,7 +49,7 @@ def side_file(prefix: str, index: bytes) -> str:
     return f"{prefix}.resume-{masked_crc(index):08x}"
 
 
-def _own(prefix: str) -> str | None:
+def _current_path(prefix: str) -> str | None:
     """Path of the side file that fits the index at a prefix; None where there is no such file, or no index."""
     index = index_path(prefix)
     storage = storage_of(prefix)
@@ -65,8 +65,8 @@ def key(contents: bytes) -> bytes:
 
     Appended to a serialized ``BundleHeaderProto`` it is a field of that message which TensorFlow skips as unknown.
     """
-    found: bytes = messages.SideFileKey(sha256=hashlib.sha256(contents).digest()).SerializeToString()
-    return found
+    serialized: bytes = messages.SideFileKey(sha256=hashlib.sha256(contents).digest()).SerializeToString()
+    return serialized
 
 
 def _sha256(prefix: str) -> bytes:
@@ -77,14 +77,14 @@ def _sha256(prefix: str) -> bytes:
 
 def is_there(prefix: str) -> bool:
     """Whether the checkpoint at a prefix has a side file, or should have: then ``read`` reports it missing."""
-    return bool(_sha256(prefix)) or _own(prefix) is not None
+    return bool(_sha256(prefix)) or _current_path(prefix) is not None
 
 
 def of_others(prefix: str) -> list[str]:
     """Paths of the side files that earlier, overwritten checkpoints at a prefix left."""
-    found = side_files(prefix)
-    own = _own(prefix) if found else None
-    return [path for path in found if path != own]
+    paths = side_files(prefix)
+    current = _current_path(prefix) if paths else None
+    return [path for path in paths if path != current]
 
 
 def forget(prefix: str) -> None:
@@ -93,7 +93,7 @@ def forget(prefix: str) -> None:
     In this order a process killed in between leaves a valid checkpoint: the new index has another checksum, and what is
     left does not fit it.
     """
-    path = _own(prefix)
+    path = _current_path(prefix)
     if _sha256(prefix):
         index, storage = index_path(prefix), storage_of(prefix)
         entries = dict(sorted_tables.Table(storage.ranges(index)).items())
@@ -101,7 +101,7 @@ def forget(prefix: str) -> None:
         header.DiscardUnknownFields()
         entries[b""] = header.SerializeToString()
         with storage.writing(index) as file:
-            file.write(sorted_tables.encoded(sorted(entries.items())))
+            file.write(sorted_tables.encode(sorted(entries.items())))
         written_files.record(index)
     if path is not None:
         storage_of(path).remove(path)
@@ -113,13 +113,13 @@ def read(prefix: str) -> State | None:
     Raises:
       DataLossError: the file is damaged, missing, or another checkpoint's; or the index is damaged.
     """
-    expected, path = _sha256(prefix), _own(prefix)
+    expected, path = _sha256(prefix), _current_path(prefix)
     if path is None:
         if expected:
             raise DataLossError(None, None, f"The side file of {prefix}, {prefix}.resume-*, is gone.")
         return None
-    found = storage_of(path).ranges(path)
-    data = bytes(found.read(0, len(found)))
+    file = storage_of(path).ranges(path)
+    data = bytes(file.read(0, len(file)))
     try:
         state = decoded(data)
     except ValueError as error:

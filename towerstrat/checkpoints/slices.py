@@ -49,19 +49,19 @@ class Slice(NamedTuple):
         """The numpy index of this part in an array of ``shape``. Raises ValueError where it is out of bounds."""
         if len(self.starts) != len(shape):
             raise ValueError(f"a slice of {len(self.starts)} dimensions of an array of shape {list(shape)}")
-        found = []
+        index = []
         for start, length, size in zip(self.starts, self.lengths, shape, strict=True):
             end = size if length < 0 else start + length
             if not 0 <= start <= end <= size:
                 raise ValueError(f"a slice from {start} to {end} of a dimension of {size}")
-            found.append(slice(start, end))
-        return tuple(found)
+            index.append(slice(start, end))
+        return tuple(index)
 
     def key(self, name: str) -> bytes:
         """Key of this part of array ``name`` in a checkpoint's index (V2) or table (V1)."""
         parts = [_number(0), _string(name.encode()), _number(len(self.starts))]
         for start, length in zip(self.starts, self.lengths, strict=True):
-            parts += [_signed(start if length >= 0 else 0), _signed(length)]
+            parts += [_encode_signed(start if length >= 0 else 0), _encode_signed(length)]
         return b"".join(parts)
 
 
@@ -74,7 +74,7 @@ def _string(text: bytes) -> bytes:
     return b"".join(_ESCAPED.get(byte, bytes([byte])) for byte in text) + _END
 
 
-def _signed(number: int) -> bytes:
+def _encode_signed(number: int) -> bytes:
     magnitude = ~number if number < 0 else number
     size = magnitude.bit_length() // 7 + 1
     if size > 8:

@@ -24,19 +24,19 @@ def decompress(block: bytes) -> bytes:
     Raises:
       ValueError: it is no Snappy block, or a damaged one.
     """
-    size, place = read_varint(block, 0)
+    size, offset = read_varint(block, 0)
     if size > _LIMIT * len(block):
         raise ValueError(f"{len(block)} compressed bytes cannot stand for {size}")
     out = bytearray()
-    while place < len(block):
-        tag = block[place]
-        place += 1
+    while offset < len(block):
+        tag = block[offset]
+        offset += 1
         if tag & 3 == 0:
-            length, place = _literal(block, place, tag >> 2)
-            out += block[place : place + length]
-            place += length
+            length, offset = _literal(block, offset, tag >> 2)
+            out += block[offset : offset + length]
+            offset += length
         else:
-            length, distance, place = _copy(block, place, tag)
+            length, distance, offset = _copy(block, offset, tag)
             _repeat(out, distance, length)
         if len(out) > size:
             break
@@ -45,21 +45,21 @@ def decompress(block: bytes) -> bytes:
     return bytes(out)
 
 
-def _literal(block: bytes, place: int, code: int) -> tuple[int, int]:
+def _literal(block: bytes, offset: int, code: int) -> tuple[int, int]:
     """Length of a literal, and where its bytes begin."""
     if code < 60:
-        return code + 1, place
+        return code + 1, offset
     width = code - 59
-    return int.from_bytes(block[place : place + width], "little") + 1, place + width
+    return int.from_bytes(block[offset : offset + width], "little") + 1, offset + width
 
 
-def _copy(block: bytes, place: int, tag: int) -> tuple[int, int, int]:
+def _copy(block: bytes, offset: int, tag: int) -> tuple[int, int, int]:
     """Length and distance of a copy, and where the next element begins. Lengths of 4 to 11 have a form of two bytes."""
     kind = tag & 3
     if kind == 1:
-        return (tag >> 2 & 7) + 4, tag >> 5 << 8 | int.from_bytes(block[place : place + 1], "little"), place + 1
+        return (tag >> 2 & 7) + 4, tag >> 5 << 8 | int.from_bytes(block[offset : offset + 1], "little"), offset + 1
     width = 2 if kind == 2 else 4
-    return (tag >> 2) + 1, int.from_bytes(block[place : place + width], "little"), place + width
+    return (tag >> 2) + 1, int.from_bytes(block[offset : offset + width], "little"), offset + width
 
 
 def _repeat(out: bytearray, distance: int, length: int) -> None:

@@ -18,11 +18,11 @@ in it by bisection, and decodes this one block.
     >>> from towerstrat.platform.storage import storage_of
     >>> path = os.path.join(tempfile.mkdtemp(), "table")
     >>> with open(path, "wb") as file:
-    ...     size = file.write(encoded([(b"dense/bias", b"1"), (b"dense/kernel", b"2")]))
+    ...     size = file.write(encode([(b"dense/bias", b"1"), (b"dense/kernel", b"2")]))
     >>> Table(storage_of(path).ranges(path)).get(b"dense/kernel")
     b'2'
 
-``encoded`` writes no compression, as TensorFlow does not for its index; Snappy is read, for V1 checkpoints. Source:
+``encode`` writes no compression, as TensorFlow does not for its index; Snappy is read, for V1 checkpoints. Source:
 ``table_format.md`` of github.com/google/leveldb; TensorFlow's checksums are masked, and its blocks hold 256 KiB.
 """
 
@@ -71,11 +71,11 @@ class Table:
         footer = bytes(file.read(start, _FOOTER))
         if struct.unpack_from("<Q", footer, _FOOTER - 8) != (_MAGIC,):
             raise Damaged(f"expected the last bytes of a table at {start}: it is none, or was cut short")
-        _, place = self._handle(footer, 0, start)
-        index, _ = self._handle(footer, place, start)
-        found = [(key, self._handle(place, 0, index.offset)[0]) for key, place in self._entries(index)]
-        self._last = [key for key, _ in found]
-        self._blocks = [handle for _, handle in found]
+        _, end = self._handle(footer, 0, start)
+        index, _ = self._handle(footer, end, start)
+        entries = [(key, self._handle(value, 0, index.offset)[0]) for key, value in self._entries(index)]
+        self._last = [key for key, _ in entries]
+        self._blocks = [handle for _, handle in entries]
 
     def items(self) -> Iterator[tuple[bytes, bytes]]:
         """All keys and values, in the order of the keys."""
@@ -84,25 +84,25 @@ class Table:
 
     def get(self, key: bytes) -> bytes | None:
         """The value of a key; None where there is none."""
-        place = bisect.bisect_left(self._last, key)
-        if place == len(self._blocks):
+        index = bisect.bisect_left(self._last, key)
+        if index == len(self._blocks):
             return None
-        return next((value for found, value in self._entries(self._blocks[place]) if found == key), None)
+        return next((value for stored, value in self._entries(self._blocks[index]) if stored == key), None)
 
-    def _handle(self, data: bytes, place: int, offset: int) -> tuple[_Handle, int]:
-        """Decode the handle at ``data[place]``, and where it ends. ``offset``: of ``data`` in the file, for errors."""
+    def _handle(self, data: bytes, position: int, offset: int) -> tuple[_Handle, int]:
+        """Decode the handle at ``position``, and where it ends. ``offset``: of ``data`` in the file, for errors."""
         try:
-            start, place = read_varint(data, place)
-            size, place = read_varint(data, place)
+            start, position = read_varint(data, position)
+            size, position = read_varint(data, position)
         except ValueError as error:
             raise Damaged(f"{error} (the place of a block, at {offset})") from None
         if start + size + _TRAILER > len(self._file):
             raise Damaged(f"a block at {start} of {size} bytes, in a file of {len(self._file)}")
-        return _Handle(start, size), place
+        return _Handle(start, size), position
 
     def _entries(self, handle: _Handle) -> Iterator[tuple[bytes, bytes]]:
         try:
-            yield from _decoded(self._block(handle))
+            yield from _decode(self._block(handle))
         except Damaged:
             raise
         except ValueError as error:
@@ -127,30 +127,30 @@ def is_table(file: Ranges) -> bool:
     return len(file) >= _FOOTER and bytes(file.read(len(file) - 8, 8)) == struct.pack("<Q", _MAGIC)
 
 
-def _decoded(block: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _decode(block: bytes) -> Iterator[tuple[bytes, bytes]]:
     if len(block) < 4:
         raise ValueError("a block without its end")
     (restarts,) = struct.unpack_from("<I", block, len(block) - 4)
     end = len(block) - 4 - 4 * restarts
     if end < 0:
         raise ValueError(f"{restarts} places in a block of {len(block)} bytes")
-    place, key = 0, b""
-    while place < end:
-        shared, place = read_varint(block, place)
-        own, place = read_varint(block, place)
-        size, place = read_varint(block, place)
-        if shared > len(key) or place + own + size > end:
+    offset, key = 0, b""
+    while offset < end:
+        shared, offset = read_varint(block, offset)
+        unshared, offset = read_varint(block, offset)
+        size, offset = read_varint(block, offset)
+        if shared > len(key) or offset + unshared + size > end:
             raise ValueError("an entry that does not fit its block")
-        key = key[:shared] + block[place : place + own]
-        place += own
-        yield key, block[place : place + size]
-        place += size
+        key = key[:shared] + block[offset : offset + unshared]
+        offset += unshared
+        yield key, block[offset : offset + size]
+        offset += size
 
 
 # ---- writing -------------------------------------------------------------------------------------------------------
 
 
-def encoded(items: Iterable[tuple[bytes, bytes]]) -> bytes:
+def encode(items: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Serialize items, which must be sorted by key, to a table."""
     out = bytearray()
     index: list[tuple[bytes, bytes]] = []
@@ -175,7 +175,7 @@ def _append(out: bytearray, items: list[tuple[bytes, bytes]], interval: int) -> 
     for i, (key, value) in enumerate(items):
         shared = 0
         if i % interval:
-            shared = _shared(last, key)
+            shared = _shared_length(last, key)
         else:
             restarts.append(len(block))
         block += (
@@ -184,13 +184,13 @@ def _append(out: bytearray, items: list[tuple[bytes, bytes]], interval: int) -> 
         last = key
     restarts = restarts or [0]
     block += struct.pack(f"<{len(restarts) + 1}I", *restarts, len(restarts))
-    place = write_varint(len(out)) + write_varint(len(block))
+    handle = write_varint(len(out)) + write_varint(len(block))
     kind = bytes([_PLAIN])
     out += block + kind + struct.pack("<I", masked_crc(bytes(block), kind))
-    return place
+    return handle
 
 
-def _shared(first: bytes, second: bytes) -> int:
+def _shared_length(first: bytes, second: bytes) -> int:
     """Length in bytes of the common prefix of two keys."""
     return next(
         (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))

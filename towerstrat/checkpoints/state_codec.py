@@ -36,7 +36,7 @@ def encoded(state: State) -> bytes:
       TypeError: a value in it is none of the types of ``State``; an array has a dtype that checkpoints do not have.
     """
     parts: list[bytes] = []
-    header = json.dumps(_described(state, parts), separators=(",", ":")).encode()
+    header = json.dumps(_describe(state, parts), separators=(",", ":")).encode()
     data = b"".join([_MAGIC, struct.pack("<Q", len(header)), header, *parts])
     return data + struct.pack("<I", masked_crc(data))
 
@@ -56,14 +56,14 @@ def decoded(data: bytes) -> State:
     return _Reader(memoryview(data)[start + length :]).value(json.loads(data[start : start + length]))
 
 
-def _described(state: State, parts: list[bytes]) -> Any:
+def _describe(state: State, parts: list[bytes]) -> Any:
     """JSON description of a value for the header. Contents of byte strings and arrays are appended to ``parts``."""
     if state is None or isinstance(state, bool | int | float | str):
         return state
     if isinstance(state, list | tuple):
-        return [_described(v, parts) for v in state]
+        return [_describe(v, parts) for v in state]
     if isinstance(state, dict):
-        return {"dict": [[_described(k, parts), _described(v, parts)] for k, v in state.items()]}
+        return {"dict": [[_describe(k, parts), _describe(v, parts)] for k, v in state.items()]}
     if isinstance(state, bytes):
         parts.append(state)
         return {"bytes": len(state)}
@@ -88,7 +88,7 @@ class _Reader:
         self._data = data
         self._place = 0
 
-    def _taken(self, size: int) -> memoryview:
+    def _take(self, size: int) -> memoryview:
         self._place += size
         return self._data[self._place - size : self._place]
 
@@ -97,13 +97,13 @@ class _Reader:
             return [self.value(v) for v in described]
         if not isinstance(described, dict):
             return described
-        ((kind, what),) = described.items()
+        ((kind, encoding),) = described.items()
         if kind == "dict":
-            return {self.value(k): self.value(v) for k, v in what}
+            return {self.value(k): self.value(v) for k, v in encoding}
         if kind == "bytes":
-            return bytes(self._taken(what))
-        code, shape, size = what
-        data = self._taken(size)
+            return bytes(self._take(encoding))
+        code, shape, size = encoding
+        data = self._take(size)
         if code == dtypes.STRING:
             return string_codec.decode(data, int(np.prod(shape, dtype=np.int64)), None).reshape(shape)
         return np.frombuffer(data, dtypes.type_of(code)).reshape(shape)

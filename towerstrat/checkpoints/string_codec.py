@@ -47,22 +47,22 @@ def decode(data: memoryview, count: int, checksum: int | None) -> np.ndarray[Any
     # Each length takes a byte at least: a damaged count is refused before anything of its size is allocated.
     if count > len(data):
         raise ValueError(f"{count} strings in {len(data)} bytes")
-    place = 0
+    offset = 0
     lengths = []
     for _ in range(count):
-        length, place = read_varint(data, place)
+        length, offset = read_varint(data, offset)
         lengths.append(length)
-    if place + 4 + sum(lengths) != len(data):
+    if offset + 4 + sum(lengths) != len(data):
         raise ValueError(f"strings of {sum(lengths)} bytes in {len(data)}")
-    stored = bytes(data[place : place + 4])
-    place += 4
-    found = np.empty(count, object)
+    stored = bytes(data[offset : offset + 4])
+    offset += 4
+    strings = np.empty(count, object)
     for i, length in enumerate(lengths):
-        found[i] = bytes(data[place : place + length])
-        place += length
-    if checksum is not None and masked_crc(_lengths(found), stored, b"".join(found)) != checksum:
+        strings[i] = bytes(data[offset : offset + length])
+        offset += length
+    if checksum is not None and masked_crc(_lengths(strings), stored, b"".join(strings)) != checksum:
         raise ValueError("wrong checksum")
-    return found
+    return strings
 
 
 def _lengths(strings: Iterable[bytes]) -> bytes:

@@ -20,7 +20,7 @@ several files. The tables' metadata are read when the checkpoint is opened, the 
 >>> with tempfile.TemporaryDirectory() as folder:
 ...     path = os.path.join(folder, "model.ckpt-0")
 ...     with open(path, "wb") as file:
-...         _ = file.write(sorted_tables.encoded(items))
+...         _ = file.write(sorted_tables.encode(items))
 ...     FirstFormat([path]).read("w")
 array([1., 2.], dtype=float32)
 
@@ -69,7 +69,7 @@ class FirstFormat:
         self._tables: dict[str, sorted_tables.Table] = {}
         self._places: dict[tuple[str, Slice], str] = {}
         self.entries: Mapping[str, Entry] = {}
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for path in paths:
             try:
                 self._tables[path] = sorted_tables.Table(storage_of(path).ranges(path))
@@ -77,15 +77,15 @@ class FirstFormat:
             except (ValueError, DecodeError) as error:
                 raise DataLossError(None, None, f"{path}: {error}.") from None
             for array in meta.tensor:
-                self._enter(found, path, array)
-        self.entries = dict(sorted(found.items()))
+                self._enter(entries, path, array)
+        self.entries = dict(sorted(entries.items()))
 
-    def _enter(self, found: dict[str, Entry], path: str, array: messages.SavedSliceMeta) -> None:
+    def _enter(self, entries: dict[str, Entry], path: str, array: messages.SavedSliceMeta) -> None:
         shape = tuple(d.size for d in array.shape.dim)
         slices = tuple(Slice.of(s) for s in array.slice)
         self._places.update(((array.name, part), path) for part in slices)
-        before = found[array.name].slices if array.name in found else ()
-        found[array.name] = Entry(array.type, shape, 0, 0, 0, 0, before + slices)
+        before = entries[array.name].slices if array.name in entries else ()
+        entries[array.name] = Entry(array.type, shape, 0, 0, 0, 0, before + slices)
 
     def __contains__(self, name: str) -> bool:
         return name in self.entries
@@ -108,14 +108,14 @@ class FirstFormat:
         try:
             if sum(values.size for _, values in parts) != math.prod(entry.shape):
                 raise ValueError(f"the parts do not make an array of shape {list(entry.shape)}")
-            whole = np.empty(entry.shape, dtype)
+            array = np.empty(entry.shape, dtype)
             for part, values in parts:
-                # The ellipsis makes ``whole[place]`` an array for shape [] too, and no scalar.
-                place: tuple[slice | EllipsisType, ...] = (*part.within(entry.shape), ...)
-                whole[place] = values.reshape(whole[place].shape)
+                # The ellipsis makes ``array[index]`` an array for shape [] too, and no scalar.
+                index: tuple[slice | EllipsisType, ...] = (*part.within(entry.shape), ...)
+                array[index] = values.reshape(array[index].shape)
         except ValueError as error:
-            raise self._damaged(name, str(error)) from None
-        return whole
+            raise self._damage_error(name, str(error)) from None
+        return array
 
     def _part(self, name: str, part: Slice, entry: Entry) -> Array:
         """Read the elements of one slice, as an array of one dimension."""
@@ -125,10 +125,10 @@ class FirstFormat:
                 raise ValueError(f"the part {part} is missing")
             return _flat(messages.SavedTensorSlices.FromString(stored).data.data, entry.code)
         except (ValueError, DecodeError) as error:
-            raise self._damaged(name, str(error)) from None
+            raise self._damage_error(name, str(error)) from None
 
-    def _damaged(self, name: str, what: str) -> DataLossError:
-        return DataLossError(None, None, f"{', '.join(self._paths)}, array {name}: {what}.")
+    def _damage_error(self, name: str, description: str) -> DataLossError:
+        return DataLossError(None, None, f"{', '.join(self._paths)}, array {name}: {description}.")
 
 
 def _flat(message: messages.TensorProto, code: int) -> Array:
@@ -136,9 +136,9 @@ def _flat(message: messages.TensorProto, code: int) -> Array:
     dtype, field = dtypes.type_of(code), _FIELDS.get(dtypes.name_of(code), "int_val")
     values = getattr(message, field)
     if dtype.hasobject:
-        found = np.empty(len(values), object)
-        found[:] = list(values)
-        return found
+        strings = np.empty(len(values), object)
+        strings[:] = list(values)
+        return strings
     if field == "half_val":
         return np.array(values, np.uint16).view(dtype)
     if dtype.kind == "c":

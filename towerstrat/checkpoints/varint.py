@@ -17,20 +17,20 @@ from __future__ import annotations
 _LONGEST = 10
 
 
-def read_varint(data: bytes | memoryview, place: int) -> tuple[int, int]:
-    """Decode the varint at ``place``; return it and the place behind it.
+def read_varint(data: bytes | memoryview, offset: int) -> tuple[int, int]:
+    """Decode the varint at ``offset``; return it and the offset behind it.
 
     Raises:
       ValueError: the data end within it, or it has more than ten bytes.
     """
     result = 0
     for i in range(_LONGEST):
-        if place + i >= len(data):
+        if offset + i >= len(data):
             raise ValueError("the data end in the middle of a number")
-        byte = data[place + i]
+        byte = data[offset + i]
         result |= (byte & 127) << 7 * i
         if byte < 128:
-            return result, place + i + 1
+            return result, offset + i + 1
     raise ValueError("a number of more than 64 bits")
 
 

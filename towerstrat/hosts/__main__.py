@@ -16,18 +16,18 @@ from towerstrat.hosts.supervisor import Supervisor
 
 def main() -> int:
     """Runs the command line; returns the exit status."""
-    given = command_line.parser().parse_args()
-    bounds, work = command_line.bounds_of(given), ProgramSpec(tuple(given.argv), given.program, given.is_module)
-    if given.command == "launch":
+    args = command_line.parser().parse_args()
+    bounds, work = command_line.bounds_of(args), ProgramSpec(tuple(args.argv), args.program, args.is_module)
+    if args.command == "launch":
         os.environ.pop(SECRET, None)  # it makes one of its own
-        return Launch(given.number, given.restarts, given.devices, bounds, work).run()
+        return Launch(args.number, args.restarts, args.devices, bounds, work).run()
     try:
-        key = take_secret(given.secret_file, os.environ)
+        key = take_secret(args.secret_file, os.environ)
     except ValueError as error:
         print(f"towerstrat: {error}", file=sys.stderr)
         return REFUSED
-    place = Place(given.hosts, given.host, given.coordinator, tuple(given.names), given.cluster, given.on_slice)
-    return Supervisor(place, bounds, work, key, given.attempt).run()
+    place = Place(args.hosts, args.host, args.coordinator, tuple(args.names), args.cluster, args.on_slice)
+    return Supervisor(place, bounds, work, key, args.attempt).run()
 
 
 if __name__ == "__main__":

@@ -54,41 +54,41 @@ class MessageKey:
 
     def derive(self, *parts: bytes) -> MessageKey:
         """A key that depends on this one and on ``parts``, such as for one run or one connection."""
-        return MessageKey(hmac.digest(self._secret, _joined(*parts), _DIGEST), self.is_secret)
+        return MessageKey(hmac.digest(self._secret, _join(*parts), _DIGEST), self.is_secret)
 
     def hex(self) -> str:
         """The key as hexadecimal digits, which a supervisor passes to its program."""
         return self._secret.hex()
 
-    def seal(self, place: str, sender: int, message: bytes) -> bytes:
+    def seal(self, location: str, sender: int, message: bytes) -> bytes:
         """Authenticates a message: the code, ``CODE_BYTES`` long, and the message.
 
         Args:
-          place: where it is read: its path in the store, or its direction and number on a connection.
+          location: where it is read: its path in the store, or its direction and number on a connection.
           sender: the number of the process that sends it.
           message: the bytes, sent in the clear.
         """
-        return self._code(place, sender, message) + message
+        return self._code(location, sender, message) + message
 
-    def open(self, place: str, sender: int, sealed: bytes) -> bytes:
+    def open(self, location: str, sender: int, sealed: bytes) -> bytes:
         """Checks the code and returns the message.
 
         Raises:
-          ForeignMessage: the code is not that of this place, sender and message.
+          ForeignMessage: the code is not that of this location, sender and message.
         """
         code, message = sealed[:CODE_BYTES], sealed[CODE_BYTES:]
-        if not hmac.compare_digest(code, self._code(place, sender, message)):
+        if not hmac.compare_digest(code, self._code(location, sender, message)):
             raise ForeignMessage(
-                f"{len(sealed)} bytes at {place} are not what process {sender} of this run sends there: they come from "
-                "another run or secret, were sent before, or are cut"
+                f"{len(sealed)} bytes at {location} are not what process {sender} of this run sends there: they come "
+                "from another run or secret, were sent before, or are cut"
             )
         return message
 
-    def _code(self, place: str, sender: int, message: bytes) -> bytes:
-        return hmac.digest(self._secret, _joined(place.encode(), struct.pack("<q", sender), message), _DIGEST)
+    def _code(self, location: str, sender: int, message: bytes) -> bytes:
+        return hmac.digest(self._secret, _join(location.encode(), struct.pack("<q", sender), message), _DIGEST)
 
 
-def _joined(*parts: bytes) -> bytes:
+def _join(*parts: bytes) -> bytes:
     """Parts in one, each behind its length, so that other parts never give the same bytes."""
     return b"".join(struct.pack("<Q", len(part)) + part for part in parts)
 
@@ -122,11 +122,11 @@ def take_secret(path: str | None, environment: MutableMapping[str, str]) -> Mess
 def _text_of(path: str) -> str:
     try:
         with Path(path).open(errors="surrogateescape") as file:
-            found = os.fstat(file.fileno())
-            if found.st_uid not in (0, os.getuid()) or stat.S_IMODE(found.st_mode) & 0o077:
+            status = os.fstat(file.fileno())
+            if status.st_uid not in (0, os.getuid()) or stat.S_IMODE(status.st_mode) & 0o077:
                 raise ValueError(
-                    f"Expected a secret that nobody else may read (chmod 600), got {path} of user {found.st_uid} with "
-                    f"mode {stat.S_IMODE(found.st_mode):o}."
+                    f"Expected a secret that nobody else may read (chmod 600), got {path} of user {status.st_uid} with "
+                    f"mode {stat.S_IMODE(status.st_mode):o}."
                 )
             return file.read()
     except OSError as error:

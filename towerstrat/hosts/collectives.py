@@ -75,11 +75,11 @@ class Collectives:
         self._said: str | None = None
         """The key of this process's last message of an all-gather; deleted once all have read it."""
 
-    def agree(self, what: str, parts: Parts, details: Callable[[], Pieces]) -> None:
+    def agree(self, action: str, parts: Parts, details: Callable[[], Pieces]) -> None:
         """Compares a claim with the next process's; if that holds for all, all are equal.
 
         Args:
-          what: the action, in words that are the same in all processes.
+          action: words that are the same in all processes.
           parts: values that must be equal.
           details: makes the pieces of the first part, among which the error names the first that differs.
 
@@ -87,8 +87,8 @@ class Collectives:
           FailedPreconditionError: this process differs from the next; the message names the process and the value.
         """
         self._count += 1
-        mine = encode(_Claim(what, dict(parts)))
-        with PROGRESS.phase(COMPILING, f"comparing {what} with the other processes"):
+        mine = encode(_Claim(action, dict(parts)))
+        with PROGRESS.phase(COMPILING, f"comparing {action} with the other processes"):
             STORE.put(self._key, mine)
             if self._of((PROCESSES.index + 1) % PROCESSES.count) != mine:
                 self._refuse(mine, details())
@@ -101,8 +101,8 @@ class Collectives:
         if PROCESSES.index == 0:
             STORE.put(self._key, encode(value))
             return value
-        found: T = decode(self._of(0), str if isinstance(value, str) else float)
-        return found
+        received: T = decode(self._of(0), str if isinstance(value, str) else float)
+        return received
 
     def on_first_process(self, do: Callable[[], None]) -> None:
         """Calls ``do`` in the first process, for all; the others wait until it is done, and raise what it raises.
@@ -158,12 +158,12 @@ class Collectives:
         """All-gather of encoded messages."""
         self._count += 1
         STORE.put(self._key, mine)
-        found = [mine if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
+        gathered = [mine if i == PROCESSES.index else self._of(i) for i in range(PROCESSES.count)]
         # All have put a message here, so all have read those of the exchange before: this process's can go.
         if self._said is not None:
             STORE.delete(self._said, PROCESSES.index)
         self._said = self._key
-        return found
+        return gathered
 
     @property
     def _key(self) -> str:
@@ -212,8 +212,8 @@ class Collectives:
         while time.monotonic() < until:
             for sender in STORE.senders(self._pieces_key):
                 if self._of(sender) == self._of(process):
-                    found: Pieces = decode(STORE.get(self._pieces_key, sender), tuple[tuple[str, str], ...])
-                    return found
+                    pieces: Pieces = decode(STORE.get(self._pieces_key, sender), tuple[tuple[str, str], ...])
+                    return pieces
             time.sleep(0.05)
         return None
 
@@ -226,10 +226,10 @@ def _difference(usual: _Claim, other: _Claim) -> str | None:
     'in step it has another value of feeds'
     """
     names = [*usual.parts, *(name for name in other.parts if name not in usual.parts)]
-    found = [name for name in names if usual.parts.get(name) != other.parts.get(name)]
-    if usual.what != other.what or found[0] == names[0]:
+    differing = [name for name in names if usual.parts.get(name) != other.parts.get(name)]
+    if usual.what != other.what or differing[0] == names[0]:
         return None
-    return f"in {usual.what} it has another value of {', '.join(found)}"
+    return f"in {usual.what} it has another value of {', '.join(differing)}"
 
 
 def _first_difference(usual: Pieces | None, other: Pieces | None) -> str:

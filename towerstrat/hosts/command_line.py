@@ -21,7 +21,7 @@ import math
 import sys
 
 from towerstrat.hosts.process_spec import Place, ProgramSpec, Timeouts
-from towerstrat.hosts.sockets import parted, path_of
+from towerstrat.hosts.sockets import path_of, split_address
 
 _DESCRIPTION = "Command lines of ``python -m towerstrat.hosts``: made, and read."
 _BOUNDS = {
@@ -33,7 +33,7 @@ _BOUNDS = {
 
 def add_bounds(parser: argparse.ArgumentParser) -> None:
     """Adds the options of ``Timeouts``, in seconds."""
-    for name, (option, what) in _BOUNDS.items():
+    for name, (option, description) in _BOUNDS.items():
         default = getattr(Timeouts(), name)
         parser.add_argument(
             option,
@@ -41,7 +41,7 @@ def add_bounds(parser: argparse.ArgumentParser) -> None:
             type=_seconds_or_0 if name == "stuck" else _seconds,
             metavar="SECONDS",
             default=default,
-            help=f"{what} (default: {default:g})",
+            help=f"{description} (default: {default:g})",
         )
 
 
@@ -103,8 +103,8 @@ def _module(command: str, bounds: Timeouts, work: ProgramSpec) -> list[str]:
 
 def parser() -> argparse.ArgumentParser:
     """The parser of both commands, ``supervise`` and ``launch``."""
-    found = argparse.ArgumentParser(prog="python -m towerstrat.hosts", description=_DESCRIPTION)
-    commands = found.add_subparsers(dest="command", required=True)
+    main_parser = argparse.ArgumentParser(prog="python -m towerstrat.hosts", description=_DESCRIPTION)
+    commands = main_parser.add_subparsers(dest="command", required=True)
     one = commands.add_parser("supervise", help="one process of several")
     add_place(one)
     one.add_argument("--cluster", default="")
@@ -118,7 +118,7 @@ def parser() -> argparse.ArgumentParser:
         each.add_argument("--program", default="")
         each.add_argument("--is-module", action="store_true")
         each.add_argument("argv", nargs="+")
-    return found
+    return main_parser
 
 
 def add_launch(parser: argparse.ArgumentParser) -> None:
@@ -158,24 +158,24 @@ def address(text: str) -> str:
     """Checks an address ``HOST:PORT`` or ``unix:PATH``, and returns it."""
     try:
         if path_of(text) is None:
-            parted(text)
+            split_address(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return text
 
 
 def _seconds(text: str) -> float:
-    found = _seconds_or_0(text)
-    if not found:
+    seconds = _seconds_or_0(text)
+    if not seconds:
         raise argparse.ArgumentTypeError(f"expected more than 0 seconds, got {text!r}")
-    return found
+    return seconds
 
 
 def _seconds_or_0(text: str) -> float:
     try:
-        found = float(text)
+        seconds = float(text)
     except ValueError:
-        found = math.nan
-    if not 0 <= found < math.inf:
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
         raise argparse.ArgumentTypeError(f"expected seconds, got {text!r}")
-    return found
+    return seconds

@@ -121,7 +121,7 @@ class Connection:
     def receive(self) -> list[Any]:
         """The whole messages that have come since the last call, decoded; refused ones are left out."""
         ended = self._read()
-        found = []
+        received = []
         if self._key is None:
             self._hear_greeting()
         while self._key is not None and not self.closed and (sealed := self._next()) is not None:
@@ -129,11 +129,11 @@ class Connection:
                 assert self.sender is not None
                 message = self._key.open(self._place(sent=False), self.sender, sealed)
                 self._numbers[1] += 1
-                found.append(decode(message, self._schema))
+                received.append(decode(message, self._schema))
             except (ForeignMessage, MalformedMessage) as error:
                 self.refused.append(str(error))
         self.closed = self.closed or ended
-        return found
+        return received
 
     def refuse(self, why: str) -> None:
         """Closes the connection for this reason: the other end broke the protocol."""
@@ -197,13 +197,13 @@ class Loop:
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
 
-    def add(self, what: HasFileno | int, call: Callable[[], None]) -> None:
-        """Registers ``call`` for ``what``."""
-        self._selector.register(what, selectors.EVENT_READ, call)
+    def add(self, source: HasFileno | int, call: Callable[[], None]) -> None:
+        """Registers ``call`` for ``source``."""
+        self._selector.register(source, selectors.EVENT_READ, call)
 
-    def remove(self, what: HasFileno | int) -> None:
-        """Unregisters ``what``; to be called before that is closed."""
-        self._selector.unregister(what)
+    def remove(self, source: HasFileno | int) -> None:
+        """Unregisters ``source``; to be called before that is closed."""
+        self._selector.unregister(source)
 
     def wait(self, seconds: float) -> list[Callable[[], None]]:
         """The callbacks that are due, for the caller to call; empty after so many seconds without any."""

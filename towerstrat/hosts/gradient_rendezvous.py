@@ -192,18 +192,18 @@ class GradientRounds:
             STORE.put(key, encode(described))
         else:
             with PROGRESS.phase(STARTING, "waiting for the values of the first process's variables"):
-                found = decode(STORE.get(key, 0), tuple[_Form, ...] | str)
-            if isinstance(found, str):
-                raise self._end(AbortedError, found)
-            described = found
+                received = decode(STORE.get(key, 0), tuple[_Form, ...] | str)
+            if isinstance(received, str):
+                raise self._end(AbortedError, received)
+            described = received
             arrays = [np.zeros(form.shape, jnp.dtype(form.dtype)) for form in described]
         if not arrays:
             return {}
         parts = self._together([_at_least_one(a.astype(np.int32) if a.dtype == bool else a) for a in arrays])
-        wholes: list[jax.Array] = [whole.addressable_shards[0].data for whole in self._firsts(parts)]
+        replicated: list[jax.Array] = [array.addressable_shards[0].data for array in self._firsts(parts)]
         return {
-            name: whole.reshape(shape).astype(jnp.dtype(kind))
-            for (name, kind, shape), whole in zip(described, wholes, strict=True)
+            name: array.reshape(shape).astype(jnp.dtype(kind))
+            for (name, kind, shape), array in zip(described, replicated, strict=True)
         }
 
     # ---- a round ---------------------------------------------------------------------------------------------
@@ -235,17 +235,17 @@ class GradientRounds:
         results: tuple[jax.Array, ...] = self._means(*self._together(mine))
         words, *means = results
         try:
-            told = np.asarray(words.addressable_shards[0].data)
+            statuses = np.asarray(words.addressable_shards[0].data)
         except jax.errors.JaxRuntimeError as error:
             self._end(AbortedError, f"A round of the {PROCESSES.count} processes failed: {error}")
             raise
-        self._look_at(told[:, 0])
-        found: list[Gradient] = [
+        self._look_at(statuses[:, 0])
+        averages: list[Gradient] = [
             mean.addressable_shards[0].data.reshape(shape) for mean, (shape, _) in zip(means, layout.dense, strict=True)
         ]
-        return found, self._gathered(rows, told[:, 1:])
+        return averages, self._gather_rows(rows, statuses[:, 1:])
 
-    def _gathered(self, rows: Sequence[Rows], counts: HostArray) -> list[Rows]:
+    def _gather_rows(self, rows: Sequence[Rows], counts: HostArray) -> list[Rows]:
         """Gathers sparse gradients: rows of all processes, values divided by the number of processes.
 
         Args:
@@ -257,14 +257,16 @@ class GradientRounds:
         parts: list[Gradient] = []
         room = [_room(int(count)) for count in counts.max(axis=0)]
         for each, size in zip(rows, room, strict=True):
-            parts += [_padded(each.values, size), _padded(each.indices, size)]
-        wholes: list[jax.Array] = [whole.addressable_shards[0].data for whole in self._gathers(*self._together(parts))]
-        found = []
+            parts += [_pad(each.values, size), _pad(each.indices, size)]
+        gathered: list[jax.Array] = [
+            array.addressable_shards[0].data for array in self._gathers(*self._together(parts))
+        ]
+        combined = []
         for k, size in enumerate(room):
             places = np.concatenate([np.arange(count) + i * size for i, count in enumerate(counts[:, k])])
-            values, indices = wholes[2 * k][places], wholes[2 * k + 1][places]
-            found.append(Rows(values / jnp.asarray(PROCESSES.count, values.dtype), indices))
-        return found
+            values, indices = gathered[2 * k][places], gathered[2 * k + 1][places]
+            combined.append(Rows(values / jnp.asarray(PROCESSES.count, values.dtype), indices))
+        return combined
 
     def _look_at(self, words: HostArray) -> None:
         """Raises the error of a round in which a process does not go on; ``words``: statuses, ``[processes]``."""
@@ -380,14 +382,14 @@ def _sums(values: Sequence[jax.Array]) -> list[jax.Array]:
 
 def _sums_in_one(values: Sequence[jax.Array]) -> list[jax.Array]:
     """The sums by one collective per dtype: compilers for accelerators combine all-reduces, gloo does not."""
-    found: dict[int, jax.Array] = {}
+    sums: dict[int, jax.Array] = {}
     for kind in dict.fromkeys(value.dtype for value in values):
-        own = [i for i, value in enumerate(values) if value.dtype == kind]
-        total: jax.Array = lax.psum(jnp.concatenate([values[i].ravel() for i in own]), _AXIS)
-        ends = np.cumsum([values[i].size for i in own])[:-1]
-        for i, part in zip(own, jnp.split(total, ends), strict=True):
-            found[i] = part.reshape(values[i].shape)
-    return [found[i] for i in range(len(values))]
+        indices = [i for i, value in enumerate(values) if value.dtype == kind]
+        total: jax.Array = lax.psum(jnp.concatenate([values[i].ravel() for i in indices]), _AXIS)
+        ends = np.cumsum([values[i].size for i in indices])[:-1]
+        for i, part in zip(indices, jnp.split(total, ends), strict=True):
+            sums[i] = part.reshape(values[i].shape)
+    return [sums[i] for i in range(len(values))]
 
 
 def _gather(part: jax.Array) -> jax.Array:
@@ -413,7 +415,7 @@ def _room(count: int) -> int:
     return 1 << (count - 1).bit_length() if count else 1
 
 
-def _padded(part: Gradient, size: int) -> Gradient:
+def _pad(part: Gradient, size: int) -> Gradient:
     left = size - part.shape[0]
     return jnp.pad(part, [(0, left), *((0, 0) for _ in part.shape[1:])]) if left else part
 

@@ -92,12 +92,12 @@ class Progress:
     def alive(self) -> None:
         """Gives a sign of life without a step, such as during an evaluation. On the main thread only."""
 
-    def phase(self, name: str, what: str = "") -> AbstractContextManager[None]:
+    def phase(self, name: str, details: str = "") -> AbstractContextManager[None]:
         """Context manager: the program is in this phase inside, and back in the former one afterwards.
 
         Args:
           name: one of ``PHASES``.
-          what: details as text, such as the operation and its line; cut to 440 bytes.
+          details: text, such as the operation and its line; cut to 440 bytes.
 
         Raises:
           ValueError: no such phase.
@@ -105,7 +105,7 @@ class Progress:
         _number(name)
         return contextlib.nullcontext()
 
-    def enter(self, name: str, what: str = "") -> None:
+    def enter(self, name: str, details: str = "") -> None:
         """Enters a phase for good. Arguments and errors as of ``phase``."""
         _number(name)
 
@@ -154,21 +154,21 @@ class MappedProgress(Progress):
             self._numbers[_MOVED] = time.monotonic_ns()
 
     @contextlib.contextmanager
-    def phase(self, name: str, what: str = "") -> Iterator[None]:
+    def phase(self, name: str, details: str = "") -> Iterator[None]:
         if threading.current_thread() is not threading.main_thread():
             yield  # What goes on beside the program is not what it does.
             return
         before = self._now
-        self.enter(name, what)
+        self.enter(name, details)
         try:
             yield
         finally:
             # A first step inside has ended the start.
             self.enter(*((STEPPING, "") if before[0] == STARTING and self._numbers[_STEP] else before))
 
-    def enter(self, name: str, what: str = "") -> None:
-        number, text = _number(name), what.encode(errors="backslashreplace")[: _SIZE - _TEXT.start]
-        self._now = (name, what)
+    def enter(self, name: str, details: str = "") -> None:
+        number, text = _number(name), details.encode(errors="backslashreplace")[: _SIZE - _TEXT.start]
+        self._now = (name, details)
         numbers = self._numbers
         numbers[_WRITTEN] += 1
         numbers[_PHASE] = number
@@ -197,15 +197,15 @@ class Seen(NamedTuple):
     phase: str = STARTING
     what: str = ""
 
-    def described(self) -> str:
+    def describe(self) -> str:
         """The progress as a clause of a message.
 
-        >>> Seen(step=12, age=0.4, phase=STEPPING).described()
+        >>> Seen(step=12, age=0.4, phase=STEPPING).describe()
         'stepping, at step 12, for 0.4 s'
         """
-        what = f" ({self.what})" if self.what else ""
+        details = f" ({self.what})" if self.what else ""
         step = f", at step {self.step}" if self.step else ""
-        return f"{self.phase}{what}{step}" + ("" if self.age is None else f", for {self.age:.1f} s")
+        return f"{self.phase}{details}{step}" + ("" if self.age is None else f", for {self.age:.1f} s")
 
 
 class Reader:
@@ -259,11 +259,11 @@ def _number(name: str) -> int:
         raise ValueError(f"Expected a phase, one of {', '.join(PHASES)}; got {name!r}.") from None
 
 
-def _own() -> Progress:
+def _from_environment() -> Progress:
     # Removed from the environment: programs that this one starts would write into the same file.
     path = os.environ.pop(environment_variables.PROGRESS, None)
     return MappedProgress(path) if path else Progress()
 
 
-PROGRESS = _own()
+PROGRESS = _from_environment()
 """The progress of this process."""

@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from towerstrat.hosts.process_spec import Place
-from towerstrat.hosts.sockets import parted
+from towerstrat.hosts.sockets import split_address
 
 _TF_CONFIG = "TF_CONFIG"
 _CHIEFS = ("chief", "master")
@@ -96,7 +96,7 @@ def _of_tf_config(text: str) -> Place | Aside | None:
         raise ValueError(f"The cluster of {_TF_CONFIG} has no task {task} of job {job!r}: {text!r}.")
     first, number = training[0]
     address = cluster[first][number].removeprefix("grpc://")
-    parted(address)
+    split_address(address)
     return Place(
         len(training), training.index((job, task)), address, (job, str(task)),
         f"{_TF_CONFIG} {json.dumps(cluster, sort_keys=True)}",

@@ -84,11 +84,14 @@ class Launch:
     def _environment(self, index: int) -> dict[str, str]:
         """The environment of process ``index``, with its share of the devices."""
         # Standard output is a pipe, which Python would buffer; lines are to appear when they are written.
-        found = {"PYTHONUNBUFFERED": "1"} | dict(os.environ)
+        variables = {"PYTHONUNBUFFERED": "1"} | dict(os.environ)
         if self._devices is not None:
-            own = range(index * self._devices, (index + 1) * self._devices)
-            found |= {"JAX_NUM_CPU_DEVICES": str(self._devices), "JAX_LOCAL_DEVICE_IDS": ",".join(map(str, own))}
-        return found
+            indices = range(index * self._devices, (index + 1) * self._devices)
+            variables |= {
+                "JAX_NUM_CPU_DEVICES": str(self._devices),
+                "JAX_LOCAL_DEVICE_IDS": ",".join(map(str, indices)),
+            }
+        return variables
 
 
 class _Attempt:
@@ -176,14 +179,14 @@ class _Attempt:
 
         def read() -> None:
             part = os.read(stream.fileno(), 1 << 16)
-            *lines, rest = (self._open[stream] + part).split(b"\n")
+            *lines, unfinished = (self._open[stream] + part).split(b"\n")
             if not part:
-                lines, rest = ([rest] if rest else []), b""
+                lines, unfinished = ([unfinished] if unfinished else []), b""
                 self._loop.remove(stream)
                 stream.close()
                 del self._open[stream]
             else:
-                self._open[stream] = rest
+                self._open[stream] = unfinished
             if lines:
                 target.write(b"".join(head + line + b"\n" for line in lines))
                 target.flush()
@@ -208,8 +211,8 @@ def _status(statuses: list[int]) -> int:
     """
     if REFUSED in statuses:
         return REFUSED
-    own = [status for status in statuses if status > 0 and status != ENDED]
-    return own[0] if own else ENDED if any(statuses) else 0
+    failures = [status for status in statuses if status > 0 and status != ENDED]
+    return failures[0] if failures else ENDED if any(statuses) else 0
 
 
 def _say(text: str) -> None:

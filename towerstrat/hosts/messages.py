@@ -79,10 +79,10 @@ class _PythonError(NamedTuple):
 
 def _classes(module: types.ModuleType) -> dict[str, type[BaseException]]:
     """The public exception classes of a module that can be constructed from a text, by name."""
-    found = {name: value for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"}
+    public = {name: value for name, value in vars(module).items() if isinstance(value, type) and name[0] != "_"}
     return {
         name: value
-        for name, value in found.items()
+        for name, value in public.items()
         if issubclass(value, BaseException) and not issubclass(value, _NOT_OF_A_TEXT)
     }
 
@@ -129,7 +129,7 @@ def _plain(value: object) -> Json:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, BaseException):
-        return _plain(_described(value))
+        return _plain(_encode_error(value))
     if isinstance(value, tuple) and hasattr(value, "_fields"):
         return {_KIND: type(value).__name__, **{name: _plain(getattr(value, name)) for name in value._fields}}
     if isinstance(value, list | tuple):
@@ -145,7 +145,7 @@ def _read(value: Json, schema: Schema) -> Any:
     if origin in (Union, types.UnionType):
         return _read_first(value, schema, arguments)
     if schema is BaseException:
-        return _made(_read(value, _RunError | _PythonError))
+        return _construct_error(_read(value, _RunError | _PythonError))
     if _is_record(schema):
         return _read_record(value, schema)
     if origin is tuple:
@@ -204,7 +204,7 @@ def _refuse(value: Json, schema: Schema) -> NoReturn:
     raise MalformedMessage(f"Expected {getattr(schema, '__name__', schema)}, got {text}.")
 
 
-def _described(error: BaseException) -> _RunError | _PythonError:
+def _encode_error(error: BaseException) -> _RunError | _PythonError:
     """The encoding of an exception by the nearest class in the table."""
     kind = next(each for each in type(error).__mro__ if each in _NAMES)
     if isinstance(error, OpError):
@@ -229,21 +229,21 @@ def _is_simple(value: object) -> bool:
     return value is None or isinstance(value, float | str)
 
 
-def _made(told: _RunError | _PythonError) -> BaseException:
+def _construct_error(encoding: _RunError | _PythonError) -> BaseException:
     """Constructs the exception of an encoding. Raises MalformedMessage where class or arguments do not fit."""
-    kind: Any = _ERRORS.get(told.name)
+    kind: Any = _ERRORS.get(encoding.name)
     try:
-        if isinstance(told, _PythonError):
+        if isinstance(encoding, _PythonError):
             if kind is None or issubclass(kind, OpError):
-                _refuse(told.name, BaseException)
-            error: BaseException = kind(*told.arguments)
+                _refuse(encoding.name, BaseException)
+            error: BaseException = kind(*encoding.arguments)
             return error
         if kind is OpError:
-            return OpError(None, told.operation, told.message, told.code)
+            return OpError(None, encoding.operation, encoding.message, encoding.code)
         if kind is None or not issubclass(kind, OpError):
-            _refuse(told.name, OpError)
-        found: OpError = kind(None, told.operation, told.message)
-        found.error_code = told.code
-        return found
+            _refuse(encoding.name, OpError)
+        run_error: OpError = kind(None, encoding.operation, encoding.message)
+        run_error.error_code = encoding.code
+        return run_error
     except TypeError as wrong:
-        raise MalformedMessage(f"Expected the arguments of {told.name}: {wrong}.") from None
+        raise MalformedMessage(f"Expected the arguments of {encoding.name}: {wrong}.") from None

@@ -85,13 +85,14 @@ def join() -> None:
     if hosts is None:
         return
     count, index = int(hosts), int(os.environ.pop(environment_variables.HOST))
-    address, own = os.environ.pop(environment_variables.COORDINATOR), os.environ.pop(environment_variables.ADDRESS)
+    address = os.environ.pop(environment_variables.COORDINATOR)
+    gloo_address = os.environ.pop(environment_variables.ADDRESS)
     if count == 1:
         return
     if "JAX_CPU_COLLECTIVES_IMPLEMENTATION" not in os.environ:
         jax.config.update("jax_cpu_collectives_implementation", "gloo")
-        if own:
-            jax_extend.backend.register_backend_factory("cpu", lambda: _cpu_client(own), fail_quietly=False)
+        if gloo_address:
+            jax_extend.backend.register_backend_factory("cpu", lambda: _cpu_client(gloo_address), fail_quietly=False)
     jax.config.update("jax_enable_preemption_service", False)
     # Processes come to their first computation at different times.
     jax.config.update("jax_cpu_get_local_topology_timeout_minutes", _LONG // 60)
@@ -111,7 +112,7 @@ def join() -> None:
     PROGRESS.enter(STARTING)
     faulthandler.register(WHERE)
     if signal.getsignal(signal.SIGTERM) == signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _told_to_end)
+        signal.signal(signal.SIGTERM, _end_by_signal)
     PROCESSES.join(count, index)
     STORE.key = MessageKey(bytes.fromhex(key))
     SHARED.begin()
@@ -126,7 +127,7 @@ def _cpu_client(address: str) -> Any:
     return xla_bridge.make_cpu_client(_jax.make_gloo_tcp_collectives(client(), address))
 
 
-def _told_to_end(number: int, frame: FrameType | None) -> None:
+def _end_by_signal(number: int, frame: FrameType | None) -> None:
     """Handler of SIGTERM: exits, unless a part of the program polls for a stop that all processes make together."""
     if not PROGRESS.stops:
         raise SystemExit(128 + number)
@@ -142,18 +143,18 @@ def run_joined(program: Callable[[], int]) -> int:
     try:
         status = program()
     except BaseException as error:
-        _failed(_status(error), error_text(error))
+        _note_failure(_status(error), error_text(error))
         raise
-    _failed(status, f"exit status {status}")
+    _note_failure(status, f"exit status {status}")
     return status
 
 
-def _failed(status: int, what: str) -> None:
+def _note_failure(status: int, description: str) -> None:
     """Notes a failure for ``_leave``, and tells the supervisor of it at once."""
     # Where all stop together after SIGTERM, all come to JAX's barrier.
     if status and PROCESSES.count > 1 and not PROGRESS.reached_stop():
-        PROGRESS.enter(FAILING, what)
-        _END.status, _END.words = status, what
+        PROGRESS.enter(FAILING, description)
+        _END.status, _END.words = status, description
 
 
 def failure() -> str | None:

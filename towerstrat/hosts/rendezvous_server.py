@@ -161,9 +161,9 @@ class RendezvousServer:
 
     def connect(self) -> Connection:
         """The connection of process 0's own supervisor: the other end of a socket pair."""
-        ours, own = socket.socketpair()
-        self._listener.connection(ours)
-        return Connection(own, self._key, 0, accepted=False, schema=FromZero)
+        server_end, client_end = socket.socketpair()
+        self._listener.connection(server_end)
+        return Connection(client_end, self._key, 0, accepted=False, schema=FromZero)
 
     def tick(self) -> None:
         """Runs the watchdogs and sends heartbeats; does so every ``_TICK`` seconds however often it is called."""
@@ -285,19 +285,19 @@ class RendezvousServer:
         members = [self._members[i] for i in range(self._place.count)]
         apart = run_compatibility.differences([run_compatibility.Side(m.supervisor, m.facts, m.names) for m in members])
         if apart:
-            more = [f"and {len(apart) - _SHOWN} differences more"] if len(apart) > _SHOWN else []
-            lines = "".join(f"\n  {line}" for line in (*apart[:_SHOWN], *more))
+            omitted = [f"and {len(apart) - _SHOWN} differences more"] if len(apart) > _SHOWN else []
+            lines = "".join(f"\n  {line}" for line in (*apart[:_SHOWN], *omitted))
             self.refuse(f"The processes do not run the same program:{lines}")
             return
         self._started = True
         coordinator = coordinator_of(self._place.address)
         here = path_of(self._place.address) is not None
         run = secrets.token_bytes(_RUN)
-        own = [LOOPBACK] * len(members) if here else addresses(members)
+        reached_at = [LOOPBACK] * len(members) if here else addresses(members)
         # Processes that share a machine each take the GPU of their number there.
         together = Counter(member.supervisor.host for member in members)
         before: Counter[str] = Counter()
-        for member, address in zip(members, own, strict=True):
+        for member, address in zip(members, reached_at, strict=True):
             host = member.supervisor.host
             local = before[host] if together[host] > 1 else None
             before[host] += 1
@@ -318,7 +318,7 @@ class RendezvousServer:
             self._end_of(member)
         elif isinstance(message, Fault):
             lines = "".join(f"\n  | {line}" for line in message.tail)
-            text = f"{member.program} {message.text}. It was {member.seen.described()}."
+            text = f"{member.program} {message.text}. It was {member.seen.describe()}."
             text += f" Its last lines:{lines}" if lines else ""
             if not message.follows:  # otherwise its cause may still come
                 self.end(text)
@@ -440,13 +440,13 @@ class RendezvousServer:
         still, option = f"no step for {behind.still(now):.1f} s", f"--stuck-timeout {self._bounds.stuck:g}"
         if ended:
             left, shown = min(ended, key=_order), going
-            text = f"{left.program} has ended, the others have made {still} ({option}). It was {left.seen.described()}."
+            text = f"{left.program} has ended, the others have made {still} ({option}). It was {left.seen.describe()}."
         elif len(over) > 1 and all(_order(m) == _order(behind) for m in over):
             text = f"The processes have made {still} ({option}); which of them the others wait for cannot be seen."
             shown = going
         else:
-            text = f"{behind.program} has made {still} ({option}). It is {behind.seen.described()}."
-        lines = [f"\n  {m.program} is {m.seen.described()}" for m in shown[:_SHOWN]]
+            text = f"{behind.program} has made {still} ({option}). It is {behind.seen.describe()}."
+        lines = [f"\n  {m.program} is {m.seen.describe()}" for m in shown[:_SHOWN]]
         self._finish(End("".join([text, *lines]), stuck=True))
 
     def end(self, text: str) -> None:
@@ -504,7 +504,7 @@ def silent(seconds: float, bounds: Timeouts) -> str:
 
 def did(program: Process, seen: Seen) -> str:
     """The sentence of an error message about the last known progress of a lost supervisor's program."""
-    return f"Its program (pid {program.pid}) was {seen.described()}." if seen.pid else "Its program had not begun."
+    return f"Its program (pid {program.pid}) was {seen.describe()}." if seen.pid else "Its program had not begun."
 
 
 def beat(bounds: Timeouts) -> float:

@@ -58,22 +58,22 @@ def facts(work: ProgramSpec, cluster: str) -> dict[str, Any]:
       work: its program.
       cluster: as of ``Place``.
     """
-    found: dict[str, Any] = {"towerstrat": towerstrat.__version__, "Python": platform.python_version()}
-    found |= {name: _version(name) for name in _PACKAGES}
+    by_name: dict[str, Any] = {"towerstrat": towerstrat.__version__, "Python": platform.python_version()}
+    by_name |= {name: _version(name) for name in _PACKAGES}
     if work.program:
         path = _file_of_module(work.program) if work.is_module else Path(work.program)
-        found["program"] = f"{work.program if path is None or work.is_module else path.name} ({_digest(path)})"
+        by_name["program"] = f"{work.program if path is None or work.is_module else path.name} ({_digest(path)})"
     # The same file may lie in another folder elsewhere.
-    own = work.program if work.program and not work.is_module else None
-    found[_COMMAND] = [Path(word).name if word == own else word for word in work.argv[1:]]
-    found["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "not set")
-    found["cluster"] = cluster
-    return found
+    program_file = work.program if work.program and not work.is_module else None
+    by_name[_COMMAND] = [Path(word).name if word == program_file else word for word in work.argv[1:]]
+    by_name["PYTHONHASHSEED"] = os.environ.get("PYTHONHASHSEED", "not set")
+    by_name["cluster"] = cluster
+    return by_name
 
 
 def differences(sides: Sequence[Side]) -> list[str]:
     """A line for each fact of a process that differs from the majority's, or, without a majority, from process 0's."""
-    found = []
+    lines = []
     for name in sides[0].facts:
         usual = sides[0]
         apart = [one for one in sides if not _same(name, one, usual)]
@@ -82,9 +82,9 @@ def differences(sides: Sequence[Side]) -> list[str]:
             if len(others) < len(apart):
                 usual, apart = apart[0], others
         for one in apart:
-            own, other = _shown(name, one, usual)
-            found.append(f"{one.process} has {name} {own}, where {usual.process} has {other}")
-    return found
+            value, other = _show(name, one, usual)
+            lines.append(f"{one.process} has {name} {value}, where {usual.process} has {other}")
+    return lines
 
 
 def _same(name: str, one: Side, other: Side) -> bool:
@@ -98,14 +98,14 @@ def _same(name: str, one: Side, other: Side) -> bool:
 def _apart(one: Side, other: Side) -> list[int]:
     """Indices of the words of two command lines of one length that must be equal and are not."""
     mine, theirs = one.facts[_COMMAND], other.facts[_COMMAND]
-    found = []
+    indices = []
     for i, (a, b) in enumerate(zip(mine, theirs, strict=True)):
         option = a.partition("=")[0] if "=" in a else mine[i - 1] if i else ""
         if a == b or _OF_THE_TASK.match(option.lower()):
             continue
         if _EXACT.search(option) or _neutral(a, one.names) != _neutral(b, other.names):
-            found.append(i)
-    return found
+            indices.append(i)
+    return indices
 
 
 def _neutral(word: str, names: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ def _neutral(word: str, names: Sequence[str]) -> list[str]:
     return ["" if part in names else part for part in re.split(r"(\d+(?:\.\d+)?|[^\W\d_]+)", word)]
 
 
-def _shown(name: str, one: Side, other: Side) -> tuple[str, str]:
+def _show(name: str, one: Side, other: Side) -> tuple[str, str]:
     a, b = one.facts.get(name), other.facts.get(name)
     if name != _COMMAND or a is None or b is None:
         return str(a), str(b)

@@ -3,7 +3,7 @@
 Between machines an address is ``HOST:PORT``, on one machine it may be ``unix:PATH``. JAX's coordinator gets another
 address of the same kind on process 0's machine:
 
->>> parted("10.0.0.1:8476"), parted("[fd00::1]:8476")
+>>> split_address("10.0.0.1:8476"), split_address("[fd00::1]:8476")
 (('10.0.0.1', 8476), ('fd00::1', 8476))
 >>> path_of("unix:/run/user/1000/meet"), path_of("10.0.0.1:8476")
 ('/run/user/1000/meet', None)
@@ -32,7 +32,7 @@ _HERE = ("localhost", LOOPBACK, "::1")
 _BACKLOG = 1024
 
 
-def parted(address: str) -> tuple[str, int]:
+def split_address(address: str) -> tuple[str, int]:
     """Splits an address ``HOST:PORT``; an IPv6 address is in brackets.
 
     Raises:
@@ -60,7 +60,7 @@ def path_of(address: str) -> str | None:
 
 def is_local(address: str) -> bool:
     """Whether only processes of this machine can reach an address: a Unix socket, or the loopback."""
-    return path_of(address) is not None or parted(address)[0] in _HERE
+    return path_of(address) is not None or split_address(address)[0] in _HERE
 
 
 def coordinator_of(address: str) -> str:
@@ -68,7 +68,7 @@ def coordinator_of(address: str) -> str:
     path = path_of(address)
     if path is not None:
         return f"{_UNIX}{path}.jax"
-    host, _ = parted(address)
+    host, _ = split_address(address)
     return f"[{host}]:{free_port()}" if ":" in host else f"{host}:{free_port()}"
 
 
@@ -81,7 +81,7 @@ def listen(address: str) -> socket.socket:
     path = path_of(address)
     if path is not None:
         return _listen_at_path(path)
-    host, port = parted(address)
+    host, port = split_address(address)
     if host in _HERE:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family, backlog=_BACKLOG)
@@ -108,16 +108,16 @@ def connect(address: str, timeout: float) -> socket.socket:
     """
     path = path_of(address)
     if path is None:
-        return socket.create_connection(parted(address), timeout=timeout)
+        return socket.create_connection(split_address(address), timeout=timeout)
     _require_private(os.path.dirname(path))
-    found = socket.socket(socket.AF_UNIX)
+    connection = socket.socket(socket.AF_UNIX)
     try:
-        found.settimeout(timeout)
-        found.connect(path)
+        connection.settimeout(timeout)
+        connection.connect(path)
     except OSError:
-        found.close()
+        connection.close()
         raise
-    return found
+    return connection
 
 
 @contextlib.contextmanager
@@ -132,8 +132,8 @@ def private_folder() -> Iterator[str]:
 
 def free_port() -> int:
     """A port of this machine at which nobody listens now."""
-    with socket.create_server(("", 0)) as found:
-        port: int = found.getsockname()[1]
+    with socket.create_server(("", 0)) as server:
+        port: int = server.getsockname()[1]
         return port
 
 
@@ -144,20 +144,20 @@ def in_use(error: OSError) -> bool:
 
 def _listen_at_path(path: str) -> socket.socket:
     _require_private(os.path.dirname(path))
-    made = socket.socket(socket.AF_UNIX)
+    listener = socket.socket(socket.AF_UNIX)
     try:
         try:
-            made.bind(path)
+            listener.bind(path)
         except OSError as error:
             if not in_use(error) or _is_served(path):
                 raise
             os.unlink(path)  # a run that was killed has left it
-            made.bind(path)
-        made.listen(_BACKLOG)
+            listener.bind(path)
+        listener.listen(_BACKLOG)
     except OSError:
-        made.close()
+        listener.close()
         raise
-    return made
+    return listener
 
 
 def _is_served(path: str) -> bool:
@@ -170,11 +170,11 @@ def _is_served(path: str) -> bool:
 
 
 def _require_private(folder: str) -> None:
-    found = os.stat(folder)
-    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+    status = os.stat(folder)
+    if status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise PermissionError(
             errno.EPERM,
             f"Expected a folder of user {os.getuid()} that nobody else may enter (chmod 700), got one of user "
-            f"{found.st_uid} with mode {stat.S_IMODE(found.st_mode):o}",
+            f"{status.st_uid} with mode {stat.S_IMODE(status.st_mode):o}",
             folder,
         )

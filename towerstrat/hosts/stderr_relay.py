@@ -74,10 +74,10 @@ class Output:
 
     def _read(self) -> None:
         while part := os.read(self._stream.fileno(), 1 << 16):
-            first, *rest = part.split(b"\n")
+            first, *following = part.split(b"\n")
             with self._lock:
                 self._lines[-1] = (self._lines[-1] + first)[:_LONGEST]
-                self._lines.extend(line[:_LONGEST] for line in rest)
+                self._lines.extend(line[:_LONGEST] for line in following)
             self._free.acquire()
             self._parts.put(part)
 

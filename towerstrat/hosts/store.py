@@ -95,7 +95,9 @@ class Store:
         """The processes that have put a message under the key so far, in order; does not wait."""
         there = dict(client().key_value_dir_get_bytes(f"{_ROOT}/{key}"))
         firsts = {process: _path(key, process, 0) for process in range(PROCESSES.count)}
-        return [i for i, path in firsts.items() if path in there and self._opened(path, i, there[path]) is not None]
+        return [
+            i for i, path in firsts.items() if path in there and self._open_sealed(path, i, there[path]) is not None
+        ]
 
     def delete(self, key: str, process: int) -> None:
         """Deletes a process's message, which nobody reads any more."""
@@ -104,12 +106,12 @@ class Store:
     def _wait_for(self, path: str, process: int) -> bytes:
         while True:
             sealed = client().blocking_key_value_get_bytes(path, _PATIENCE)
-            value = self._opened(path, process, sealed)
+            value = self._open_sealed(path, process, sealed)
             if value is not None:
                 return value
             time.sleep(_LOOKS)
 
-    def _opened(self, path: str, process: int, sealed: bytes) -> bytes | None:
+    def _open_sealed(self, path: str, process: int, sealed: bytes) -> bytes | None:
         """The value behind the code; None where the code is wrong, which is logged once a path."""
         try:
             if len(sealed) > _PART + CODE_BYTES + 1:

@@ -135,7 +135,7 @@ class Supervisor:
         self._connection: Connection | None = None
         self._turned_away = False
         self._came: list[int] = []  # signals
-        self._program = ProgramWatch(self._me, bounds, self._say, self._ended, self._report)
+        self._program = ProgramWatch(self._me, bounds, self._say, self._report_end, self._report)
         self._verdict: int | None = None
         self._reported = False
         self._began = self._turned = time.monotonic()
@@ -190,7 +190,7 @@ class Supervisor:
                     raise CannotJoin(f"{self._me} cannot listen at {self._place.address}: {error}.", REFUSED) from None
                 # Perhaps there is another process 0, which says so to all.
                 seconds = min(seconds, self._bounds.heartbeat)
-        self._connection = self._connected(seconds) if self._hub is None else self._hub.connect()
+        self._connection = self._connect(seconds) if self._hub is None else self._hub.connect()
         self._loop.add(self._connection, self._read)
         self._zero.heard = self._turned = time.monotonic()
         facts = {**run_compatibility.facts(self._work, self._place.cluster), "attempt": self._attempt}
@@ -207,7 +207,7 @@ class Supervisor:
             )
         )
 
-    def _connected(self, seconds: float) -> Connection:
+    def _connect(self, seconds: float) -> Connection:
         """Tries to connect for so many seconds; raises as ``_meet``."""
         until = self._began + seconds
         while True:
@@ -259,7 +259,7 @@ class Supervisor:
     def _send_beat(self, connection: Connection) -> None:
         connection.send(Beat(*self._program.progress()))
 
-    def _ended(self, child: Child, status: int) -> None:
+    def _report_end(self, child: Child, status: int) -> None:
         """Reports the program's end: ``Ended`` where it succeeded or all were stopping, else ``Fault``."""
         if child.descriptor is not None:
             self._loop.remove(child.descriptor)

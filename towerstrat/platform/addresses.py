@@ -24,12 +24,14 @@ def is_remote(target: str | bytes | None) -> bool:
     return (target.decode() if isinstance(target, bytes) else target or "").startswith("grpc://")
 
 
-def taken_for_here(what: str) -> None:
-    """Warn, once per process, that ``what`` means the devices of this machine."""
+def taken_for_here(description: str) -> None:
+    """Warn, once per process, that ``description`` means the devices of this machine."""
     global _said
     if not _said:
         _said = True
-        logs.warning("%s: a program runs on the devices of this machine; what names others means them too.", what)
+        logs.warning(
+            "%s: a program runs on the devices of this machine; what names others means them too.", description
+        )
 
 
 def take_for_here(names: Iterable[str]) -> None:
@@ -37,8 +39,8 @@ def take_for_here(names: Iterable[str]) -> None:
 
     Starts JAX if a name has an accelerator and nothing was said yet; other names are ignored.
     """
-    named = {name: found for name in names if not _said and (found := _ACCELERATOR.search(name))}
+    named = {name: accelerator for name in names if not _said and (accelerator := _ACCELERATOR.search(name))}
     present = Counter(device.platform.upper() for device in jax.local_devices()) if named else Counter[str]()
-    for name, found in sorted(named.items()):
-        if int(found[2] or 0) >= present[found[1].upper()]:
+    for name, accelerator in sorted(named.items()):
+        if int(accelerator[2] or 0) >= present[accelerator[1].upper()]:
             taken_for_here(f"tf.device({name!r})")

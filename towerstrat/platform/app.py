@@ -63,6 +63,6 @@ def run(main: Callable[[Sequence[str]], str | int | None] | None = None, argv: S
       SystemExit: always, with what ``main`` returns as the status.
     """
     _define_help()
-    rest = flags.FLAGS(sys.argv if argv is None else argv, known_only=True)
+    remaining = flags.FLAGS(sys.argv if argv is None else argv, known_only=True)
     function = main or sys.modules["__main__"].main
-    sys.exit(function(rest))
+    sys.exit(function(remaining))

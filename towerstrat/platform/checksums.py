@@ -15,7 +15,7 @@ import numpy as np
 _DELTA = 0xA282EAD8
 
 
-def masked_crc(data: Any, *more: bytes) -> int:
+def masked_crc(data: Any, *following: bytes) -> int:
     """Masked checksum of a buffer (bytes, memoryview, contiguous array) and the bytes that follow it.
 
     >>> hex(masked_crc(b"123456789"))
@@ -23,9 +23,9 @@ def masked_crc(data: Any, *more: bytes) -> int:
     """
     # google_crc32c takes bytes and arrays, and no memoryviews.
     crc = google_crc32c.value(data if type(data) is bytes else np.asarray(memoryview(data)))
-    for part in more:
+    for part in following:
         crc = google_crc32c.extend(crc, part)
-    return masked(crc)
+    return mask_crc(crc)
 
 
 def masked_crcs(texts: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.uint32]]:
@@ -38,6 +38,6 @@ def masked_crcs(texts: Sequence[bytes]) -> np.ndarray[Any, np.dtype[np.uint32]]:
     return (crcs >> np.uint32(15) | crcs << np.uint32(17)) + np.uint32(_DELTA)
 
 
-def masked(crc: int) -> int:
+def mask_crc(crc: int) -> int:
     """Mask a CRC-32C."""
     return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF

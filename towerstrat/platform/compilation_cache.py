@@ -109,13 +109,13 @@ def exposure(folder: Path) -> str | None:
     if not hasattr(os, "getuid"):
         return None
     for path in (folder, folder.parent):
-        found = os.lstat(path)
-        if not stat.S_ISDIR(found.st_mode):
+        status = os.lstat(path)
+        if not stat.S_ISDIR(status.st_mode):
             return f"{path} is a link"
-        if found.st_uid != os.getuid():
-            return f"{path} belongs to another user (uid {found.st_uid})"
-        if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            return f"others may write to {path} (mode {stat.S_IMODE(found.st_mode):o})"
+        if status.st_uid != os.getuid():
+            return f"{path} belongs to another user (uid {status.st_uid})"
+        if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            return f"others may write to {path} (mode {stat.S_IMODE(status.st_mode):o})"
     for path in folder.parent.parents:
         mode = os.lstat(path).st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
@@ -217,10 +217,10 @@ class EntryFiles:
         files = []
         for path in self._path.parent.glob("programs-*/*"):
             with contextlib.suppress(FileNotFoundError):  # Another process sweeps at the same time.
-                found = path.stat()
+                status = path.stat()
                 if path.suffix == ".program":
-                    files.append((found.st_mtime, found.st_size, path))
-                elif path.suffix == ".part" and found.st_mtime < time.time() - _ABANDONED:
+                    files.append((status.st_mtime, status.st_size, path))
+                elif path.suffix == ".part" and status.st_mtime < time.time() - _ABANDONED:
                     path.unlink()
         excess = sum(size for _, size, _ in files) - limit
         for _, size, path in sorted(files):

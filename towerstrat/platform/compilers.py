@@ -75,8 +75,8 @@ def jit(
       compiler_options: for XLA, besides the workarounds.
       **options: of ``jax.jit``.
     """
-    kept = {d.option: d.value for d in PRESENT if d.platform == platform and not _is_chosen(d)}
-    return jax.jit(function, compiler_options={**kept, **(compiler_options or {})} or None, **options)
+    workarounds = {d.option: d.value for d in PRESENT if d.platform == platform and not _is_chosen(d)}
+    return jax.jit(function, compiler_options={**workarounds, **(compiler_options or {})} or None, **options)
 
 
 def mark(function: Callable[P, R]) -> Callable[P, R]:

@@ -49,13 +49,13 @@ class _Inflated(io.RawIOBase):
             if self._stream.eof:  # the next gzip member
                 self._stream = zlib.decompressobj(self._bits)
             try:
-                found = self._stream.decompress(data, len(buffer))
+                inflated = self._stream.decompress(data, len(buffer))
             except zlib.error as error:
                 at = self._file.tell()
                 raise DataLossError(None, None, f"{self._name}: inflate failed before byte {at}: {error}") from None
-            if found:
-                buffer[: len(found)] = found
-                return len(found)
+            if inflated:
+                buffer[: len(inflated)] = inflated
+                return len(inflated)
 
 
 @contextmanager

@@ -102,12 +102,12 @@ def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice
     Args:
       device_type: only those of this type: "CPU", "GPU" or "TPU".
     """
-    found = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    physical = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
     if device_type != "CPU":
         for i, device in enumerate(_accelerators()):
             kind = device.platform.upper()
-            found.append(PhysicalDevice(f"/physical_device:{kind}:{i}", kind))
-    return [d for d in found if device_type in (None, d.device_type)]
+            physical.append(PhysicalDevice(f"/physical_device:{kind}:{i}", kind))
+    return [d for d in physical if device_type in (None, d.device_type)]
 
 
 def _check_known(device: object) -> None:
@@ -118,9 +118,9 @@ def _check_known(device: object) -> None:
 
 def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """Physical devices that ``set_visible_devices`` has not hidden."""
-    found = list_physical_devices(device_type)
+    physical = list_physical_devices(device_type)
     shown = _SETTINGS.visible
-    return [d for d in found if d.device_type not in shown or d in shown[d.device_type]]
+    return [d for d in physical if d.device_type not in shown or d in shown[d.device_type]]
 
 
 def set_visible_devices(devices: PhysicalDevice | Iterable[PhysicalDevice], device_type: str | None = None) -> None:
@@ -183,15 +183,15 @@ def list_logical_devices(device_type: str | None = None) -> list[LogicalDevice]:
     """
     if device_type == "TPU":
         return [LogicalDevice(f"/device:TPU:{i}", "TPU") for i in range(len(devices.devices()))]
-    found = []
+    logical = []
     for device in get_visible_devices(device_type):
         if device.device_type == "CPU":
             configured = _SETTINGS.logical.get(device)
             count = len(configured) if configured else len(jax.local_devices(backend="cpu"))
-            found += [LogicalDevice(f"/device:CPU:{i}", "CPU") for i in range(count)]
+            logical += [LogicalDevice(f"/device:CPU:{i}", "CPU") for i in range(count)]
         else:
-            found.append(LogicalDevice(device.name.replace("/physical_device", "/device"), device.device_type))
-    return found
+            logical.append(LogicalDevice(device.name.replace("/physical_device", "/device"), device.device_type))
+    return logical
 
 
 def get_device_details(device: PhysicalDevice) -> dict[str, str]:
@@ -202,10 +202,10 @@ def get_device_details(device: PhysicalDevice) -> dict[str, str]:
 
 def _jax_device(name: str) -> jax.Device:
     kind, _, index = name.upper().removeprefix("/PHYSICAL_DEVICE:").removeprefix("/DEVICE:").partition(":")
-    found = [d for d in _accelerators() if d.platform.upper() == kind]
-    if not index.isdigit() or int(index) >= len(found):
+    accelerators = [d for d in _accelerators() if d.platform.upper() == kind]
+    if not index.isdigit() or int(index) >= len(accelerators):
         raise ValueError(f"Expected an accelerator that is there, such as 'GPU:0', got {name!r}.")
-    return found[int(index)]
+    return accelerators[int(index)]
 
 
 def get_memory_info(device: str) -> dict[str, int]:

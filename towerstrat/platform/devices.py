@@ -33,7 +33,7 @@ def ask(count: int) -> None:
         raise ValueError(f"Expected at least 1 tower, got {count}.")
     if not split_cpu(count) and len(jax.devices()) < count:
         raise RuntimeError(
-            f"JAX has already started with {_described(jax.devices())}; {count} towers must be asked for before "
+            f"JAX has already started with {_describe(jax.devices())}; {count} towers must be asked for before "
             "anything runs."
         )
     _asked = count
@@ -66,17 +66,17 @@ def devices() -> tuple[jax.Device, ...]:
     present = tuple(jax.devices())
     if _asked is None:
         return present
-    found: list[jax.Device] = []
-    for _, own in groupby(present, lambda device: device.process_index):
-        here = list(own)
+    chosen: list[jax.Device] = []
+    for _, of_process in groupby(present, lambda device: device.process_index):
+        here = list(of_process)
         if _asked > len(here):
             raise ValueError(
-                f"{_asked} towers were asked for, but there are {_described(here)}. Ask for at most {len(here)}, "
+                f"{_asked} towers were asked for, but there are {_describe(here)}. Ask for at most {len(here)}, "
                 "or set JAX_PLATFORMS=cpu to have them as virtual devices of the CPU."
             )
-        found += here[:_asked]
-    return tuple(found)
+        chosen += here[:_asked]
+    return tuple(chosen)
 
 
-def _described(present: Sequence[jax.Device]) -> str:
+def _describe(present: Sequence[jax.Device]) -> str:
     return f"{len(present)} {present[0].platform.upper()} device{'s' if len(present) > 1 else ''}"

@@ -61,7 +61,7 @@ class EventFile:
         with self._lock:
             if self._file is None and DUTY.writes:
                 storage_of(self._folder).make_folder(self._folder, parents=True)
-                self.path, self._file = _created(self._folder, self._suffix)
+                self.path, self._file = _create(self._folder, self._suffix)
                 self._finish = weakref.finalize(self, self._file.close)  # programs forget to close it
                 self._write(messages.Event(wall_time=int(time.time()), file_version=_VERSION))
 
@@ -100,7 +100,7 @@ class EventFile:
             self._file = self._finish = self.path = None
 
 
-def _created(folder: str, suffix: str) -> tuple[str, Growing]:
+def _create(folder: str, suffix: str) -> tuple[str, Growing]:
     """Create a file named after this second, or the next one that is free; return its path and the file.
 
     Readers order files by name: the second is never before that of an existing file, even if the clock was set back.

@@ -78,9 +78,9 @@ class GFile:
 
     def seekable(self) -> bool:
         """Whether ``seek`` works. Opens the file."""
-        return self._opened().seekable()
+        return self._open_file().seekable()
 
-    def _opened(self) -> IO[bytes]:
+    def _open_file(self) -> IO[bytes]:
         if self._file is None:
             self._file = self._storage.open(self._path, _MODES[self._plain])
             if self._plain == "a+":
@@ -90,14 +90,14 @@ class GFile:
     def _for_reading(self) -> IO[bytes]:
         if self._plain in ("w", "a"):
             raise errors.PermissionDeniedError(None, None, f"{self._path} is not open for reading (mode {self._mode}).")
-        return self._opened()
+        return self._open_file()
 
     def _for_writing(self) -> IO[bytes]:
         if self._plain == "r":
             raise errors.PermissionDeniedError(None, None, f"{self._path} is not open for writing (mode {self._mode}).")
-        return self._opened()
+        return self._open_file()
 
-    def _given(self, data: bytes) -> Any:
+    def _decode(self, data: bytes) -> Any:
         return data if self._binary else data.decode("utf-8")
 
     def size(self) -> int:
@@ -111,26 +111,26 @@ class GFile:
 
     def read(self, n: int = -1) -> Any:
         """Read the next ``n`` bytes, or all that is left; in text mode these bytes decoded."""
-        return self._given(self._for_reading().read(n))
+        return self._decode(self._for_reading().read(n))
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
         """Move to ``offset`` bytes from the start (0), the current position (1) or the end (2)."""
-        places = [place for place in (offset, position) if place is not None]
+        places = [each for each in (offset, position) if each is not None]
         if len(places) != 1:
             raise TypeError("seek() takes an offset, or the older name position for it, and not both.")
         if whence not in (0, 1, 2):
             raise errors.InvalidArgumentError(None, None, f"Expected whence 0, 1 or 2, got {whence}.")
-        self._opened().seek(places[0], whence)
+        self._open_file().seek(places[0], whence)
 
     def tell(self) -> int:
-        return self._opened().tell()
+        return self._open_file().tell()
 
     def readline(self) -> Any:
         """Read the next line with its line end; empty at the end of the file."""
-        return self._given(self._for_reading().readline())
+        return self._decode(self._for_reading().readline())
 
     def readlines(self) -> list[Any]:
-        return [self._given(line) for line in self._for_reading().readlines()]
+        return [self._decode(line) for line in self._for_reading().readlines()]
 
     def next(self) -> Any:
         line = self.readline()
@@ -211,14 +211,14 @@ def Walk(top: PathLike, in_order: bool = True) -> Iterator[tuple[str, list[str],
     folder = _name(top)
     if not IsDirectory(folder):
         return
-    found = ListDirectory(folder)
-    folders = [name for name in found if IsDirectory(os.path.join(folder, name))]
+    names = ListDirectory(folder)
+    folders = [name for name in names if IsDirectory(os.path.join(folder, name))]
     if in_order:
-        yield folder, folders, [name for name in found if name not in folders]
+        yield folder, folders, [name for name in names if name not in folders]
     for name in folders:
         yield from Walk(os.path.join(folder, name), in_order)
     if not in_order:
-        yield folder, folders, [name for name in found if name not in folders]
+        yield folder, folders, [name for name in names if name not in folders]
 
 
 def Remove(filename: PathLike) -> None:

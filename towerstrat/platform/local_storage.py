@@ -76,10 +76,10 @@ class _Growing:
         self._size = 0
 
     def write(self, data: bytes) -> None:
-        rest = memoryview(data)
+        remaining = memoryview(data)
         try:
-            while rest:  # a nearly full disk takes a part of it first, and raises then
-                rest = rest[self._file.write(rest) :]
+            while remaining:  # a nearly full disk takes a part of it first, and raises then
+                remaining = remaining[self._file.write(remaining) :]
         except OpError:
             self._file.truncate(self._size)  # no torn record between whole ones, if there is room again later
             self._file.seek(self._size)
@@ -131,8 +131,8 @@ class Local:
 
     def identity(self, path: str) -> Hashable:
         with translated(path), suppress(FileNotFoundError):
-            found = os.stat(self._path(path))
-            return found.st_ino, found.st_size, found.st_mtime_ns
+            status = os.stat(self._path(path))
+            return status.st_ino, status.st_size, status.st_mtime_ns
         return None
 
     def modified(self, path: str) -> float:
@@ -166,8 +166,8 @@ class Local:
 
     def statistics(self, path: str) -> FileStatistics:
         with translated(path):
-            found = os.stat(self._path(path))
-        return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(self._path(path)))
+            status = os.stat(self._path(path))
+        return FileStatistics(status.st_size, status.st_mtime_ns, os.path.isdir(self._path(path)))
 
     def beginning_with(self, prefix: str) -> list[str]:
         return self.matching(f"{glob.escape(self._path(prefix))}*")

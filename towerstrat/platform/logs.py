@@ -109,9 +109,9 @@ def flush() -> None:
 def _calls_here() -> int:
     """Number of earlier calls from the source line two frames up: the caller of ``log_every_n`` or ``log_first_n``."""
     frame = _sys._getframe(2)
-    place = (frame.f_code.co_filename, frame.f_lineno)
-    _counts[place] += 1
-    return _counts[place] - 1
+    line = (frame.f_code.co_filename, frame.f_lineno)
+    _counts[line] += 1
+    return _counts[line] - 1
 
 
 def log_if(level: int, msg: object, condition: object, *args: object) -> None:

@@ -23,12 +23,12 @@ else:  # protobuf, and reading the files
 
 @cache
 def _message(name: str) -> Any:
-    return proto_files.made(__name__).get(name)
+    return proto_files.message_types(__name__).get(name)
 
 
 def __getattr__(name: str) -> Any:
     """A message class or enumeration by its name in the proto package ``tensorflow``. Raises AttributeError."""
-    found = None if name.startswith("__") else _message(name)
-    if found is None:
+    message = None if name.startswith("__") else _message(name)
+    if message is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return found
+    return message

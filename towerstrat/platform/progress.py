@@ -47,9 +47,9 @@ class Display:
         self._state: tuple[int, int | None, float | None, int | None] | None = None
         """Arguments of the last ``steps``."""
 
-    def begin(self, what: str) -> None:
-        """Begin a session. ``what``: the noun before the number, "step" where it trains."""
-        self._what, self._first, self._rate, self._state = what, None, 0.0, None
+    def begin(self, noun: str) -> None:
+        """Begin a session. ``noun``: the word before the number, "step" where it trains."""
+        self._what, self._first, self._rate, self._state = noun, None, 0.0, None
 
     def steps(self, step: int, last: int | None, loss: float | None, batch: int | None) -> None:
         """Report a step; draws if the last drawing is old enough, or the step is the last one.
@@ -170,6 +170,6 @@ def _short(number: float) -> str:
 
 
 def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_left = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+    return f"{hours}:{minutes:02}:{seconds_left:02}" if hours else f"{minutes}:{seconds_left:02}"

@@ -33,30 +33,30 @@ _SCALARS = {name.removeprefix("TYPE_").lower(): number for name, number in _Fiel
 
 
 @cache
-def made(module: str) -> dict[str, Any]:
+def message_types(module: str) -> dict[str, Any]:
     """Message classes and enumerations by name. ``module``: their ``__module__``, by which pickle finds them."""
     pool = DescriptorPool()
     for known in (any_pb2, wrappers_pb2):
         pool.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for name in _FILES:
         pool.Add(_file(f"{name}.proto"))
         file = pool.FindFileByName(f"{name}.proto")
         for message, descriptor in file.message_types_by_name.items():
-            found[message] = _class(descriptor)
-            found[message].__module__ = module  # where pickle finds it
-        found.update((enum, EnumTypeWrapper(descriptor)) for enum, descriptor in file.enum_types_by_name.items())
-    return found
+            types[message] = _class(descriptor)
+            types[message].__module__ = module  # where pickle finds it
+        types.update((enum, EnumTypeWrapper(descriptor)) for enum, descriptor in file.enum_types_by_name.items())
+    return types
 
 
 def _class(descriptor: Any) -> Any:
     """Class of a message, with attributes for nested messages, which protobuf's pure Python classes lack."""
-    made = GetMessageClass(descriptor)
+    message_class = GetMessageClass(descriptor)
     for nested in descriptor.nested_types:
         inner = _class(nested)
-        if not hasattr(made, nested.name):
-            setattr(made, nested.name, inner)
-    return made
+        if not hasattr(message_class, nested.name):
+            setattr(message_class, nested.name, inner)
+    return message_class
 
 
 # ---- reading .proto files ------------------------------------------------------------------------------------------
@@ -88,11 +88,11 @@ def _statement(tokens: Iterator[str]) -> list[str]:
 def _read_enum(enum: descriptor_pb2.EnumDescriptorProto, tokens: Iterator[str]) -> None:
     next(tokens)  # the brace
     for token in iter(tokens.__next__, "}"):
-        rest = _statement(tokens)
+        statement = _statement(tokens)
         if token == "option":
-            enum.options.allow_alias = rest == ["allow_alias", "=", "true"]
+            enum.options.allow_alias = statement == ["allow_alias", "=", "true"]
         else:
-            enum.value.add(name=token, number=int(rest[-1], 0))
+            enum.value.add(name=token, number=int(statement[-1], 0))
 
 
 def _read_message(message: descriptor_pb2.DescriptorProto, tokens: Iterator[str]) -> None:
@@ -117,10 +117,10 @@ def _read_message(message: descriptor_pb2.DescriptorProto, tokens: Iterator[str]
 
 
 def _add_field(
-    message: descriptor_pb2.DescriptorProto, kind: str, rest: list[str], label: Any = _Field.LABEL_OPTIONAL
+    message: descriptor_pb2.DescriptorProto, kind: str, statement: list[str], label: Any = _Field.LABEL_OPTIONAL
 ) -> descriptor_pb2.FieldDescriptorProto:
-    """Add a field ``kind name = number;`` and return it. ``rest``: the tokens after the kind."""
-    name, _, number = rest
+    """Add a field ``kind name = number;`` and return it. ``statement``: the tokens after the kind."""
+    name, _, number = statement
     field = message.field.add(name=name, number=int(number), label=label)
     if kind in _SCALARS:
         field.type = _SCALARS[kind]
@@ -129,9 +129,9 @@ def _add_field(
     return field
 
 
-def _add_map(message: descriptor_pb2.DescriptorProto, rest: list[str]) -> None:
-    """Add a field ``map<key, value> name = number;``. ``rest``: the tokens after ``map``."""
-    _, key, _, value, _, name, _, number = rest
+def _add_map(message: descriptor_pb2.DescriptorProto, statement: list[str]) -> None:
+    """Add a field ``map<key, value> name = number;``. ``statement``: the tokens after ``map``."""
+    _, key, _, value, _, name, _, number = statement
     entry = message.nested_type.add(name=f"{name.title().replace('_', '')}Entry")
     entry.options.map_entry = True
     _add_field(entry, key, ["key", "=", "1"])

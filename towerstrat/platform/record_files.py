@@ -101,18 +101,18 @@ def _compressor(options: TFRecordOptions) -> _Compressor | None:
     kind = TFRecordOptions.get_compression_type_string(options)
     if not kind:
         return None
-    made: _Compressor = zlib.compressobj(
+    compressor: _Compressor = zlib.compressobj(
         level=_or(options.compression_level, zlib.Z_DEFAULT_COMPRESSION),
         method=_or(options.compression_method, zlib.DEFLATED),
         wbits=_or(options.window_bits, WINDOW_BITS[kind]),
         memLevel=_or(options.mem_level, zlib.DEF_MEM_LEVEL),
         strategy=_or(options.compression_strategy, zlib.Z_DEFAULT_STRATEGY),
     )
-    return made
+    return compressor
 
 
-def _or(given: int | None, default: int) -> int:
-    return default if given is None else given
+def _or(value: int | None, default: int) -> int:
+    return default if value is None else value
 
 
 class TFRecordWriter:
@@ -136,9 +136,9 @@ class TFRecordWriter:
     """
 
     def __init__(self, path: PathLike, options: TFRecordOptions | Compression = None):
-        given = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
-        self._compressor = _compressor(given)
-        self._flush_mode = given.flush_mode
+        record_options = options if isinstance(options, TFRecordOptions) else TFRecordOptions(options)
+        self._compressor = _compressor(record_options)
+        self._flush_mode = record_options.flush_mode
         name = os.fsdecode(path)
         self._file: IO[bytes] | None = storage_of(name).open(name, "wb")
         self._finish = weakref.finalize(self, _finish, self._file, self._compressor)  # programs forget to close it
@@ -151,14 +151,14 @@ class TFRecordWriter:
     ) -> None:
         self.close()
 
-    def _opened(self) -> IO[bytes]:
+    def _require_open(self) -> IO[bytes]:
         if self._file is None:
             raise FailedPreconditionError(None, None, "Writer not initialized or previously closed")
         return self._file
 
     def write(self, record: bytes | str) -> None:
         """Append a record: bytes, or ``str`` as UTF-8. Raises FailedPreconditionError after ``close``."""
-        file, data = self._opened(), framed(as_bytes(record))
+        file, data = self._require_open(), framed(as_bytes(record))
         if self._compressor is not None:
             data = self._compressor.compress(data)
             if self._flush_mode:
@@ -167,7 +167,7 @@ class TFRecordWriter:
 
     def flush(self) -> None:
         """Make every record written so far readable. Raises FailedPreconditionError after ``close``."""
-        file = self._opened()
+        file = self._require_open()
         if self._compressor is not None:
             file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
         file.flush()

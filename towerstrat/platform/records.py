@@ -57,8 +57,8 @@ Block: TypeAlias = "tuple[list[bytes], list[int]]"
 
 def records(file: IO[bytes], name: str, position: int) -> Iterator[tuple[bytes, int]]:
     """Yield each record of a file with the position behind it. See ``blocks``."""
-    for found, positions in blocks(file, name, position):
-        yield from zip(found, positions, strict=True)
+    for contents, positions in blocks(file, name, position):
+        yield from zip(contents, positions, strict=True)
 
 
 def blocks(file: IO[bytes], name: str, position: int) -> Iterator[Block]:
@@ -74,20 +74,20 @@ def blocks(file: IO[bytes], name: str, position: int) -> Iterator[Block]:
       DataLossError: a checksum differs.
     """
     read = getattr(file, "read1", file.read)  # Where reading fails further on, what comes before it is given first.
-    rest, wanted = b"", _BLOCK
-    while block := read(wanted):
-        data = rest + block
-        ends, wanted = _ends(data)
-        found, good = _checked(data, ends)
-        yield found[:good], [position + end for end in ends[:good]]
-        if good < len(found):
+    remaining, size = b"", _BLOCK
+    while block := read(size):
+        data = remaining + block
+        ends, size = _ends(data)
+        contents, good = _split(data, ends)
+        yield contents[:good], [position + end for end in ends[:good]]
+        if good < len(contents):
             position += ends[good - 1] if good else 0
             raise DataLossError(None, None, f"corrupted record at {position + _HEAD.size} in {name}")
         end = ends[-1] if ends else 0
-        rest, position = data[end:], position + end
-        if wanted < 0:
+        remaining, position = data[end:], position + end
+        if size < 0:
             raise DataLossError(None, None, f"corrupted record at {position} in {name}")
-    if rest:
+    if remaining:
         raise TruncatedRecordError(None, None, f"truncated record at {position} in {name}")
 
 
@@ -107,9 +107,9 @@ def _ends(data: bytes) -> tuple[list[int], int]:
     return ends, _BLOCK
 
 
-def _checked(data: bytes, ends: Sequence[int]) -> tuple[list[bytes], int]:
+def _split(data: bytes, ends: Sequence[int]) -> tuple[list[bytes], int]:
     """The records that end at ``ends``, and the number of intact ones before the first damaged one."""
-    found = [data[start + _HEAD.size : end - _FOOT.size] for start, end in zip([0, *ends], ends, strict=False)]
+    contents = [data[start + _HEAD.size : end - _FOOT.size] for start, end in zip([0, *ends], ends, strict=False)]
     feet = np.frombuffer(data, np.uint8)[np.array(ends, np.int64)[:, None] + np.arange(-_FOOT.size, 0)]
-    damaged = np.flatnonzero(masked_crcs(found) != feet.view("<u4")[:, 0])
-    return found, int(damaged[0]) if len(damaged) else len(found)
+    damaged = np.flatnonzero(masked_crcs(contents) != feet.view("<u4")[:, 0])
+    return contents, int(damaged[0]) if len(damaged) else len(contents)

@@ -75,10 +75,10 @@ class FileSystem(Protocol):
     def invalidate_cache(self) -> None: ...
 
 
-def _file_system(scheme: str, own: bool = False) -> FileSystem:
-    """The file system of a scheme. ``own``: a new instance, which nobody else has."""
+def _file_system(scheme: str, new: bool = False) -> FileSystem:
+    """The file system of a scheme. ``new``: an instance, which nobody else has."""
     module = importlib.import_module("fsspec")
-    system: FileSystem = module.filesystem(scheme, skip_instance_cache=True) if own else module.filesystem(scheme)
+    system: FileSystem = module.filesystem(scheme, skip_instance_cache=True) if new else module.filesystem(scheme)
     return system
 
 
@@ -141,9 +141,9 @@ class Remote:
                 "'towerstrat[remote]' brings fsspec), or use a local folder."
             ) from None
 
-    def _paths(self, found: Iterable[str]) -> list[str]:
+    def _paths(self, paths: Iterable[str]) -> list[str]:
         """Sorted paths with the scheme that fsspec leaves out."""
-        return sorted(f"{self.scheme}://{path.lstrip('/')}" for path in found)
+        return sorted(f"{self.scheme}://{path.lstrip('/')}" for path in paths)
 
     def ranges(self, path: str) -> _Fetched:
         with translated(path):
@@ -152,8 +152,8 @@ class Remote:
     @contextmanager
     def writing(self, path: str) -> Iterator[IO[bytes]]:
         # A transaction belongs to an instance of the file system and does not nest: each file gets an instance.
-        own = _file_system(self.scheme, own=True)
-        with translated(path), own.transaction, own.open(path, "wb") as file:
+        system = _file_system(self.scheme, new=True)
+        with translated(path), system.transaction, system.open(path, "wb") as file:
             yield file
         self._system.invalidate_cache()
 
@@ -201,12 +201,12 @@ class Remote:
 
     def statistics(self, path: str) -> FileStatistics:
         with translated(path):
-            found = self._system.info(path)
+            entry = self._system.info(path)
             try:
                 written = int(self._system.modified(path).timestamp() * 1e9)
             except (NotImplementedError, KeyError, OSError):
                 written = 0  # of folders, mostly
-        return FileStatistics(found["size"] or 0, written, found["type"] == "directory")
+        return FileStatistics(entry["size"] or 0, written, entry["type"] == "directory")
 
     def beginning_with(self, prefix: str) -> list[str]:
         folder, _, start = prefix.rpartition("/")
@@ -217,8 +217,8 @@ class Remote:
 
     def matching(self, pattern: str) -> list[str]:
         with translated(pattern):
-            found = self._system.glob(pattern, detail=True)
-        return self._paths(path for path, entry in found.items() if entry["type"] == "file")
+            entries = self._system.glob(pattern, detail=True)
+        return self._paths(path for path, entry in entries.items() if entry["type"] == "file")
 
     def glob(self, pattern: str) -> list[str]:
         with translated(pattern):

@@ -140,5 +140,5 @@ class Storage(Protocol):
 
 def storage_of(path: str) -> Storage:
     """The storage of a path, by its scheme. Raises UnsupportedError where fsspec, or its driver, is not installed."""
-    scheme, found, _ = path.partition("://")
-    return Remote(scheme) if found and scheme != "file" else LOCAL
+    scheme, separator, _ = path.partition("://")
+    return Remote(scheme) if separator and scheme != "file" else LOCAL

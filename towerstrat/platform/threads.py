@@ -39,15 +39,15 @@ class ThreadState(threading.local):
 
 def handed_on() -> Callable[[], None]:
     """Snapshot this thread's state; return a function that copies it to the thread that calls it."""
-    found = [(state, {k: _copied(v) for k, v in vars(state).items()}) for state in ThreadState._of_process]
+    snapshot = [(state, {k: _shallow_copy(v) for k, v in vars(state).items()}) for state in ThreadState._of_process]
 
     def take() -> None:
-        for state, values in found:
-            vars(state).update({k: _copied(v) for k, v in values.items()})
+        for state, values in snapshot:
+            vars(state).update({k: _shallow_copy(v) for k, v in values.items()})
 
     return take
 
 
-def _copied(value: Any) -> Any:
+def _shallow_copy(value: Any) -> Any:
     """A shallow copy of a list or dictionary, which the thread may change; other values are shared."""
     return value.copy() if type(value) in (list, dict) else value

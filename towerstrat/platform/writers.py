@@ -43,7 +43,7 @@ def temporary(path: str) -> Iterator[IO[bytes]]:
     Abandoned temporary files are deleted first (``remove_abandoned``).
     """
     remove_abandoned(path)
-    file = _created(path)
+    file = _create(path)
     try:
         with file:
             yield file
@@ -53,7 +53,7 @@ def temporary(path: str) -> Iterator[IO[bytes]]:
             os.remove(file.name)
 
 
-def _created(path: str) -> IO[bytes]:
+def _create(path: str) -> IO[bytes]:
     while True:
         file = open(f"{path}.{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}.tmp", "xb")  # noqa: SIM115
         _lock(file.fileno())
@@ -68,15 +68,15 @@ def remove_abandoned(path: str) -> list[str]:
     Files of other targets are deleted only if this host wrote them: not all network file systems share locks.
     """
     living = []
-    for found in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "*.tmp")):
-        writer = _NAME.search(found)
-        before = found[: writer.start()] if writer else ""
+    for file_name in glob.glob(os.path.join(glob.escape(os.path.dirname(path)), "*.tmp")):
+        writer = _NAME.search(file_name)
+        before = file_name[: writer.start()] if writer else ""
         same = before.startswith(f"{path}.")
         if writer is None or not (same or before.endswith(f".{socket.gethostname()}")):
             continue
-        with suppress(OSError), open(found, "rb") as file:
+        with suppress(OSError), open(file_name, "rb") as file:
             if _is_free(file.fileno()):
-                os.remove(found)
+                os.remove(file_name)
             elif same:
                 living.append(f"process {writer['process']} on {before[len(path) + 1 :]}")
     return living

@@ -168,7 +168,7 @@ def test_one_of_an_earlier_run_goes_where_its_folder_has_another_name_now(tmp_pa
 
 
 def test_shards_of_the_first_format_go_as_the_state_file_names_them(tmp_path):
-    table = sorted_tables.encoded([(b"", b"")])
+    table = sorted_tables.encode([(b"", b"")])
     for name in ("old-00000-of-00002", "old-00001-of-00002", "one", "oldest-00000-of-00001"):
         (tmp_path / name).write_bytes(table)
     v = tf.Variable(1.0)

@@ -92,11 +92,11 @@ def of_each(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def applied(*args: Any, **kwargs: Any) -> Any:
-        found = args[0] if args else kwargs.get(first)
-        if not isinstance(found, Partitioned):
+        argument = args[0] if args else kwargs.get(first)
+        if not isinstance(argument, Partitioned):
             return function(*args, **kwargs)
-        rest = {name: value for name, value in kwargs.items() if name != first}
-        return found._map_flat(lambda values: function(values, *args[1:], **rest))
+        keywords = {name: value for name, value in kwargs.items() if name != first}
+        return argument._map_flat(lambda values: function(values, *args[1:], **keywords))
 
     return applied
 

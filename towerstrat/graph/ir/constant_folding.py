@@ -53,13 +53,13 @@ def constant_value(tensor: object, depth: int = _DEPTH) -> HostArray | None:
     """
     if not isinstance(tensor, Tensor):
         return None
-    found = _value(tensor, depth, {})
+    value = _value(tensor, depth, {})
     # ``tf.shape(x)[1:]`` with an unknown first size: entries may all be known where an input is not.
-    if found is None and tensor.dtype.is_integer and tensor.op.definition.numpy_takes_objects:
+    if value is None and tensor.dtype.is_integer and tensor.op.definition.numpy_takes_objects:
         parts = _partial(tensor, depth)
         if parts is not None and parts.size and not any(v is _UNKNOWN for v in parts.ravel()):
-            found = parts.astype(tensor.dtype.np)
-    return found
+            value = parts.astype(tensor.dtype.np)
+    return value
 
 
 def _value(tensor: Tensor, depth: int, seen: dict[Tensor, HostArray | None]) -> HostArray | None:
@@ -81,7 +81,7 @@ def _value(tensor: Tensor, depth: int, seen: dict[Tensor, HostArray | None]) -> 
                 break
             args.append(value)
         else:
-            result = _computed(tensor, args)
+            result = _compute(tensor, args)
     seen[tensor] = result
     return result
 
@@ -94,7 +94,7 @@ def _small(tensor: Tensor) -> bool:
     return size <= _LARGEST
 
 
-def _computed(tensor: Tensor, args: list[HostArray]) -> HostArray | None:
+def _compute(tensor: Tensor, args: list[HostArray]) -> HostArray | None:
     """The numpy form of a tensor's operation on known inputs; None where it does not accept them."""
     op = tensor.op
     attrs = op.arguments
@@ -139,18 +139,18 @@ def _partial(tensor: Tensor, depth: int) -> HostArray | None:
         return _objects([_UNKNOWN if d is None else d for d in dims])
     if op.type == "Size" and dims is not None:
         return np.array(_UNKNOWN, object)
-    found = None
+    entries = None
     if depth > 0 and op.type == "Cast" and tensor.dtype.is_integer and op.inputs[0].dtype.is_integer:
-        found = _partial(op.inputs[0], depth - 1)
+        entries = _partial(op.inputs[0], depth - 1)
     elif depth > 0 and op.definition.numpy_takes_objects:
         args = [_partial(t, depth - 1) if t.dtype.is_integer else None for t in op.inputs]
-        given = [_settled(a) for a in args if a is not None]
-        if len(given) == len(args):
-            found = _computed(tensor, given)
-    if found is not None and found.dtype == object:
-        return found
-    if found is not None:
-        return found.astype(object)
+        arguments = [_to_integers(a) for a in args if a is not None]
+        if len(arguments) == len(args):
+            entries = _compute(tensor, arguments)
+    if entries is not None and entries.dtype == object:
+        return entries
+    if entries is not None:
+        return entries.astype(object)
     # A vector of known length and unknown entries still gives a rank.
     if shapes.known(tensor.dims) and len(tensor.dims or ()) <= 1:
         return _objects([_UNKNOWN] * math.prod(d or 0 for d in tensor.dims or ())).reshape(tensor.shape.as_list())
@@ -164,23 +164,23 @@ def _objects(values: list[Any]) -> HostArray:
     return result
 
 
-def _settled(array: HostArray) -> HostArray:
+def _to_integers(array: HostArray) -> HostArray:
     """An array of objects as int64 if all its entries are known: numpy takes only integers as an index or axis."""
     return array if any(v is _UNKNOWN for v in array.ravel()) else array.astype(np.int64)
 
 
 def partial_value(tensor: object) -> tuple[int | None, ...] | None:
     """The entries of an integer vector or scalar, None for unknown ones; None where not even the length is known."""
-    found = partial_values(tensor)
-    return None if found is None or found.ndim > 1 else tuple(found.reshape(-1).tolist())
+    entries = partial_values(tensor)
+    return None if entries is None or entries.ndim > 1 else tuple(entries.reshape(-1).tolist())
 
 
 def partial_values(tensor: object) -> HostArray | None:
     """An integer tensor as an array of integers, None for unknown entries; None where not even the shape is known."""
-    found = _partial(tensor, _DEPTH) if isinstance(tensor, Tensor) else None
-    if found is None:
+    entries = _partial(tensor, _DEPTH) if isinstance(tensor, Tensor) else None
+    if entries is None:
         return None
-    return _objects([None if v is _UNKNOWN else int(v) for v in found.reshape(-1)]).reshape(found.shape)
+    return _objects([None if v is _UNKNOWN else int(v) for v in entries.reshape(-1)]).reshape(entries.shape)
 
 
 def constant_value_as_dims(tensor: object) -> Dims:

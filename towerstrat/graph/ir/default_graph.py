@@ -29,15 +29,15 @@ def graph_of(values: Iterable[Any] | None) -> Graph:
     graph = get_default_graph()
     if graph.executing_eagerly or graph.building_function:
         return graph
-    found: Any = None
+    first: Any = None
     for value in values or ():
         if not isinstance(value, Tensor | Operation | IndexedSlices) and not hasattr(value, "_as_graph_element"):
             continue
-        if found is None:
-            found = value
-        elif value.graph is not found.graph:
-            raise ValueError(f"{value!r} must be from the same graph as {found!r}.")
-    return graph if found is None else found.graph
+        if first is None:
+            first = value
+        elif value.graph is not first.graph:
+            raise ValueError(f"{value!r} must be from the same graph as {first!r}.")
+    return graph if first is None else first.graph
 
 
 class name_scope:

@@ -36,11 +36,11 @@ def merge_device(base: str, over: str | DeviceSpec | None) -> str:
     """``base`` with the parts that ``over`` names; None in ``over`` clears everything."""
     if over is None:
         return ""
-    return _merged(base, over if isinstance(over, str) else over.to_string())
+    return _merge(base, over if isinstance(over, str) else over.to_string())
 
 
 @cache
-def _merged(base: str, name: str) -> str:
+def _merge(base: str, name: str) -> str:
     return unparse(parse(base) | parse(name))
 
 

@@ -48,7 +48,7 @@ class DeviceSpec:
     @classmethod
     def from_string(cls, spec: str) -> Self:
         """The parts of a name. Raises ValueError where it is none."""
-        return cls(*_parsed(spec))
+        return cls(*_parse(spec))
 
     def parse_from_string(self, spec: str) -> Self:
         """The parts of another name, as ``from_string``."""
@@ -63,7 +63,7 @@ class DeviceSpec:
 
     def make_merged_spec(self, dev: DeviceSpec) -> Self:
         """A spec with the parts that ``dev`` names, and its own for the others."""
-        return type(self)(*_merged(self, dev))
+        return type(self)(*_merge(self, dev))
 
     def replace(self, **kwargs: Any) -> Self:
         """A spec with other parts, by the arguments' names."""
@@ -96,8 +96,8 @@ class DeviceSpec:
         return hash(self.to_string())
 
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={getattr(self, name)!r}" for name in _PARTS if getattr(self, name) is not None)
-        return f"{type(self).__name__}({given})"
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in _PARTS if getattr(self, name) is not None)
+        return f"{type(self).__name__}({fields})"
 
 
 class DeviceSpecV1(DeviceSpec):
@@ -145,20 +145,20 @@ class DeviceSpecV1(DeviceSpec):
 
     def parse_from_string(self, spec: str) -> Self:
         """Takes the parts of a name for its own; returns itself. Raises ValueError where it is none."""
-        self.__init__(*_parsed(spec))  # type: ignore[misc]
+        self.__init__(*_parse(spec))  # type: ignore[misc]
         return self
 
     def merge_from(self, dev: DeviceSpec) -> None:
         """Takes the parts that ``dev`` names for its own."""
-        self.__init__(*_merged(self, dev))  # type: ignore[misc]
+        self.__init__(*_merge(self, dev))  # type: ignore[misc]
 
 
-def _parsed(spec: str) -> tuple[str | None, Number | None, Number | None, str | None, Number | None]:
+def _parse(spec: str) -> tuple[str | None, Number | None, Number | None, str | None, Number | None]:
     parts = device_names.parse(spec)
     kind, _, number = parts.get("device", "").partition(":")
     return parts.get("job"), parts.get("replica"), parts.get("task"), kind or None, number or None
 
 
-def _merged(base: DeviceSpec, over: DeviceSpec) -> list[Any]:
-    found = [(getattr(over, name), getattr(base, name)) for name in _PARTS]
-    return [own if theirs is None else theirs for theirs, own in found]
+def _merge(base: DeviceSpec, over: DeviceSpec) -> list[Any]:
+    pairs = [(getattr(over, name), getattr(base, name)) for name in _PARTS]
+    return [default if theirs is None else theirs for theirs, default in pairs]

@@ -70,26 +70,26 @@ class OpDispatcher:
         Raises:
           TypeError: the function asks no dispatchers.
         """
-        own = _own(op)
-        if own is None:
+        dispatchers = _dispatchers_of(op)
+        if dispatchers is None:
             raise TypeError(f"{op!r} has no dispatchers: decorate it with add_dispatch_support.")
-        own.append(self)
+        dispatchers.append(self)
 
 
-def _own(op: _Function) -> list[OpDispatcher] | None:
+def _dispatchers_of(op: _Function) -> list[OpDispatcher] | None:
     return getattr(op, "_own_dispatchers", None)
 
 
-def _dispatched(op: _Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+def _dispatch(op: _Function, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     """The result of the first dispatcher that answers, or ``NOT_SUPPORTED``."""
-    for own in _own(op) or ():
-        found = own.handle(args, kwargs)
-        if found is not NOT_SUPPORTED:
-            return found
+    for dispatcher in _dispatchers_of(op) or ():
+        result = dispatcher.handle(args, kwargs)
+        if result is not NOT_SUPPORTED:
+            return result
     for each in _registered.dispatchers:
-        found = each.handle(op, args, kwargs)
-        if found is not NOT_SUPPORTED:
-            return found
+        result = each.handle(op, args, kwargs)
+        if result is not NOT_SUPPORTED:
+            return result
     return NOT_SUPPORTED
 
 
@@ -102,10 +102,10 @@ def dispatching(function: _Function) -> _Function:
         try:
             return function(*args, **kwargs)
         except (TypeError, ValueError):
-            found = _dispatched(symbol, args, kwargs)
-            if found is NOT_SUPPORTED:
+            result = _dispatch(symbol, args, kwargs)
+            if result is NOT_SUPPORTED:
                 raise
-            return found
+            return result
 
     symbol.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
     symbol._own_dispatchers = []  # type: ignore[attr-defined]

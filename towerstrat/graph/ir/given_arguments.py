@@ -15,13 +15,13 @@ def one_of(new: Any, old: Any, new_name: str, old_name: str) -> Any:
     return old if new is None else new
 
 
-def check_given(function: str, **given: object) -> None:
+def check_given(function: str, **arguments: object) -> None:
     """Refuses a call that leaves out what has a default only because it may be given by an older name as well.
 
     Raises:
-      TypeError: one of ``given`` is None; it names them.
+      TypeError: one of ``arguments`` is None; it names them.
     """
-    missing = [name for name, value in given.items() if value is None]
+    missing = [name for name, value in arguments.items() if value is None]
     if missing:
         raise TypeError(f"{function}() missing required arguments: {', '.join(missing)}.")
 
@@ -33,12 +33,12 @@ class UnconnectedGradients(enum.Enum):
     ZERO = "zero"
 
 
-def refuse(function: str, instead: str, **given: tuple[object, object]) -> None:
+def refuse(function: str, instead: str, **arguments: tuple[object, object]) -> None:
     """Raises UnsupportedError for an argument (value, what it may be) that is not what it may be.
 
     Raises:
       UnsupportedError: it names the function, the argument and what to do instead.
     """
-    for name, (value, allowed) in given.items():
+    for name, (value, allowed) in arguments.items():
         if value is not allowed and value != allowed:
             raise UnsupportedError(f"{function}({name}={value!r}): only {name}={allowed!r} is supported. {instead}")

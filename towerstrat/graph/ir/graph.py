@@ -64,7 +64,7 @@ class PositionTrace(Protocol):
     ) -> Operation:  # fmt: skip
         """``Graph.add`` of an operation of the shard."""
 
-    def open(self, parent: Block, what: str) -> Block:
+    def open(self, parent: Block, description: str) -> Block:
         """The region that the shard's operations belong to inside of the next ``Graph.body`` below ``parent``."""
 
 
@@ -171,8 +171,8 @@ class Graph(Naming, Collections):
             signatures = definition.rule(op._inputs, op.attrs)
         except (TypeError, ValueError) as error:
             described = ", ".join(f"{t.dtype.name}{t.shape}" for t in op._inputs)
-            what = f"{(name or type).rstrip('/')} (type {type}) on ({described})"
-            message = f"{error}\n  operation: {what}\n  created at: {op.line}"
+            description = f"{(name or type).rstrip('/')} (type {type}) on ({described})"
+            message = f"{error}\n  operation: {description}\n  created at: {op.line}"
             raise (TypeError if isinstance(error, TypeError) else ValueError)(message) from error
         op.name = self.operation_name(name or type, op.line)
         op._outputs = [Tensor(op, i, s.dtype, s.dims) for i, s in enumerate(signatures)]
@@ -212,20 +212,20 @@ class Graph(Naming, Collections):
         tensor = self.inside(tensor)
         if not isinstance(tensor, ShardTensor):
             return tensor
-        place, whole = tensor.op.place, tensor.whole
-        if whole.dtype is string and not whole.varies:
-            return whole  # strings are on the host, where there are no shards
-        if self.trace is not None and self.axis is place.axis and self.trace.place is place:
-            return whole
+        axis_index, full_tensor = tensor.op.place, tensor.whole
+        if full_tensor.dtype is string and not full_tensor.varies:
+            return full_tensor  # strings are on the host, where there are no shards
+        if self.trace is not None and self.axis is axis_index.axis and self.trace.place is axis_index:
+            return full_tensor
         selections = tensor.__dict__.setdefault("selections", {})
-        block = whole.op.block
-        found: Tensor | None = selections.get(block)
-        if found is None:
-            attrs = {"axis": place.axis, "position": place.position, "own": True}
+        block = full_tensor.op.block
+        selection: Tensor | None = selections.get(block)
+        if selection is None:
+            attrs = {"axis": axis_index.axis, "position": axis_index.position, "own": True}
             with self.allow_changes(), self.under(None), self.control_dependencies(None):
-                found = self.make("SelectPosition", (whole,), attrs, "select", block).outputs[0]
-            selections[block] = found
-        return found
+                selection = self.make("SelectPosition", (full_tensor,), attrs, "select", block).outputs[0]
+            selections[block] = selection
+        return selection
 
     def own_operation(self, op: Operation) -> Operation:
         """The operation that runs where ``op`` is to: for a shard's view the one that it stands for."""
@@ -306,10 +306,10 @@ class Graph(Naming, Collections):
         return [self.own_operation(c) for c in controls] if self.has_shard_operations else controls
 
     @contextmanager
-    def body(self, what: str) -> Iterator[Block]:
-        """Operations made inside belong to a new region below the current one, described as ``what`` in messages."""
+    def body(self, description: str) -> Iterator[Block]:
+        """Operations made inside belong to a new region below the current one; ``description`` is for messages."""
         outer = self.block
-        self.block = Block(self, outer, what) if self.trace is None else self.trace.open(outer, what)
+        self.block = Block(self, outer, description) if self.trace is None else self.trace.open(outer, description)
         self.block.axis = self.axis
         try:
             yield self.block
@@ -442,8 +442,8 @@ class Graph(Naming, Collections):
 
     def variable_of(self, handle: Tensor) -> Any:
         """The variable whose handle this is, or None."""
-        found = (v for key in ("variables", "local_variables") for v in self.get_collection(key))
-        return next((v for v in found if v.handle is handle), None)
+        variables = (v for key in ("variables", "local_variables") for v in self.get_collection(key))
+        return next((v for v in variables if v.handle is handle), None)
 
     def outer_handle(self, handle: Tensor) -> Tensor | None:
         """In a function's graph, the handle outside of it that ``handle`` captures; else None."""
@@ -499,15 +499,15 @@ class Graph(Naming, Collections):
         if convert is not None:
             obj = convert()
         if isinstance(obj, str | bytes):
-            return self._named(obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation)
+            return self._element_of_name(obj.decode() if isinstance(obj, bytes) else obj, allow_tensor, allow_operation)
         if (isinstance(obj, Tensor) and allow_tensor) or (isinstance(obj, Operation) and allow_operation):
             if (obj._graph if isinstance(obj, Tensor) else obj.graph) is not self:
                 raise ValueError(f"{obj} is not an element of this graph.")
             return obj
-        wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
-        raise TypeError(f"Expected a {wanted} or its name, got {type(obj).__name__}: {obj!r}.")
+        expected = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
+        raise TypeError(f"Expected a {expected} or its name, got {type(obj).__name__}: {obj!r}.")
 
-    def _named(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
+    def _element_of_name(self, name: str, allow_tensor: bool, allow_operation: bool) -> Tensor | Operation:
         if ":" in name and allow_tensor:
             op_name, _, index = name.rpartition(":")
             if not index.isdigit():

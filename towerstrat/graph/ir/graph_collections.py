@@ -68,8 +68,8 @@ class Collections:
         """The collections for a function traced here: these, or copies except those of variables."""
         if shared:
             return self._collections
-        found = {name: list(values) for name, values in self._collections.items()}
-        return found | {name: self.get_collection_ref(name) for name in _OF_VARIABLES}
+        copies = {name: list(values) for name, values in self._collections.items()}
+        return copies | {name: self.get_collection_ref(name) for name in _OF_VARIABLES}
 
     @property
     def collections(self) -> list[Hashable]:

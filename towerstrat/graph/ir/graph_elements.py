@@ -391,10 +391,10 @@ class Block:
       what: its description in messages, such as "the body of the loop while".
     """
 
-    def __init__(self, graph: Graph, parent: Block | None, what: str):
+    def __init__(self, graph: Graph, parent: Block | None, description: str):
         self.graph = graph
         self.parent = parent
-        self.what = what
+        self.what = description
         self.region = self
         """The region of the graph; another one where this is that region for some of its results only."""
         self.ops: list[Operation] = []
@@ -421,8 +421,8 @@ class Block:
           effects: operations of the region. By default those with an effect where the graph keeps effects (in
             functions), else none. A copy of a region in another graph has the effects of the original.
         """
-        own, own_operation = self.graph.own, self.graph.own_operation
-        self.results = tuple(own(r) if isinstance(r, Tensor) else own_operation(r) for r in results)
+        own_tensor, own_operation = self.graph.own, self.graph.own_operation
+        self.results = tuple(own_tensor(r) if isinstance(r, Tensor) else own_operation(r) for r in results)
         if effects is None:
             effects = [op for op in self.ops if has_effect(op)] if self.graph.keeps_effects else []
         self.effects = tuple(effects)
@@ -462,20 +462,20 @@ class Block:
 
     def captures(self) -> list[Tensor]:
         """The tensors from enclosing regions that this one uses, in order of first use."""
-        found: dict[Tensor, None] = {}
+        captured: dict[Tensor, None] = {}
         for tensor in (*(t for op in self.needed for t in op.inputs), *self.results):
             if isinstance(tensor, Tensor) and not self.encloses(tensor.op.block):
-                found[tensor] = None
-        return list(found)
+                captured[tensor] = None
+        return list(captured)
 
     def outer_dependencies(self, fed: Container[Tensor] = ()) -> list[Operation]:
         """The operations outside that operations inside depend on."""
-        found: dict[Operation, None] = {}
+        outer: dict[Operation, None] = {}
         for op in self.needed:
             for other in dependencies(op, fed):
                 if not self.encloses(other.block):
-                    found[other] = None
-        return list(found)
+                    outer[other] = None
+        return list(outer)
 
 
 def has_effect(op: Operation) -> bool:
@@ -636,13 +636,13 @@ def make_varying(cell: StateVariable, graph: Graph) -> None:
         around = getattr(around, "outer", None)
 
 
-def _session_for(session: SessionLike | None, graph: Graph, what: str) -> SessionLike:
+def _session_for(session: SessionLike | None, graph: Graph, caller: str) -> SessionLike:
     """``session`` or the default session. Raises ValueError where there is none or its graph is another."""
     session = session or get_default_session()
     if session is None:
-        raise ValueError(f"{what} needs a session: pass session= or use it inside `with sess.as_default():`.")
+        raise ValueError(f"{caller} needs a session: pass session= or use it inside `with sess.as_default():`.")
     if session.graph is not graph:
-        raise ValueError(f"{what}: the session's graph is not the graph this belongs to.")
+        raise ValueError(f"{caller}: the session's graph is not the graph this belongs to.")
     return session
 
 

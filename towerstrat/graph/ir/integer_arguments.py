@@ -21,12 +21,12 @@ Axes = tuple[int, ...] | None
 """Several axes; None: all."""
 
 
-def integer(value: Any, what: str = "axis", listed: bool = False) -> int:
+def integer(value: Any, name: str = "axis", listed: bool = False) -> int:
     """One integer.
 
     Args:
       value: a Python or numpy number, a Dimension, an array or tensor without dimensions.
-      what: its name in messages.
+      name: of the argument, for messages.
       listed: a list, array or tensor of a single integer is taken too.
 
     Raises:
@@ -38,18 +38,18 @@ def integer(value: Any, what: str = "axis", listed: bool = False) -> int:
             value = value[0]
         value = value.reshape(()) if isinstance(value, np.ndarray) and value.size == 1 else value
     if isinstance(value, Tensor):
-        value = _known(value, what)
+        value = _known_value(value, name)
         value = value.reshape(()) if listed and value.size == 1 else value
     if isinstance(value, np.ndarray) and not value.ndim:
         value = value[()]
     if isinstance(value, np.bool_ | np.floating) and value == int(value):
         value = int(value)
     if isinstance(value, np.ndarray) or not hasattr(value, "__index__"):
-        raise TypeError(f"Expected an integer for {what}, got {value!r}.")
+        raise TypeError(f"Expected an integer for {name}, got {value!r}.")
     return int(value.__index__())
 
 
-def integers(value: Any, what: str = "axis") -> Axes:
+def integers(value: Any, name: str = "axis") -> Axes:
     """Several integers, given as one or as a list, a shape, an array or a tensor of them; None for None.
 
     Raises:
@@ -59,25 +59,25 @@ def integers(value: Any, what: str = "axis") -> Axes:
     if value is None:
         return None
     if isinstance(value, Tensor):
-        value = _known(value, what)
+        value = _known_value(value, name)
     if isinstance(value, np.ndarray):
         if value.ndim > 1:
-            raise TypeError(f"Expected integers for {what}, got {value!r}.")
+            raise TypeError(f"Expected integers for {name}, got {value!r}.")
         value = list(value) if value.ndim else value[()]
     if isinstance(value, list | tuple | range | TensorShape):
-        return tuple(integer(v, what) for v in value)
-    return (integer(value, what),)
+        return tuple(integer(v, name) for v in value)
+    return (integer(value, name),)
 
 
-def _known(tensor: Tensor, what: str) -> HostArray:
+def _known_value(tensor: Tensor, name: str) -> HostArray:
     if not tensor.dtype.is_integer:
-        raise TypeError(f"Expected integers for {what}, got {tensor!r}.")
-    found = constant_value(tensor)
-    if found is None:
-        raise ValueError(f"Expected {what} known while the graph is built, got {tensor!r}: pass integers.")
-    return found
+        raise TypeError(f"Expected integers for {name}, got {tensor!r}.")
+    constant = constant_value(tensor)
+    if constant is None:
+        raise ValueError(f"Expected {name} known while the graph is built, got {tensor!r}: pass integers.")
+    return constant
 
 
-def optional_integer(value: Any, default: int, what: str = "axis") -> int:
+def optional_integer(value: Any, default: int, name: str = "axis") -> int:
     """``integer``, or ``default`` for None."""
-    return default if value is None else integer(value, what)
+    return default if value is None else integer(value, name)

@@ -12,7 +12,7 @@ Inside, a value's type says whether it is varying along the axis or invariant (`
 where that is not wanted, ``share`` and ``sum_shares`` have cotangents of their own.
 
 Logical devices of a shard are further axes of the mesh, of type Auto: values are replicated over them, except where
-``constrained`` gives a sharding, from which the compiler partitions the work. With several processes an axis may span
+``constrain`` gives a sharding, from which the compiler partitions the work. With several processes an axis may span
 devices of others: then ``told`` and
 ``everywhere`` are collective: all processes call them together.
 
@@ -54,7 +54,7 @@ class Axis:
     """A mesh axis of shards, each of one device or of several "logical" ones.
 
     ``map`` runs the same function on every shard, on values of its own. Within a shard values are replicated over its
-    logical devices, except where ``constrained`` splits them: the compiler then partitions the work.
+    logical devices, except where ``constrain`` splits them: the compiler then partitions the work.
 
     Args:
       name: the mesh axis' name, ``"tower"`` for towers.
@@ -162,8 +162,8 @@ class Axis:
 
     def bring(self, values: Sequence[Array]) -> list[Array]:
         """Replicate values that are on one device, or on the host, over all devices; others stay where they are."""
-        whole = self.placed(ALL)
-        return [v if len(_devices_of(v)) > 1 else put(v, whole) for v in values]
+        replicated = self.placed(ALL)
+        return [v if len(_devices_of(v)) > 1 else put(v, replicated) for v in values]
 
     def put_sharded(self, shards: HostArray, dimension: int = 0) -> jax.Array:
         """The array split over the axis, of which each process gives the slices of its own shards.
@@ -237,7 +237,7 @@ def _partition(parts: tuple[int, ...]) -> PartitionSpec:
     return PartitionSpec(*dimensions)
 
 
-def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Array:
+def constrain(value: Array, parts: tuple[int, ...], apart: bool = False) -> Array:
     """A sharding constraint over the logical devices of a shard; the identity where it has only one.
 
     Args:
@@ -252,7 +252,7 @@ def constrained(value: Array, parts: tuple[int, ...], apart: bool = False) -> Ar
     if not apart:
         split = lax.with_sharding_constraint(value, _partition(parts))
     else:
-        split = lax.optimization_barrier(constrained(lax.optimization_barrier(value), parts))
+        split = lax.optimization_barrier(constrain(lax.optimization_barrier(value), parts))
     return split
 
 
@@ -266,7 +266,7 @@ def has_logical() -> bool:
 
 @contextmanager
 def undivided() -> Iterator[None]:
-    """Turn ``constrained`` off inside, for code that only some shards run.
+    """Turn ``constrain`` off inside, for code that only some shards run.
 
     To reassemble a value that is split the compiler may insert collectives over all devices: shards that do not run the
     code would never join them.
@@ -343,11 +343,11 @@ def axis_index(axis: Axis | None) -> Array:
 
 def at_first(value: Array, axis: Axis) -> jax.Array:
     """Broadcast from shard 0: its value on all shards, as an invariant one, by one ``psum``."""
-    own = vary(jnp.asarray(value), axis)
-    own = jnp.where(lax.axis_index(axis.name) == 0, own, jnp.zeros_like(own))
-    if own.dtype == jnp.bool_:
-        return _sum(own.astype(jnp.int32), axis).astype(jnp.bool_)
-    return _sum(own, axis)
+    summand = vary(jnp.asarray(value), axis)
+    summand = jnp.where(lax.axis_index(axis.name) == 0, summand, jnp.zeros_like(summand))
+    if summand.dtype == jnp.bool_:
+        return _sum(summand.astype(jnp.int32), axis).astype(jnp.bool_)
+    return _sum(summand, axis)
 
 
 def _sum(value: jax.Array, axis: Axis) -> jax.Array:
@@ -403,11 +403,11 @@ def everywhere(value: Any) -> Any:
         return value
     sharding = value.sharding
     assert isinstance(sharding, NamedSharding)
-    return _replicated(sharding.mesh)(value)
+    return _replicator(sharding.mesh)(value)
 
 
 @cache
-def _replicated(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
+def _replicator(mesh: Mesh) -> Callable[[jax.Array], jax.Array]:
     platform: str = mesh.devices.flat[0].platform
     gather: Callable[[jax.Array], jax.Array] = compilers.jit(
         lambda value: value, platform, out_shardings=NamedSharding(mesh, ALL)

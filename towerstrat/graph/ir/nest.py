@@ -94,9 +94,9 @@ def packed(structure: object, leaves: Iterator[Any]) -> Any:
 def pack_sequence_as(structure: object, flat_sequence: Iterable[Any]) -> Any:
     """A structure like ``structure`` with other leaves. Raises ValueError where their numbers differ."""
     flat = list(flat_sequence)
-    wanted = len(flatten(structure))
-    if wanted != len(flat):
-        raise ValueError(f"Expected {wanted} leaves for the structure {structure!r}, got {len(flat)}.")
+    expected = len(flatten(structure))
+    if expected != len(flat):
+        raise ValueError(f"Expected {expected} leaves for the structure {structure!r}, got {len(flat)}.")
     return packed(structure, iter(flat))
 
 
@@ -161,11 +161,11 @@ def assert_shallow_structure(shallow_tree: Any, input_tree: Any, check_types: bo
         raise TypeError(
             f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(input_tree)}."
         )
-    wanted, found = shallow_tree.__class__, input_tree.__class__
-    if check_types and not isinstance(input_tree, wanted) and not _same_type(wanted, found):
+    expected, actual = shallow_tree.__class__, input_tree.__class__
+    if check_types and not isinstance(input_tree, expected) and not _same_type(expected, actual):
         raise TypeError(
             "The two structures don't have the same sequence type. Input structure has type "
-            f"{found}, while shallow structure has type {wanted}."
+            f"{actual}, while shallow structure has type {expected}."
         )
     one, two = list(children(shallow_tree)), list(children(input_tree))
     if len(one) != len(two):
@@ -188,8 +188,8 @@ def map_structure_up_to(shallow_tree: Any, func: Callable[..., Any], *inputs: An
         raise ValueError("Cannot map over no sequences.")
     for tree in inputs:
         assert_shallow_structure(shallow_tree, tree)
-    found = zip(*(flatten_up_to(shallow_tree, tree) for tree in inputs), strict=True)
-    return pack_sequence_as(shallow_tree, [func(*subtrees) for subtrees in found])
+    corresponding = zip(*(flatten_up_to(shallow_tree, tree) for tree in inputs), strict=True)
+    return pack_sequence_as(shallow_tree, [func(*subtrees) for subtrees in corresponding])
 
 
 def get_traverse_shallow_structure(traverse_fn: Callable[[Any], Any], structure: Any) -> Any:
@@ -234,7 +234,7 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
     """
     if not isinstance(dictionary, Mapping):
         raise TypeError("input must be a dictionary")
-    found: dict[Any, Any] = {}
+    flat: dict[Any, Any] = {}
     for key, value in dictionary.items():
         keys_of, values = (flatten(key), flatten(value)) if is_sequence(key) else ([key], [value])
         if len(keys_of) != len(values):
@@ -243,10 +243,10 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
                 f"elements. Key: {keys_of}, value: {values}."
             )
         for leaf, entry in zip(keys_of, values, strict=True):
-            if leaf in found:
+            if leaf in flat:
                 raise ValueError(f"Could not flatten dictionary: key {leaf} is not unique.")
-            found[leaf] = entry
-    return found
+            flat[leaf] = entry
+    return flat
 
 
 def yield_flat_paths(nest: object) -> Iterator[tuple[Any, ...]]:
@@ -279,5 +279,5 @@ def map_structure_with_paths(func: Callable[..., Any], *structure: object, **kwa
     for other in structure[1:]:
         assert_same_structure(structure[0], other, check_types)
     paths = (path for path, _ in flatten_with_joined_string_paths(structure[0]))
-    found = zip(paths, *(flatten(s) for s in structure), strict=True)
-    return pack_sequence_as(structure[0], [func(*entries, **kwargs) for entries in found])
+    corresponding = zip(paths, *(flatten(s) for s in structure), strict=True)
+    return pack_sequence_as(structure[0], [func(*entries, **kwargs) for entries in corresponding])

@@ -49,19 +49,19 @@ def pack_sequence_as(structure: object, flat_sequence: Sequence[Any], expand_com
         return nest.pack_sequence_as(structure, flat_sequence)
     leaves = nest.flatten(structure)
     flat = list(flat_sequence)
-    wanted = sum(len(_parts(leaf)) for leaf in leaves)
-    if len(flat) != wanted:
-        raise ValueError(f"Expected {wanted} leaves for the structure {structure!r}, got {len(flat)}.")
+    expected = sum(len(_parts(leaf)) for leaf in leaves)
+    if len(flat) != expected:
+        raise ValueError(f"Expected {expected} leaves for the structure {structure!r}, got {len(flat)}.")
     entries = iter(flat)
-    made = []
+    rebuilt = []
     for leaf in leaves:
         spec = composite_spec(leaf)
         if spec is None:
-            made.append(next(entries))
+            rebuilt.append(next(entries))
         else:
             like = spec._to_components(leaf)
-            made.append(spec._from_components(nest.pack_sequence_as(like, islice(entries, len(nest.flatten(like))))))
-    return nest.pack_sequence_as(structure, made)
+            rebuilt.append(spec._from_components(nest.pack_sequence_as(like, islice(entries, len(nest.flatten(like))))))
+    return nest.pack_sequence_as(structure, rebuilt)
 
 
 def assert_same_structure(nest1: Any, nest2: Any, check_types: bool = True, expand_composites: bool = False) -> None:

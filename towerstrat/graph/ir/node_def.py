@@ -77,21 +77,21 @@ def node_def(op: Operation, shapes: bool = False) -> messages.NodeDef:
 def attributes(op: Operation) -> dict[str, messages.AttrValue]:
     """The attributes of an operation, by the original's names; by ours where the original has no such type."""
     known = definition(op.type)
-    found: dict[str, messages.AttrValue] = {}
+    by_name: dict[str, messages.AttrValue] = {}
     if known is not None:
         types = _types(known, op)
         for name, attribute in known.attributes.items():
             value = _value(op, name, attribute, types)
             if value is not NO_DEFAULT:
-                found[name] = _attr_value(attribute.kind, value)
+                by_name[name] = _attr_value(attribute.kind, value)
     shown = ((k, v) for k, v in op.attrs.items() if k[0] == "_" or known is None)
     for name, value in shown:
         kind = None if name in op.definition.hidden else _kind(value)
         if kind is not None:
-            found[name] = _attr_value(kind, value)
+            by_name[name] = _attr_value(kind, value)
     if op._colocation:
-        found["_class"] = _attr_value("list(string)", op._colocation)
-    return found
+        by_name["_class"] = _attr_value("list(string)", op._colocation)
+    return by_name
 
 
 def attribute(op: Operation, name: str) -> Any:
@@ -100,11 +100,11 @@ def attribute(op: Operation, name: str) -> Any:
     Raises:
       ValueError: there is none of that name.
     """
-    found = attributes(op)
-    if name not in found:
-        known = ", ".join(sorted(found)) or "none"
+    by_name = attributes(op)
+    if name not in by_name:
+        known = ", ".join(sorted(by_name)) or "none"
         raise ValueError(f"Operation {op.name} has no attribute {name!r}; it has: {known}.")
-    value = found[name]
+    value = by_name[name]
     kind = value.WhichOneof("value")
     if kind != "list":
         return as_dtype(value.type) if kind == "type" else getattr(value, kind)
@@ -120,9 +120,9 @@ def _value(op: Operation, name: str, attribute: Attribute, types: Mapping[str, A
         return types[name]
     if name in ("seed", "seed2") and "seeds" in op.attrs:
         return _seeds(op)[name == "seed2"]
-    own = op.attrs.get(name, op.attrs.get(_RENAMED.get(name, name), NO_DEFAULT))
-    if own is not NO_DEFAULT:
-        return own
+    stored = op.attrs.get(name, op.attrs.get(_RENAMED.get(name, name), NO_DEFAULT))
+    if stored is not NO_DEFAULT:
+        return stored
     if attribute.default is NO_DEFAULT and attribute.kind == "type":
         return "int32"  # of an input that is an attribute here: an axis
     return attribute.default
@@ -130,51 +130,51 @@ def _value(op: Operation, name: str, attribute: Attribute, types: Mapping[str, A
 
 def _seeds(op: Operation) -> tuple[int, int]:
     """The two seeds that the original derives from the graph's and the operation's own."""
-    graph, own = op.attrs["seeds"]
-    if graph is None and own is None:
+    graph_seed, op_seed = op.attrs["seeds"]
+    if graph_seed is None and op_seed is None:
         return 0, 0
-    return _DEFAULT_SEED if graph is None else graph, op.index if own is None else own
+    return _DEFAULT_SEED if graph_seed is None else graph_seed, op.index if op_seed is None else op_seed
 
 
 def _types(known: Definition, op: Operation) -> dict[str, Any]:
     """Attributes that inputs and outputs determine: numbers of tensors, and element types, by name."""
-    found: dict[str, Any] = {}
-    for argument, tensors in (*_inputs(known.inputs, op), *_matched(known.outputs, op.outputs)):
+    types: dict[str, Any] = {}
+    for argument, tensors in (*_inputs(known.inputs, op), *_match(known.outputs, op.outputs)):
         if argument.number:
-            found[argument.number] = len(tensors)
+            types[argument.number] = len(tensors)
         if argument.kind.startswith("*"):
-            found[argument.kind[1:]] = [t.dtype for t in tensors]
+            types[argument.kind[1:]] = [t.dtype for t in tensors]
         elif tensors and argument.kind in known.attributes:
-            found.setdefault(argument.kind, tensors[0].dtype)
-    return found
+            types.setdefault(argument.kind, tensors[0].dtype)
+    return types
 
 
 def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument, Sequence[Tensor]]]:
     """The original's inputs that an operation here has, with their tensors."""
     by_name = {a.name: a for a in arguments}
     if op.type in _ORDER:
-        return _matched([by_name[name] for name in _ORDER[op.type]], op.inputs)
+        return _match([by_name[name] for name in _ORDER[op.type]], op.inputs)
     if op.type.startswith(_UPDATES):
         last = [by_name[name] for name in ("grad", "delta", "indices") if name in by_name]
-        return _matched(last, op.inputs[-len(last) :])
+        return _match(last, op.inputs[-len(last) :])
     unheld = [a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES]
     if op.definition.axis_from_input and op.attrs["axis"] is None:
-        return [*_matched(unheld, op.inputs[:-1]), *((a, op.inputs[-1:]) for a in arguments if a not in unheld)]
+        return [*_match(unheld, op.inputs[:-1]), *((a, op.inputs[-1:]) for a in arguments if a not in unheld)]
     if len(arguments) == len(op.inputs) and not any(a.many for a in arguments):
-        return _matched(arguments, op.inputs)
-    return _matched(unheld, op.inputs)
+        return _match(arguments, op.inputs)
+    return _match(unheld, op.inputs)
 
 
-def _matched(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:
+def _match(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:
     """Match arguments to tensors in order. Lists share equally the tensors that single arguments leave."""
     lists = sum(a.many for a in arguments)
     each = (len(tensors) - (len(arguments) - lists)) // lists if lists else 0
-    found, start = [], 0
+    matches, start = [], 0
     for argument in arguments:
         stop = start + (each if argument.many else 1)
-        found.append((argument, tensors[start:stop]))
+        matches.append((argument, tensors[start:stop]))
         start = stop
-    return found
+    return matches
 
 
 # ---- values of attributes ------------------------------------------------------------------------------------------
@@ -193,21 +193,21 @@ def _kind(value: object) -> str | None:
 
 
 def _attr_value(kind: str, value: Any) -> messages.AttrValue:
-    found = messages.AttrValue()
+    message = messages.AttrValue()
     if kind.startswith("list("):
-        found.list.SetInParent()
+        message.list.SetInParent()
         for item in value:
-            _add(found.list, kind[5:-1], item, many=True)
+            _add(message.list, kind[5:-1], item, many=True)
     else:
-        _add(found, kind, value, many=False)
-    return found
+        _add(message, kind, value, many=False)
+    return message
 
 
 def _add(message: Any, kind: str, value: Any, many: bool) -> None:
     """Sets, or appends to, the field of ``message`` that holds values of ``kind``."""
     if kind in ("shape", "tensor"):
-        made = shape_proto(value) if kind == "shape" else tensor_proto(value)
-        (getattr(message, kind).add() if many else getattr(message, kind)).CopyFrom(made)
+        proto = shape_proto(value) if kind == "shape" else tensor_proto(value)
+        (getattr(message, kind).add() if many else getattr(message, kind)).CopyFrom(proto)
         return
     field, convert = _FIELDS[kind]
     if many:

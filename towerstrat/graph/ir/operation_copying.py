@@ -28,11 +28,11 @@ def path_from(tensor: Tensor, begins: Callable[[Operation], bool]) -> list[Opera
         if op not in above:
             above.add(op)
             waiting += [*(t.op for t in op.inputs), *op.control_inputs]
-    found: dict[Operation, None] = {}
+    path: dict[Operation, None] = {}
     for op in sorted(above, key=lambda op: op.index):
-        if begins(op) or any(t.op in found for t in op.inputs) or any(c in found for c in op.control_inputs):
-            found[op] = None
-    return list(found)
+        if begins(op) or any(t.op in path for t in op.inputs) or any(c in path for c in op.control_inputs):
+            path[op] = None
+    return list(path)
 
 
 class Copying:
@@ -81,14 +81,14 @@ class Copying:
             attrs["bodies"] = bodies
         elif "bodies" in op.attrs:
             attrs["bodies"] = self._mapped(op.attrs["bodies"])
-        made = target.add(op.type, inputs, attrs, op.name, axis=op.axis, control_inputs=controls)
-        whole = replicated_of(made)
-        made.line = whole.line = op.line
-        for old, new in zip(op.outputs, whole.outputs, strict=True):
+        copied = target.add(op.type, inputs, attrs, op.name, axis=op.axis, control_inputs=controls)
+        full_operation = replicated_of(copied)
+        copied.line = full_operation.line = op.line
+        for old, new in zip(op.outputs, full_operation.outputs, strict=True):
             new.varies |= old.varies
             new.dims = merge(new.dims, old.dims)  # what set_shape gave the original counts here too
-        self.tensors.update(zip(op.outputs, made.outputs, strict=True))
-        self.operations[op] = made
+        self.tensors.update(zip(op.outputs, copied.outputs, strict=True))
+        self.operations[op] = copied
 
     def _mapped(self, value: Any) -> Any:
         """An attribute's value with each tensor, operation and block in it replaced by its copy."""
@@ -113,14 +113,14 @@ class Copying:
         """Copy the operations that a region runs, with its effects as of when it was finished; each region once."""
         if block in self.blocks:
             return self.blocks[block]
-        with self.target.body(block.what) as made:
-            self.blocks[block] = made
-            made.line = block.line
-            wanted = set(block.needed)
+        with self.target.body(block.what) as copied:
+            self.blocks[block] = copied
+            copied.line = block.line
+            needed = set(block.needed)
             for op in block.ops:
-                if op in wanted or op.definition.is_placeholder:
+                if op in needed or op.definition.is_placeholder:
                     self._copy_one(op)
             if block.predicate is not None:
-                made.predicate = self.target.own(self.tensors[block.predicate])
-            made.finish([self._mapped(r) for r in block.results], [self.operations[op] for op in block.effects])
-        return made
+                copied.predicate = self.target.own(self.tensors[block.predicate])
+            copied.finish([self._mapped(r) for r in block.results], [self.operations[op] for op in block.effects])
+        return copied

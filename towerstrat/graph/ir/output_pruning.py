@@ -41,16 +41,16 @@ def prune(
     op: Operation, inputs: Sequence[Tensor], outputs: Sequence[Tensor], attrs: Mapping[str, Any]
 ) -> PrunedOperation:
     """An operation with other inputs, bodies among ``attrs``, and only some of its outputs."""
-    made = PrunedOperation.__new__(PrunedOperation)
+    pruned = PrunedOperation.__new__(PrunedOperation)
     for name in Operation.__slots__:
         if not name.startswith("__"):
-            setattr(made, name, getattr(op, name))
-    made.whole = op.whole if isinstance(op, PrunedOperation) else op
-    made._inputs = tuple(inputs)
-    made._outputs = tuple(outputs)
-    made.attrs = {**op.attrs, **attrs}
-    op.graph._bind_effects(made)
-    return made
+            setattr(pruned, name, getattr(op, name))
+    pruned.whole = op.whole if isinstance(op, PrunedOperation) else op
+    pruned._inputs = tuple(inputs)
+    pruned._outputs = tuple(outputs)
+    pruned.attrs = {**op.attrs, **attrs}
+    op.graph._bind_effects(pruned)
+    return pruned
 
 
 def rewired(tensor: Tensor, source: Tensor) -> PrunedOperation:
@@ -62,11 +62,11 @@ def rewired(tensor: Tensor, source: Tensor) -> PrunedOperation:
     op = tensor.op
     if len(op.outputs) > 1 or tensor.dtype != source.dtype:
         raise ValueError(f"{tensor!r} (created at {op.line}) cannot take its value from {source!r}.")
-    made = prune(op, [source], [tensor], {})
-    made.definition, made.attrs, made._control_inputs = op_registry.lookup("Identity"), {}, []
-    made.type = made.definition.type
-    op.graph._bind_effects(made)
-    return made
+    identity = prune(op, [source], [tensor], {})
+    identity.definition, identity.attrs, identity._control_inputs = op_registry.lookup("Identity"), {}, []
+    identity.type = identity.definition.type
+    op.graph._bind_effects(identity)
+    return identity
 
 
 def prune_block(block: Block, results: Sequence[Tensor | Operation]) -> Block:
@@ -77,9 +77,9 @@ def prune_block(block: Block, results: Sequence[Tensor | Operation]) -> Block:
     same = len(results) == len(block.results) and len(order) == len(block.needed)
     if same and all(a is b for a, b in zip(order, block.needed, strict=True)):
         return block
-    made = copy.copy(block)
-    made.results, made.needed = tuple(results), order
-    return made
+    pruned = copy.copy(block)
+    pruned.results, pruned.needed = tuple(results), order
+    return pruned
 
 
 def prune_order(
@@ -95,38 +95,38 @@ def prune_order(
     if not any(op.definition.narrow is not None for op in order):
         return list(order)
     used: set[Tensor] = set()
-    whole: set[Operation] = set()
+    fully_used: set[Operation] = set()
     for target in targets:
         if isinstance(target, Tensor):
             used.add(target)
         else:
-            whole.add(target)
-    needed = whole | {t.op for t in used if t not in fed}
-    found: list[Operation] = []
+            fully_used.add(target)
+    needed = fully_used | {t.op for t in used if t not in fed}
+    pruned: list[Operation] = []
     for op in reversed(order):
         if op not in needed:
             continue
         if op.definition.narrow is not None:
-            op = op.definition.narrow(op, used.union(op.outputs) if op in whole else used)
-        found.append(op)
+            op = op.definition.narrow(op, used.union(op.outputs) if op in fully_used else used)
+        pruned.append(op)
         path = op.attrs.get("path", ())
         before = set(dependencies(op, fed))
         needed |= before
         used.update(t for t in op.inputs if t not in fed)
         used |= op.attrs.get("active", frozenset())
-        whole |= before.difference((t.op for t in op.inputs), path)
-    return list(_along_paths(reversed(found)))
+        fully_used |= before.difference((t.op for t in op.inputs), path)
+    return list(_along_paths(reversed(pruned)))
 
 
 def _along_paths(order: Iterable[Operation]) -> Iterator[Operation]:
     """The operations of an order, with pruned ones replaced on gradients' paths, too."""
-    made: dict[Operation, Operation] = {}
+    pruned: dict[Operation, Operation] = {}
     for op in order:
         path = op.attrs.get("path", ())
-        if any(step in made for step in path):
-            op = prune(op, op.inputs, op.outputs, {"path": tuple(made.get(step, step) for step in path)})
+        if any(step in pruned for step in path):
+            op = prune(op, op.inputs, op.outputs, {"path": tuple(pruned.get(step, step) for step in path)})
         if isinstance(op, PrunedOperation):
-            made[op] = op
+            pruned[op] = op
         yield op
 
 

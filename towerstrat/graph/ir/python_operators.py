@@ -31,9 +31,9 @@ _REFLECTED = {
 
 def _defines(kind: type, method: str) -> bool:
     """Whether a class of a program's has an operator of its own: arrays and numbers are converted instead."""
-    found = getattr(kind, method, None)
-    own = found is not None and found is not getattr(object, method, None)
-    return own and kind.__module__ not in ("builtins", "numpy")
+    operator = getattr(kind, method, None)
+    defined = operator is not None and operator is not getattr(object, method, None)
+    return defined and kind.__module__ not in ("builtins", "numpy")
 
 
 def _operator(name: str) -> _Operator:

@@ -56,9 +56,9 @@ def decides_inside(op: Operation, tensor: Tensor) -> bool:
             if known or (discrete and (consumer.bodies or (sized and unknown))):
                 return True
             if discrete:
-                more = [t for t in consumer._outputs if not t.dtype.is_floating and t not in seen]
-                seen.update(more)
-                stack += more
+                reached = [t for t in consumer._outputs if not t.dtype.is_floating and t not in seen]
+                seen.update(reached)
+                stack += reached
     return False
 
 

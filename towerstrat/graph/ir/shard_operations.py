@@ -48,11 +48,11 @@ class ShardTensor(Tensor):
     __slots__ = ("whole",)
     op: ShardOperation
 
-    def __init__(self, op: ShardOperation, whole: Tensor):
-        self.whole = whole
+    def __init__(self, op: ShardOperation, full_tensor: Tensor):
+        self.whole = full_tensor
         self.op = op
-        self.value_index = whole.value_index
-        self.dtype = whole.dtype
+        self.value_index = full_tensor.value_index
+        self.dtype = full_tensor.dtype
         self.varies = False
         self._consumers = []
 
@@ -87,39 +87,39 @@ class ShardOperation(Operation):
     checks = False
 
     def __init__(
-        self, whole: Operation, place: AxisIndex, name: str, inputs: tuple[Tensor, ...], attrs: dict[str, Any],
-        definition: OpDef, line: UserLine,
+        self, full_operation: Operation, axis_index: AxisIndex, name: str, inputs: tuple[Tensor, ...],
+        attrs: dict[str, Any], definition: OpDef, line: UserLine,
     ):  # fmt: skip
-        self.whole = whole
-        self.place = place
+        self.whole = full_operation
+        self.place = axis_index
         self.name = name
         self._inputs = inputs
         self.attrs = attrs
         self.definition = definition
         self.line = line
         self.type = definition.type
-        self.graph = whole.graph
-        self.block = whole.block
-        self.index = whole.index
+        self.graph = full_operation.graph
+        self.block = full_operation.block
+        self.index = full_operation.index
         self.device = ""
         self._colocation = ()
         self._control_inputs = []
-        self._outputs = [ShardTensor(self, tensor) for tensor in whole.outputs]
+        self._outputs = [ShardTensor(self, tensor) for tensor in full_operation.outputs]
 
 
-def shard_of(tensor: Tensor, place: AxisIndex) -> Tensor:
+def shard_of(tensor: Tensor, axis_index: AxisIndex) -> Tensor:
     """The view that one shard has of a varying tensor; made once for each."""
-    found: Tensor = shard_of_operation(tensor.op, place).outputs[tensor.value_index]
-    return found
+    view: Tensor = shard_of_operation(tensor.op, axis_index).outputs[tensor.value_index]
+    return view
 
 
-def shard_of_operation(op: Operation, place: AxisIndex) -> ShardOperation:
+def shard_of_operation(op: Operation, axis_index: AxisIndex) -> ShardOperation:
     """The view that one shard has of an operation; made once for each."""
     parts: dict[AxisIndex, ShardOperation] = op.__dict__.setdefault("_parts", {})
-    if place not in parts:
-        name = f"{op.name}/{place.axis.name}_{place.position}"
-        parts[place] = ShardOperation(op, place, name, op.inputs, op.attrs, op.definition, op.line)
-    return parts[place]
+    if axis_index not in parts:
+        name = f"{op.name}/{axis_index.axis.name}_{axis_index.position}"
+        parts[axis_index] = ShardOperation(op, axis_index, name, op.inputs, op.attrs, op.definition, op.line)
+    return parts[axis_index]
 
 
 @overload

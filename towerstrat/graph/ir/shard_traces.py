@@ -186,7 +186,7 @@ class ShardTraces:
         self.axis = axis
         self.block = graph.block
         self._sizes_known = sizes_known
-        self.of_positions = [_Trace(self, place) for place in places]
+        self.of_positions = [_Trace(self, axis_index) for axis_index in places]
         self.first_difference: str | None = None
         self.shared: dict[Block, SharedRegion] = {}
         self.waiting: dict[tuple[Block, int], Block] = {}
@@ -245,15 +245,15 @@ class ShardTraces:
         new = [its for mine, its in outside.items() if mine is not its]
         new += [t for inner in comparison.differing if own_attribute(inner) == "value" for t in inner._outputs]
         if any(decides_inside(op, t) for t in new) or not all(
-            _can_have(inner, own) for inner, own in comparison.differing.items()
+            _can_have(inner, inner_attrs) for inner, inner_attrs in comparison.differing.items()
         ):
             return False
         before = op._inputs
         if not self._take_inputs(op, position, inputs):
             return False
         replace_inside(op, {t: now for t, now in zip(before, op._inputs, strict=True) if t is not now})
-        for inner, own in comparison.differing.items():
-            self._have(inner, position, own)
+        for inner, inner_attrs in comparison.differing.items():
+            self._have(inner, position, inner_attrs)
         return True
 
     def _has_sizes(self, op: Operation, sizes: Sequence[Dims]) -> bool:
@@ -300,7 +300,7 @@ class ShardTraces:
         """Make input ``i`` of an operation one that is ``mine`` on a shard."""
         join = its.op
         if "joined" not in join.attrs or (position in join.attrs["joined"] and join._inputs[position] is not mine):
-            join = self._joined(op, its, mine, position)
+            join = self._make_join(op, its, mine, position)
             self._use(op, i, its, join.outputs[0])
             self._note_change(op)
         if position not in join.attrs["joined"]:
@@ -327,7 +327,7 @@ class ShardTraces:
                 gradient.attrs["path"] = (join, *path)
                 gradient.attrs["active"] = active | {join.outputs[0]}
 
-    def _joined(self, op: Operation, its: Tensor, mine: Tensor, position: int) -> Operation:
+    def _make_join(self, op: Operation, its: Tensor, mine: Tensor, position: int) -> Operation:
         """A join: ``its`` on the shards that made ``op``, and ``mine`` or nothing yet here.
 
         Its inputs for the shards that made ``op`` stay from now on.
@@ -368,8 +368,8 @@ class ShardTraces:
         if op.type != "Const":
             op.attrs = {**op.attrs, "_own": every}
             return
-        rest = {k: v for k, v in op.attrs.items() if k != "value"}
-        op.attrs = {**rest, "values": every, "axis": self.axis}
+        remaining = {k: v for k, v in op.attrs.items() if k != "value"}
+        op.attrs = {**remaining, "values": every, "axis": self.axis}
         op.type, op.definition = "ConstOfPositions", op_registry.lookup("ConstOfPositions")
         self._note_change(op)
 
@@ -447,8 +447,8 @@ class _Trace:
       taken: the regions that are bodies of an operation which it has made since then.
     """
 
-    def __init__(self, traces: ShardTraces, place: AxisIndex):
-        self.place = place
+    def __init__(self, traces: ShardTraces, axis_index: AxisIndex):
+        self.place = axis_index
         self.parts: dict[Operation, ShardOperation] = {}
         self.line: UserLine | None = None
         self.opened: dict[Block, tuple[Block, int]] = {}
@@ -459,12 +459,12 @@ class _Trace:
     def takes(self, block: Block, axis: Axis | None) -> bool:
         return axis is self.place.axis and (block is self._traces.block or block in self._traces.shared)
 
-    def open(self, parent: Block, what: str) -> Block:
+    def open(self, parent: Block, description: str) -> Block:
         number = self.counts[parent] = self.counts.get(parent, 0) + 1
         traces = self._traces
         block = traces.waiting.get((parent, number))
         if block is None:
-            block = Block(traces.graph, parent, what)
+            block = Block(traces.graph, parent, description)
             if self.place.position == 0 and any(b.parent is parent and b not in self.taken for b in traces.shared):
                 traces._share(block, parent, number)
         self.opened[block] = (parent, number)
@@ -478,52 +478,52 @@ class _Trace:
         attrs = dict(attrs) if attrs else {}
         if type in graph.scopes.gradient_overrides:
             attrs["_gradient_op_type"] = graph.scopes.gradient_overrides[type]
-        own = [graph.own(t) for t in inputs]
+        own_inputs = [graph.own(t) for t in inputs]
         controls = graph.controls_of(inputs, block, control_inputs)
         line = self.line or user_line()
         region = traces.shared.get(block)
         bodies = [traces.shared[body] for body in attrs.get("bodies", ()) if body in traces.shared]
         sizes = None
         if region is None:
-            sizes = _own_sizes(type, own, inputs, attrs)
-            whole = traces.find(type, position, own, attrs, controls, line, sizes)
+            sizes = _own_sizes(type, own_inputs, inputs, attrs)
+            full_operation = traces.find(type, position, own_inputs, attrs, controls, line, sizes)
         else:
-            whole = region.find(type, position, own, attrs, controls, line)
+            full_operation = region.find(type, position, own_inputs, attrs, controls, line)
         for body in bodies:
-            body.take(position, whole)
+            body.take(position, full_operation)
         self.taken.update(attrs.get("bodies", ()))
-        if whole is None:
-            whole = graph.make(type, own, attrs, name, block, self.place.axis, controls=controls)
-            whole.line = line
-            for tensor, dims in zip(whole.outputs, sizes or (), strict=False):
+        if full_operation is None:
+            full_operation = graph.make(type, own_inputs, attrs, name, block, self.place.axis, controls=controls)
+            full_operation.line = line
+            for tensor, dims in zip(full_operation.outputs, sizes or (), strict=False):
                 tensor.dims = dims
-            (traces if region is None else region).note(whole, position)
-            part_name, part_attrs = whole.name, whole.attrs
+            (traces if region is None else region).note(full_operation, position)
+            part_name, part_attrs = full_operation.name, full_operation.attrs
         else:
-            own_attrs = own_attribute(whole) is not None or "_gradient_function" in attrs
+            own_attrs = own_attribute(full_operation) is not None or "_gradient_function" in attrs
             part_name = graph.operation_name(name or type, line)
-            part_attrs = attrs if own_attrs else whole.attrs
-        part = ShardOperation(whole, self.place, part_name, inputs, part_attrs, op_registry.lookup(type), line)
+            part_attrs = attrs if own_attrs else full_operation.attrs
+        part = ShardOperation(full_operation, self.place, part_name, inputs, part_attrs, op_registry.lookup(type), line)
         graph.scopes.note(part)
         graph.scopes.place(part)
         part._control_inputs = [self.parts.get(control, control) for control in controls]
-        self.parts[whole] = part
+        self.parts[full_operation] = part
         graph.register(part)
         return part
 
 
-def _own_sizes(type: str, own: Sequence[Tensor], inputs: Sequence[Tensor], attrs: Attrs) -> list[Dims] | None:
+def _own_sizes(type: str, own_inputs: Sequence[Tensor], inputs: Sequence[Tensor], attrs: Attrs) -> list[Dims] | None:
     """The shapes of an operation's outputs on one shard, where constants of its own decide them; else None.
 
     Args:
       type: the operation type, whose rule gives the shapes.
-      own: its inputs.
+      own_inputs: its inputs.
       inputs: the shard's tensors for these.
       attrs: its attributes on this shard.
     """
     definition = op_registry.lookup(type)
-    deciding = range(len(own)) if definition.dynamic else definition.sized_by
-    if not any(_follows_from_own_constants(own[i]) for i in deciding):
+    deciding = range(len(own_inputs)) if definition.dynamic else definition.sized_by
+    if not any(_follows_from_own_constants(own_inputs[i]) for i in deciding):
         return None
     return [signature.dims for signature in definition.rule(inputs, attrs)]
 
@@ -553,9 +553,9 @@ def decides_shape(tensor: Tensor) -> bool:
                 continue
             if _is_known(op, used):
                 return True
-            more = [t for t in op.outputs if t.dtype.is_integer and t not in seen]
-            seen.update(more)
-            stack += more
+            reached = [t for t in op.outputs if t.dtype.is_integer and t not in seen]
+            seen.update(reached)
+            stack += reached
     return False
 
 
@@ -575,8 +575,8 @@ def _can_have(op: Operation, attrs: Attrs) -> bool:
     if name is None:
         return TraceComparison().attributes(attrs, op.attrs)
     but = {name, "_own"} if name != "value" else {"value", "values", "axis"}
-    rest = [{k: v for k, v in each.items() if k not in but} for each in (attrs, op.attrs)]
-    if name not in attrs or not TraceComparison().attributes(*rest):
+    remaining = [{k: v for k, v in each.items() if k not in but} for each in (attrs, op.attrs)]
+    if name not in attrs or not TraceComparison().attributes(*remaining):
         return False
     every = _all_own(op)
     mine, its = attrs[name], op.attrs[name] if every is None else every[0]

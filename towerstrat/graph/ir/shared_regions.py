@@ -62,12 +62,12 @@ class SharedRegion:
         """
         if position == 0:
             return None
-        found = self._by_inputs.get((type, *map(id, inputs)), [])
+        candidates = self._by_inputs.get((type, *map(id, inputs)), [])
         if type == "Const":  # no inputs tell them apart
-            found = sorted(found, key=lambda op: op.line != line)
+            candidates = sorted(candidates, key=lambda op: op.line != line)
         if type in _SWAPPED:
-            found = [*found, *self._by_inputs.get((_SWAPPED[type], *map(id, reversed(inputs))), ())]
-        for op in found:
+            candidates = [*candidates, *self._by_inputs.get((_SWAPPED[type], *map(id, reversed(inputs))), ())]
+        for op in candidates:
             if position in self._makers[op]:
                 continue
             if set(op._control_inputs) == set(controls) and self._take_own(op, position, attrs):
@@ -75,12 +75,12 @@ class SharedRegion:
                 return op
         raise self._difference(f"{type}, created at {line}, of {position}")
 
-    def take(self, position: int, whole: Operation | None) -> None:
+    def take(self, position: int, first: Operation | None) -> None:
         """Check a shard's region against the first's, as it makes the operation whose body the region is.
 
         Args:
           position: the axis index of the shard.
-          whole: that of the first shard, which this one makes too; None: there is none.
+          first: that of the first shard, which this one makes too; None: there is none.
 
         Raises:
           RuntimeError: it differs from that of the first shard.
@@ -89,7 +89,7 @@ class SharedRegion:
             self._results, self._predicate = self.block.results, self.block.predicate
         else:
             self._check(position)
-            if whole is None or [*map(id, self.block.results)] != [*map(id, self._results)]:
+            if first is None or [*map(id, self.block.results)] != [*map(id, self._results)]:
                 raise self._difference(f"what {position} takes out of it or decides by")
             self.block.predicate = self._predicate
         self._takers.add(position)
@@ -112,8 +112,9 @@ class SharedRegion:
             if position not in makers and not op.definition.constant:
                 raise self._difference(f"{op.name} (type {op.type}, created at {op.line}), not of {position}")
 
-    def _difference(self, what: str) -> RuntimeError:
+    def _difference(self, description: str) -> RuntimeError:
         return RuntimeError(
             f"The {self._axis.name}s meet inside {self.block.what}, where all have to do the same, but they differ: "
-            f"{what}. Do outside of it what differs, or take tensors in with values of each.\n  at: {self.block.line}"
+            f"{description}. Do outside of it what differs, or take tensors in with values of each.\n"
+            f"  at: {self.block.line}"
         )

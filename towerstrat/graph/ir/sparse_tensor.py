@@ -96,15 +96,15 @@ class SparseTensor(Argument, Fetchable, HasTypeSpec):
 
     def __mul__(self, dense: TensorLike) -> SparseTensor:
         """The entries times those of a tensor that broadcasts to the shape."""
-        found: SparseTensor = op_registry.operator("SparseTensor.__mul__")(self, dense)
-        return found
+        product: SparseTensor = op_registry.operator("SparseTensor.__mul__")(self, dense)
+        return product
 
     __rmul__ = __mul__
 
     def __truediv__(self, dense: TensorLike) -> SparseTensor:
         """The entries divided by those of a tensor that broadcasts to the shape."""
-        found: SparseTensor = op_registry.operator("SparseTensor.__truediv__")(self, dense)
-        return found
+        quotient: SparseTensor = op_registry.operator("SparseTensor.__truediv__")(self, dense)
+        return quotient
 
     __div__ = __truediv__
 
@@ -147,10 +147,10 @@ def convert_to_tensor_or_sparse_tensor(
     """
     if not isinstance(value, SparseTensor | SparseTensorValue):
         return convert_to_tensor(value, dtype, name=name)
-    found = SparseTensor.from_value(value)
-    if dtype is not None and as_dtype(dtype) is not found.dtype:
-        raise RuntimeError(f"Sparse dtype: requested = {as_dtype(dtype).name}, actual = {found.dtype.name}")
-    return found
+    sparse = SparseTensor.from_value(value)
+    if dtype is not None and as_dtype(dtype) is not sparse.dtype:
+        raise RuntimeError(f"Sparse dtype: requested = {as_dtype(dtype).name}, actual = {sparse.dtype.name}")
+    return sparse
 
 
 class SparseTensorSpec(TypeSpec):
@@ -168,8 +168,8 @@ class SparseTensorSpec(TypeSpec):
     @classmethod
     def from_value(cls, value: Any) -> SparseTensorSpec:
         """The specification of a SparseTensor or SparseTensorValue."""
-        found = SparseTensor.from_value(value)
-        return cls(found.shape, found.dtype)
+        sparse = SparseTensor.from_value(value)
+        return cls(sparse.shape, sparse.dtype)
 
     @property
     def shape(self) -> TensorShape:

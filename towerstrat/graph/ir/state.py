@@ -118,11 +118,11 @@ class StateVariable:
             return self.stacked(value)
         assert self.axis is not None
         count = self.axis.size
-        whole = np.asarray(value)
+        total = np.asarray(value)
         if not self.dtype.is_integer:
-            return self.stacked((whole * whole.dtype.type(1.0 / count)).astype(whole.dtype))
-        parts = np.array(self.stacked(whole // count))
-        parts[0] += whole - whole // count * count
+            return self.stacked((total * total.dtype.type(1.0 / count)).astype(total.dtype))
+        parts = np.array(self.stacked(total // count))
+        parts[0] += total - total // count * count
         return parts
 
     def __repr__(self) -> str:

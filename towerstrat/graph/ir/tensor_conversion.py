@@ -132,7 +132,7 @@ def numpy_value(value: object, dtype: DType | None = None) -> HostArray:
             return _strings(array)
         return array if array.dtype == dtype.np else array.astype(dtype.np)
     if dtype is None:
-        dtype = _inferred(value)
+        dtype = _infer_dtype(value)
     if dtype is string:
         return _strings(value)
     _check_python(value, dtype)
@@ -171,7 +171,7 @@ def _first(value: Any) -> Any:
     return value
 
 
-def _inferred(value: Any) -> DType:
+def _infer_dtype(value: Any) -> DType:
     """The element type of a Python value, as TensorFlow infers it. Raises ValueError for None."""
     if value is None:
         raise ValueError(_NO_NONE)
@@ -245,8 +245,8 @@ def constant(
       ValueError: nested sequences of unequal lengths, or more values than ``shape`` has entries.
     """
     graph = get_default_graph()
-    wanted = None if dtype is None else as_dtype(dtype)
-    return _constant(graph, shaped_value(value, wanted, shape, verify_shape), wanted, name)
+    requested = None if dtype is None else as_dtype(dtype)
+    return _constant(graph, shaped_value(value, requested, shape, verify_shape), requested, name)
 
 
 def shaped_value(value: object, dtype: DType | None, shape: ShapeLike, verify_shape: bool) -> HostArray:
@@ -262,15 +262,15 @@ def shaped_value(value: object, dtype: DType | None, shape: ShapeLike, verify_sh
 
 def _fill(array: HostArray, dims: tuple[int, ...]) -> HostArray:
     """An array reshaped to ``dims``, with its last value repeated for missing entries; any one gives an empty one."""
-    wanted = int(np.prod(dims))
-    if not wanted:
+    count = int(np.prod(dims))
+    if not count:
         return np.zeros(dims, array.dtype)
-    if array.size > wanted:
-        raise ValueError(f"Too many elements provided. Needed at most {wanted}, but received {array.size}.")
-    if array.size < wanted:
+    if array.size > count:
+        raise ValueError(f"Too many elements provided. Needed at most {count}, but received {array.size}.")
+    if array.size < count:
         if array.size == 0:
             raise ValueError(f"Cannot fill the shape {dims} from no value.")
-        padding = np.full(wanted - array.size, array.ravel()[-1], dtype=array.dtype)
+        padding = np.full(count - array.size, array.ravel()[-1], dtype=array.dtype)
         array = np.concatenate([array.ravel(), padding])
     return array.reshape(dims)
 
@@ -304,27 +304,27 @@ def convert_to_tensor(
     """
     if dtype_hint is not None:
         preferred_dtype = one_of(dtype_hint, preferred_dtype, "dtype_hint", "preferred_dtype")
-    wanted = None if dtype is None else as_dtype(dtype)
+    requested = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
-        return _checked(get_default_graph().inside(value), wanted, name)
+        return _require_dtype(get_default_graph().inside(value), requested, name)
     for _, base_type, function in _CONVERSIONS:
         if isinstance(value, base_type):
             result = NotImplemented
-            if wanted is None and preferred_dtype is not None:
+            if requested is None and preferred_dtype is not None:
                 try:
                     result = function(value, dtype=as_dtype(preferred_dtype), name=name, as_ref=False)
                 except (TypeError, ValueError):
                     result = NotImplemented
             if result is NotImplemented:
-                result = function(value, dtype=wanted, name=name, as_ref=False)
+                result = function(value, dtype=requested, name=name, as_ref=False)
             if result is not NotImplemented:
-                return _checked(result, wanted, name)
-    if wanted is None and preferred_dtype is not None:
+                return _require_dtype(result, requested, name)
+    if requested is None and preferred_dtype is not None:
         try:
             return _constant(get_default_graph(), numpy_value(value, as_dtype(preferred_dtype)), None, name)
         except (TypeError, ValueError):
             pass
-    return _constant(get_default_graph(), numpy_value(value, wanted), wanted, name)
+    return _constant(get_default_graph(), numpy_value(value, requested), requested, name)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -341,11 +341,11 @@ def vector(values: tuple[int, ...], name: str) -> Tensor:
     return get_default_graph().add("Const", (), {"value": array, "dtype": kind}, name).outputs[0]
 
 
-def _checked(tensor: Tensor, wanted: DType | None, name: str | None) -> Tensor:
-    if wanted is not None and tensor.dtype is not wanted:
+def _require_dtype(tensor: Tensor, requested: DType | None, name: str | None) -> Tensor:
+    if requested is not None and tensor.dtype is not requested:
         raise ValueError(
-            f"Tensor conversion requested dtype {wanted.name} for Tensor with dtype {tensor.dtype.name}: "
-            f"{tensor!r}. Use tf.cast(x, tf.{wanted.name})."
+            f"Tensor conversion requested dtype {requested.name} for Tensor with dtype {tensor.dtype.name}: "
+            f"{tensor!r}. Use tf.cast(x, tf.{requested.name})."
         )
     return tensor
 
@@ -366,8 +366,8 @@ def is_tensor(x: object) -> bool:
 
 def _by_itself(value: Convertible, dtype: DType | None = None, name: str | None = None, as_ref: bool = False) -> Tensor:
     # What derives from a class of ours and says itself how it is converted, as TensorFlow 2.12 and later ask.
-    own = getattr(type(value), "__tf_tensor__", None)
-    return value._to_tensor(dtype, name) if own is None else own(value, dtype, name)
+    convert = getattr(type(value), "__tf_tensor__", None)
+    return value._to_tensor(dtype, name) if convert is None else convert(value, dtype, name)
 
 
 class _SelfConverting(type):
@@ -463,8 +463,10 @@ def convert_sizes(value: TensorLike, name: str | None = None) -> Tensor:
     """Sizes as a tensor. Of a list with tensors of a floating type they are cast, as the original casts them."""
     if isinstance(value, list | tuple) and _holds_tensor(value):
         value = _read(value)
-        found = _element_dtype(value)
-        return convert_to_tensor(value, int32 if found is not None and found.is_floating else None, name=name)
+        element_dtype = _element_dtype(value)
+        return convert_to_tensor(
+            value, int32 if element_dtype is not None and element_dtype.is_floating else None, name=name
+        )
     return convert_to_tensor(value, name=name)
 
 

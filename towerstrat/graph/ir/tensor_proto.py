@@ -30,9 +30,9 @@ def constant_value(tensor: object, partial: bool = False) -> HostArray | None:
     """
     if isinstance(tensor, Tensor) and tensor._graph.executing_eagerly:
         return np.array(tensor)
-    found = constant_folding.constant_value(tensor)
-    if found is not None:
-        return found.copy()
+    value = constant_folding.constant_value(tensor)
+    if value is not None:
+        return value.copy()
     entries = constant_folding.partial_value(tensor) if partial else None
     return None if entries is None else np.array(entries, object)
 
@@ -72,8 +72,8 @@ def make_ndarray(tensor: messages.TensorProto) -> HostArray:
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     kind = as_dtype(tensor.dtype)
     if kind is string:
-        made = np.empty(len(tensor.string_val), object)
-        made[:] = list(tensor.string_val)
+        array = np.empty(len(tensor.string_val), object)
+        array[:] = list(tensor.string_val)
     elif tensor.tensor_content:
         return np.frombuffer(tensor.tensor_content, kind.np).copy().reshape(shape)
     else:
@@ -82,10 +82,10 @@ def make_ndarray(tensor: messages.TensorProto) -> HostArray:
             raise TypeError(f"Unsupported tensor type: {kind.name}, or no value for shape {shape}.")
         values = [] if field is None else list(getattr(tensor, field))
         if kind in (float16, bfloat16):
-            made = np.array(values, np.uint16).view(kind.np)
+            array = np.array(values, np.uint16).view(kind.np)
         elif kind.is_complex:
             parts = np.array(values, np.float32 if kind is complex64 else np.float64)
-            made = parts.view(kind.np)
+            array = parts.view(kind.np)
         else:
-            made = np.array(values, kind.np)
-    return np.full(shape, made[0], made.dtype) if made.size == 1 else made.reshape(shape)
+            array = np.array(values, kind.np)
+    return np.full(shape, array[0], array.dtype) if array.size == 1 else array.reshape(shape)

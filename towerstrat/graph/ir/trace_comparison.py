@@ -90,7 +90,7 @@ class TraceComparison:
             return of_mine[0] is of_other[0]
         self._comparing[id(mine)] = other
         try:
-            return self(of_mine[1:], of_other[1:]) and self(_held(mine), _held(other))
+            return self(of_mine[1:], of_other[1:]) and self(_closure_contents(mine), _closure_contents(other))
         finally:
             del self._comparing[id(mine)]
 
@@ -100,11 +100,11 @@ class TraceComparison:
         self._same[mine] = other
         return (
             all(map(self._operations, mine.ops, other.ops))
-            and self._used(mine.results, other.results)
+            and self._use_same(mine.results, other.results)
             and self(mine.effects, other.effects)
         )
 
-    def _used(self, mine: Sequence[Any], other: Sequence[Any]) -> bool:
+    def _use_same(self, mine: Sequence[Any], other: Sequence[Any]) -> bool:
         """Whether operations or regions use the same tensors, or counterparts outside."""
         outside = self._outside or {}
         return len(mine) == len(other) and all(
@@ -114,7 +114,7 @@ class TraceComparison:
 
     def _operations(self, mine: Operation, other: Operation) -> bool:
         equal = (
-            self._used(mine.inputs, other.inputs)
+            self._use_same(mine.inputs, other.inputs)
             and len(mine.control_inputs) == len(other.control_inputs)
             and self(mine.control_inputs, other.control_inputs)
             and (self._outside is None or [t.dims for t in mine.outputs] == [t.dims for t in other.outputs])
@@ -150,16 +150,16 @@ def _parts(function: Any) -> tuple[Any, ...]:
     return plain.__code__, plain.__defaults__, plain.__kwdefaults__, getattr(function, "__self__", None)
 
 
-def _held(function: Any) -> tuple[Any, ...]:
+def _closure_contents(function: Any) -> tuple[Any, ...]:
     """The contents of a function's closure cells; None for one that is not assigned yet."""
     cells: tuple[CellType, ...] = getattr(function, "__closure__", None) or ()
-    found: list[Any] = []
+    contents: list[Any] = []
     for cell in cells:
         try:
-            found.append(cell.cell_contents)
+            contents.append(cell.cell_contents)
         except ValueError:  # not assigned yet
-            found.append(None)
-    return tuple(found)
+            contents.append(None)
+    return tuple(contents)
 
 
 def _equal_arrays(mine: Any, other: Any) -> bool:

@@ -62,19 +62,19 @@ class TypeSpec(ABC):
 
     def is_subtype_of(self, other: TypeSpec) -> bool:
         """True where every value of this type is one of ``other``."""
-        return type(self) is type(other) and _all(_covered, self._serialize(), other._serialize())
+        return type(self) is type(other) and _all(_is_covered, self._serialize(), other._serialize())
 
     def most_specific_common_supertype(self, others: Sequence[TypeSpec | None]) -> Self | None:
         """The most exact specification that covers this one and ``others``; None where there is none."""
-        found: tuple[Any, ...] = self._serialize()
+        common: tuple[Any, ...] = self._serialize()
         for other in others:
             if type(other) is not type(self):
                 return None
-            merged = [_common(a, b) for a, b in zip(found, other._serialize(), strict=True)]
+            merged = [_common(a, b) for a, b in zip(common, other._serialize(), strict=True)]
             if any(m is NotImplemented for m in merged):
                 return None
-            found = tuple(merged)
-        return type(self)(*found)
+            common = tuple(merged)
+        return type(self)(*common)
 
     def most_specific_compatible_type(self, other: TypeSpec) -> Self:
         """The most exact specification that covers this one and ``other``.
@@ -82,10 +82,10 @@ class TypeSpec(ABC):
         Raises:
           ValueError: no specification covers both.
         """
-        found = self.most_specific_common_supertype([other])
-        if found is None:
+        common = self.most_specific_common_supertype([other])
+        if common is None:
             raise ValueError(f"No TypeSpec is compatible with both {self!r} and {other!r}.")
-        return found
+        return common
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and self._serialize() == other._serialize()
@@ -97,7 +97,7 @@ class TypeSpec(ABC):
         return type(self), self._serialize()
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({', '.join(map(_described, self._serialize()))})"
+        return f"{type(self).__name__}({', '.join(map(_describe, self._serialize()))})"
 
 
 def _all(relation: Callable[[Any, Any], bool], ours: tuple[Any, ...], theirs: tuple[Any, ...]) -> bool:
@@ -114,7 +114,7 @@ def _covers(general: Dims, exact: Dims) -> bool:
     return shapes.relax(general, exact) == general
 
 
-def _covered(a: Any, b: Any) -> bool:
+def _is_covered(a: Any, b: Any) -> bool:
     if isinstance(a, TypeSpec):
         return a.is_subtype_of(b)
     if isinstance(a, TensorShape) and isinstance(b, TensorShape):
@@ -124,14 +124,14 @@ def _covered(a: Any, b: Any) -> bool:
 
 def _common(a: Any, b: Any) -> Any:
     if isinstance(a, TypeSpec):
-        found = a.most_specific_common_supertype([b])
-        return NotImplemented if found is None else found
+        supertype = a.most_specific_common_supertype([b])
+        return NotImplemented if supertype is None else supertype
     if isinstance(a, TensorShape) and isinstance(b, TensorShape):
         return a.most_specific_compatible_shape(b)
     return a if a == b else NotImplemented
 
 
-def _described(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, TensorShape):
         return f"TensorShape({None if value.raw is None else value.as_list()})"
     return repr(value)

@@ -190,15 +190,15 @@ def as_dtype(type_value: DTypeLike) -> DType:
     if isinstance(type_value, DType):
         return type_value
     try:
-        found = _CACHE.get(type_value)
+        dtype = _CACHE.get(type_value)
     except TypeError:
-        found = None
-    if found is not None:
-        return found
-    found = _convert(type_value)
+        dtype = None
+    if dtype is not None:
+        return dtype
+    dtype = _convert(type_value)
     with contextlib.suppress(TypeError):
-        _CACHE[type_value] = found
-    return found
+        _CACHE[type_value] = dtype
+    return dtype
 
 
 def _convert(value: Any) -> DType:

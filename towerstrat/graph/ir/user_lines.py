@@ -42,8 +42,8 @@ class UserLine(NamedTuple):
         return linecache.getline(self.filename, self.lineno).strip()
 
     def __str__(self) -> str:
-        place = f"{self.filename}:{self.lineno} in {self.function}"
-        return f"{place}: {self.text}" if self.text else place
+        location = f"{self.filename}:{self.lineno} in {self.function}"
+        return f"{location}: {self.text}" if self.text else location
 
 
 def is_packaged(filename: str) -> bool:
@@ -112,8 +112,8 @@ def unconverted() -> str:
     The code is that of the innermost frame that is not towerstrat's own. Empty where no conversion is under way.
     """
     code = user_code()
-    found = None if code is None else _REASONS.get(id(code))
-    reason = found[1] if found is not None and found[0]() is code else None
+    entry = None if code is None else _REASONS.get(id(code))
+    reason = entry[1] if entry is not None and entry[0]() is code else None
     if code is None or (CONVERSION.status is Status.UNSPECIFIED and reason is None):
         return ""
     where = f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"

@@ -143,7 +143,7 @@ def position_input(axis: Axis, dtype: DType, dims: Dims, name: str | None = None
     return get_default_graph().add("PositionInput", (), attrs, name or "position_input", axis=axis).outputs[0]
 
 
-def _reduced(lowering: Lowering, tensor: Tensor, value: Array, how: str) -> jax.Array:
+def _reduce(lowering: Lowering, tensor: Tensor, value: Array, how: str) -> jax.Array:
     """Reduces values along a mapped axis. A sum of booleans is their OR; a mean of integers is floored."""
     axis = lowering.axis
     assert axis is not None
@@ -186,9 +186,9 @@ def _total(lowering: Lowering, tensor: Tensor, value: jax.Array, axis: Axis) -> 
                 continue
             other = op.inputs[0]
             if other.varies and other not in totals and other not in values and lowering.is_known(other):
-                found = _summand(lowering.value(other), axis)
-                if found.nbytes <= _TOGETHER:
-                    values[other] = found
+                summand = _summand(lowering.value(other), axis)
+                if summand.nbytes <= _TOGETHER:
+                    values[other] = summand
         totals.update(_totals(lowering, values, axis))
     return totals[tensor]
 
@@ -228,13 +228,13 @@ def _lower_reduce(lowering: Lowering, op: Operation) -> list[Array]:
         return [lowering.invariant(tensor)]
     value = lowering.value(tensor)
     shapes = _shapes(lowering, value)
-    reduced = _reduced(lowering, tensor, lowering.classes.padded_value(value), how)
+    reduced = _reduce(lowering, tensor, lowering.classes.padded_value(value), how)
     if how == "first":
         return [reduced[exactly(shapes[0])]]
     if len(set(shapes)) > 1:
         raise InvalidArgumentError(
             None, op,
-            f"Values are reduced elementwise over {axis.name}s, and their shapes differ: {_listed(shapes)}. Reduce "
+            f"Values are reduced elementwise over {axis.name}s, and their shapes differ: {_shape_text(shapes)}. Reduce "
             "over the rows too (axis=0), or use batches of one size (drop_remainder=True).",
         )  # fmt: skip
     return [reduced]
@@ -249,7 +249,7 @@ def _shapes(lowering: Lowering, value: Array | ByClass) -> list[tuple[int, ...]]
     return [np.shape(value)] * lowering.axis.size
 
 
-def _listed(shapes: Sequence[tuple[int, ...]]) -> str:
+def _shape_text(shapes: Sequence[tuple[int, ...]]) -> str:
     """Shapes by position as text for a message, at most eight."""
     shown = ", ".join(str(list(s)) for s in shapes[:8])
     return shown if len(shapes) <= 8 else f"{shown}, ... ({len(shapes)} in all)"
@@ -266,9 +266,9 @@ def _reduce_backward(
     if axis is None:
         return {tensor: cotangent}
     cotangent = vary(cotangent, axis)
-    own = np.shape(lowering.value(tensor))
-    if own != cotangent.shape:  # only with "first": the value here is of another shape than the first position's
-        return {tensor: vary(jnp.zeros(own, cotangent.dtype), axis)}
+    shape = np.shape(lowering.value(tensor))
+    if shape != cotangent.shape:  # only with "first": the value here is of another shape than the first position's
+        return {tensor: vary(jnp.zeros(shape, cotangent.dtype), axis)}
     if how == "mean":
         cotangent = cotangent * np.asarray(1.0 / axis.size, cotangent.dtype)
     elif how == "first":
@@ -276,7 +276,7 @@ def _reduce_backward(
     return {tensor: cotangent}
 
 
-def _gathered(value: Array, axis: Axis) -> jax.Array:
+def _gather(value: Array, axis: Axis) -> jax.Array:
     """All-gathers a value to ``[positions, ...]``, typed as invariant."""
     gathered: jax.Array = lax.all_gather(vary(jnp.asarray(value), axis), axis.name, to="invarying")
     return gathered
@@ -292,9 +292,9 @@ def _lower_concat(lowering: Lowering, op: Operation) -> list[Array]:
     if len({(*s[:dim], *s[dim + 1 :]) for s in shapes}) > 1:
         raise InvalidArgumentError(
             None, op,
-            f"Values are joined along dimension {dim}, and their shapes differ in another one: {_listed(shapes)}.",
+            f"Values are joined along dimension {dim}, and their shapes differ in another one: {_shape_text(shapes)}.",
         )  # fmt: skip
-    gathered = _gathered(lowering.classes.padded_value(value), lowering.axis)
+    gathered = _gather(lowering.classes.padded_value(value), lowering.axis)
     # Positions of one shape stand side by side: one slice and reshape per run of them, not per position.
     parts = []
     start = 0
@@ -346,7 +346,7 @@ def _lower_select(lowering: Lowering, op: Operation) -> list[Array]:
     # Selections of all positions share one gather.
     shared: tuple[jax.Array, list[tuple[int, ...]]] = lowering.memoize(
         ("gathered", tensor),
-        lambda: (_gathered(lowering.classes.padded_value(value), op.attrs["axis"]), _shapes(lowering, value)),
+        lambda: (_gather(lowering.classes.padded_value(value), op.attrs["axis"]), _shapes(lowering, value)),
     )
     gathered, shapes = shared
     return [gathered[position][exactly(shapes[position])]]
@@ -360,9 +360,9 @@ def _select_backward(
     axis = lowering.axis
     if axis is None:
         return {tensor: cotangent}
-    own = np.shape(lowering.value(tensor))
-    if own != cotangent.shape:
-        return {tensor: vary(jnp.zeros(own, cotangent.dtype), axis)}
+    shape = np.shape(lowering.value(tensor))
+    if shape != cotangent.shape:
+        return {tensor: vary(jnp.zeros(shape, cotangent.dtype), axis)}
     cotangent = vary(cotangent, axis)
     here = lax.axis_index(axis.name) == op.attrs["position"]
     return {tensor: jnp.where(here, cotangent, jnp.zeros_like(cotangent))}

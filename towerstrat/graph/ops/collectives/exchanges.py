@@ -40,7 +40,7 @@ Groups = tuple[tuple[int, ...], ...]
 
 def group_sum(value: Tensor, axis: Axis, groups: Groups, name: str | None = None) -> Tensor:
     """Sums the values of each group, at all of its members; dtype and shape stay. Its gradient is the same sum."""
-    return _exchanged("GroupSum", value, axis, {"groups": groups}, name)
+    return _add_exchange("GroupSum", value, axis, {"groups": groups}, name)
 
 
 def all_to_all(
@@ -54,15 +54,15 @@ def all_to_all(
       ValueError: there is no such dimension, or it does not divide by the size of the groups.
     """
     attrs = {"concat_dimension": concat_dim, "split_dimension": split_dim, "groups": groups}
-    return _exchanged("AllToAll", value, axis, attrs, name)
+    return _add_exchange("AllToAll", value, axis, attrs, name)
 
 
 def permute(value: Tensor, axis: Axis, pairs: Groups, name: str | None = None) -> Tensor:
     """Sends values along pairs (from, to) of axis indices; zeros where nothing arrives. The gradient goes back."""
-    return _exchanged("CollectivePermute", value, axis, {"pairs": pairs}, name)
+    return _add_exchange("CollectivePermute", value, axis, {"pairs": pairs}, name)
 
 
-def _exchanged(type: str, value: Tensor, axis: Axis, attrs: Attrs, name: str | None) -> Tensor:
+def _add_exchange(type: str, value: Tensor, axis: Axis, attrs: Attrs, name: str | None) -> Tensor:
     return get_default_graph().add(type, [value], {**attrs, "axis": axis}, name, axis=axis).outputs[0]
 
 
@@ -72,8 +72,8 @@ def _group_sum(value: jax.Array, axis: Axis, groups: Groups) -> jax.Array:
     # A reduce-scatter gives each member an equal part of the sum.
     flat = jnp.pad(value.ravel(), (0, -value.size % len(listed[0])))
     part = lax.psum_scatter(flat, axis.name, axis_index_groups=listed, tiled=True)
-    whole = lax.all_gather(part, axis.name, axis_index_groups=listed, tiled=True)
-    total: jax.Array = whole[: value.size]
+    gathered = lax.all_gather(part, axis.name, axis_index_groups=listed, tiled=True)
+    total: jax.Array = gathered[: value.size]
     return total.reshape(value.shape)
 
 
@@ -95,9 +95,9 @@ def _all_to_all_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     if value.dims is None:
         return [Signature(value.dtype, None)]
     concat, split, count = attrs["concat_dimension"], attrs["split_dimension"], len(attrs["groups"][0])
-    for what in ("concat_dimension", "split_dimension"):
-        if not 0 <= attrs[what] < len(value.dims):
-            raise ValueError(f"{what}={attrs[what]} is no dimension of a value of shape {value.shape}.")
+    for name in ("concat_dimension", "split_dimension"):
+        if not 0 <= attrs[name] < len(value.dims):
+            raise ValueError(f"{name}={attrs[name]} is no dimension of a value of shape {value.shape}.")
     dims = list(value.dims)
     size = dims[split]
     if size is not None and size % count:
@@ -131,8 +131,8 @@ def _define(type: str, rule: Rule, exchange: Callable[..., jax.Array]) -> None:
     ) -> Mapping[Tensor, Array]:
         if lowering.classes.shard_class is not None:
             raise combines_inside(op)
-        given = vary(jnp.asarray(cotangents[0]), lowering.axis)
-        return {op.inputs[0]: exchange(given, lowering.axis, **_sent_back(type, op.arguments))}
+        cotangent = vary(jnp.asarray(cotangents[0]), lowering.axis)
+        return {op.inputs[0]: exchange(cotangent, lowering.axis, **_sent_back(type, op.arguments))}
 
     define_op(
         type,

@@ -24,7 +24,7 @@ from collections.abc import Sequence
 
 from towerstrat.graph.ir.argument_types import TensorLike
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
-from towerstrat.graph.ir.mesh import Axis, Parts, constrained
+from towerstrat.graph.ir.mesh import Axis, Parts, constrain
 from towerstrat.graph.ir.op_registry import define_op, same
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import StateVariable
@@ -60,7 +60,7 @@ def split_over(tensor: TensorLike, axis: Axis, partition_dimensions: Sequence[in
     cell: StateVariable | None = source.op.attrs.get("cell")
     if cell is not None and cell.parts is None:
         cell.parts = parts
-    return _sharded(tensor, parts, None, name)
+    return _add_sharding(tensor, parts, None, name)
 
 
 def _check_parts(tensor: Tensor, parts: tuple[int, ...], logical: int) -> None:
@@ -95,7 +95,7 @@ def replicate(tensor: TensorLike, axis: Axis, name: str | None = None) -> Tensor
     tensor = convert_to_tensor(tensor)
     if tensor.dims is None and axis.logical > 1:
         raise ValueError(f"The rank of a tensor that is replicated to logical devices must be known, got {tensor!r}.")
-    return _sharded(tensor, (1,) * len(tensor.dims or ()), None, name)
+    return _add_sharding(tensor, (1,) * len(tensor.dims or ()), None, name)
 
 
 def assign_to(tensor: TensorLike, axis: Axis, logical_device_id: int, name: str | None = None) -> Tensor:
@@ -113,16 +113,16 @@ def assign_to(tensor: TensorLike, axis: Axis, logical_device_id: int, name: str 
             f"logical_device_id must be at least 0 and less than the number of logical devices of a replica, "
             f"{axis.logical}; got {number}."
         )
-    return _sharded(convert_to_tensor(tensor), None, number, name)
+    return _add_sharding(convert_to_tensor(tensor), None, number, name)
 
 
-def _sharded(tensor: Tensor, parts: Parts, device: int | None, name: str | None) -> Tensor:
+def _add_sharding(tensor: Tensor, parts: Parts, device: int | None, name: str | None) -> Tensor:
     return add_op("XlaSharding", [tensor], {"parts": parts, "_logical_device": device}, name or "XlaSharding")
 
 
 def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     value, parts = lowering.value(op.inputs[0]), op.attrs["parts"]
-    return [value if parts is None else constrained(value, parts, _may_not_run(op.block))]
+    return [value if parts is None else constrain(value, parts, _may_not_run(op.block))]
 
 
 def _may_not_run(block: Block | None) -> bool:

@@ -53,11 +53,11 @@ def mean_over_workers(pairs: Sequence[tuple[Any, Variable]], asynchronous: bool,
         "asynchronous": asynchronous,
     }  # fmt: skip
     outputs = get_default_graph().add(TYPE, inputs, attrs, name).outputs
-    found: dict[int, Any] = {id(v): mean for (_, v), mean in zip(dense, outputs, strict=False)}
+    means: dict[int, Any] = {id(v): mean for (_, v), mean in zip(dense, outputs, strict=False)}
     for k, (g, v) in enumerate(rows):
         start = len(dense) + 2 * k
-        found[id(v)] = IndexedSlices(outputs[start], outputs[start + 1], g.dense_shape)
-    return [found[id(v)] for _, v in pairs]
+        means[id(v)] = IndexedSlices(outputs[start], outputs[start + 1], g.dense_shape)
+    return [means[id(v)] for _, v in pairs]
 
 
 def _row(dims: Dims) -> Dims:

@@ -93,19 +93,19 @@ def numpy_function(
     """``py_func`` under its later name. Eagerly it is called at once, and the results have types of their own."""
     if not get_default_graph().executing_eagerly:
         return py_func(func, inp, Tout, stateful, name)
-    found = func(*(np.array(convert_to_tensor(x).numpy()) for x in inp))
-    if found is None:
+    result = func(*(np.array(convert_to_tensor(x).numpy()) for x in inp))
+    if result is None:
         return None
-    return [convert_to_tensor(f) for f in found] if isinstance(found, list | tuple) else convert_to_tensor(found)
+    return [convert_to_tensor(f) for f in result] if isinstance(result, list | tuple) else convert_to_tensor(result)
 
 
-def check_place(what: str) -> None:
+def check_place(function: str) -> None:
     """Raise UnsupportedError where Python cannot be called: inside of towers."""
     graph = get_default_graph()
     if graph.axis is not None:
         where = graph.block.what if graph.block is not graph.root else "a tower"
         raise UnsupportedError(
-            f"{what} inside {where} is not supported: that runs on the device in one piece. Call it outside and "
+            f"{function} inside {where} is not supported: that runs on the device in one piece. Call it outside and "
             "pass its result in, or do the work in the input pipeline."
         )
 
@@ -118,13 +118,13 @@ def raised(error: Exception, op: Operation | None) -> OpError:
     return kind(None, op, f"{type(error).__name__}: {error}")
 
 
-def counted(found: object, kinds: Sequence[DType], op: Operation) -> list[Any]:
+def counted(returned: object, kinds: Sequence[DType], op: Operation) -> list[Any]:
     """The list of values that a function returned.
 
     Raises:
       InvalidArgumentError: their number is not that of the declared element types.
     """
-    results = list(found) if isinstance(found, list | tuple) else [] if found is None else [found]
+    results = list(returned) if isinstance(returned, list | tuple) else [] if returned is None else [returned]
     if len(results) != len(kinds):
         raise InvalidArgumentError(
             None,
@@ -134,15 +134,15 @@ def counted(found: object, kinds: Sequence[DType], op: Operation) -> list[Any]:
     return results
 
 
-def called(op: Operation, values: Sequence[Array]) -> list[HostArray]:
+def call_function(op: Operation, values: Sequence[Array]) -> list[HostArray]:
     """Call the function of a ``py_func``; return its results, checked against the declared element types."""
     try:
-        found = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
+        returned = op.attrs["_func"](*(np.array(v) if np.ndim(v) else v for v in map(_host, values)))
     except Exception as error:
         raise raised(error, op) from error
     kinds: tuple[DType, ...] = op.attrs["Tout"]
-    results = counted(found, kinds, op)
-    return [_checked(op, i, value, kind) for i, (value, kind) in enumerate(zip(results, kinds, strict=True))]
+    results = counted(returned, kinds, op)
+    return [_to_declared_type(op, i, value, kind) for i, (value, kind) in enumerate(zip(results, kinds, strict=True))]
 
 
 def _host(value: Array) -> HostArray | bytes:
@@ -150,7 +150,7 @@ def _host(value: Array) -> HostArray | bytes:
     return array if array.ndim or array.dtype != object else array[()]
 
 
-def _checked(op: Operation, index: int, value: ArrayLike, kind: DType) -> HostArray:
+def _to_declared_type(op: Operation, index: int, value: ArrayLike, kind: DType) -> HostArray:
     if kind is string:
         return numpy_value(
             value if isinstance(value, str | bytes | list | tuple) else np.asarray(value, object), string
@@ -170,7 +170,7 @@ for _type in ("PyFunc", "PyFuncStateless"):
     define_op(
         _type,
         lambda inputs, attrs: [Signature(kind, None) for kind in attrs["Tout"]],
-        host=lambda session, op, values: called(op, values),
+        host=lambda session, op, values: call_function(op, values),
         stateful=True,
         differentiable=False,
         hidden=("_func",),
@@ -217,7 +217,7 @@ def _lower_print(lowering: Lowering, op: Operation) -> list[Array]:
         if 0 <= first_n < count[0]:
             return
         parts = "".join(shown(v, op.attrs["summarize"]) for v in values)
-        _written(f"{message}{parts}", "\n", sys.stderr)
+        _write_text(f"{message}{parts}", "\n", sys.stderr)
 
     emit(lowering, op, write)
     return [lowering.value(op.inputs[0])]
@@ -335,11 +335,11 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation | None:
         write(separator.join(texts), "\n" if end is None else end)
 
     graph = get_default_graph()
-    given = [convert_to_tensor(t) for t in tensors]
+    printed = [convert_to_tensor(t) for t in tensors]
     if graph.executing_eagerly:
-        show(*(t.numpy() for t in given))
+        show(*(t.numpy() for t in printed))
         return None
-    return graph.add("PrintV2", given, {"_write": show, "_skip": 0}, name or "PrintV2")
+    return graph.add("PrintV2", printed, {"_write": show, "_skip": 0}, name or "PrintV2")
 
 
 def _is_printed_when_run(value: object) -> bool:
@@ -375,7 +375,7 @@ def _text(value: Any, values: Iterator[Array], summarize: int, quoted: bool) -> 
     return pprint.pformat(nest.pack_sequence_as(value, leaves))
 
 
-def _written(text: str, end: str, stream: TextIO) -> None:
+def _write_text(text: str, end: str, stream: TextIO) -> None:
     """Write text and end in one call, since replicas print from threads of their own."""
     stream.write(text + end)
     stream.flush()
@@ -386,9 +386,9 @@ def _writer(stream: Any) -> Callable[[str, str], None]:
     if isinstance(stream, str) and stream.startswith("file://"):
         return partial(_append, stream.removeprefix("file://"))
     if stream in (sys.stdout, sys.__stdout__):
-        return lambda text, end: _written(text, end, sys.stdout)
+        return lambda text, end: _write_text(text, end, sys.stdout)
     if stream in (sys.stderr, sys.__stderr__):
-        return lambda text, end: _written(text, end, sys.stderr)
+        return lambda text, end: _write_text(text, end, sys.stderr)
     levels = {"info": logs.info, "warning": logs.warning, "warn": logs.warning, "error": logs.error}
     log = levels.get(getattr(stream, "__name__", ""))
     if log is None:

@@ -52,10 +52,10 @@ def shown(value: object, summarize: int | None = None) -> str:
     if array.ndim == 0:
         return f"[{entry(array[()])}]"
     left = [limit]
-    return _nested(array, left)
+    return _brackets(array, left)
 
 
-def _nested(array: HostArray, left: list[int]) -> str:
+def _brackets(array: HostArray, left: list[int]) -> str:
     """An array in brackets. ``left[0]`` counts down the entries that may still be shown."""
     parts = []
     for item in array:
@@ -66,7 +66,7 @@ def _nested(array: HostArray, left: list[int]) -> str:
             left[0] -= 1
             parts.append(entry(item))
         else:
-            parts.append(_nested(item, left))
+            parts.append(_brackets(item, left))
     joined = (" " if array.ndim == 1 else "").join(parts).replace(" ...", "...")
     return f"[{joined}]"
 
@@ -133,9 +133,9 @@ class _Text:
             if len(value) == 0 < size:
                 parts.append(f"[{self.tensors[part - 1].name}]")
                 continue
-            whole = np.resize(value, shape) if size else np.zeros(shape, value.dtype)
+            array = np.resize(value, shape) if size else np.zeros(shape, value.dtype)
             limit = self.summarize if self.summarize is not None and self.summarize >= 0 else len(value)
-            parts.append(shown(whole, min(limit, len(value)) if size > len(value) else self.summarize))
+            parts.append(shown(array, min(limit, len(value)) if size > len(value) else self.summarize))
         return f"assertion failed: {' '.join(p for p in parts if p)}".rstrip(": ")
 
 
@@ -149,7 +149,7 @@ def _test_assert(op: Operation, values: Sequence[Array]) -> CheckResult:
         xp.logical_not(xp.all(condition)),
         tuple(text.entries(v) for v in data),
         lambda *shown: text.said(shapes, shown),
-        [lambda *shown, own=own: own.said(shapes, shown) for own in texts],
+        [lambda *shown, shard_text=shard_text: shard_text.said(shapes, shown) for shard_text in texts],
     )
 
 

@@ -3,7 +3,7 @@
 The call is a ``jax.experimental.io_callback``, so results need known shapes and numeric types. Two things are peculiar:
 
 * A tower that raised would leave the others waiting in the next collective. So an exception gives zeros and a number as
-  a further output; a runtime check of that number raises it after the program (``_raised``).
+  a further output; a runtime check of that number raises it after the program (``_test_failures``).
 * JAX has no 64-bit types in the threads that call back: 64-bit values go to Python and back as pairs of uint32 words.
 
     float64[3]  on the device   ->  uint32[3, 2]  ->  float64[3] in Python
@@ -31,7 +31,7 @@ from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
 from towerstrat.graph.ir.types import Array, HostArray, int32
 from towerstrat.graph.ir.uneven_shards import UnevenShards
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.ops.host.python_calls import called, raised
+from towerstrat.graph.ops.host.python_calls import call_function, raised
 
 Value: TypeAlias = "Array | UnevenShards"
 """A value of all towers, stacked; in parts where its shape differs by tower."""
@@ -45,7 +45,7 @@ def _rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
 def _lower(lowering: Lowering, op: Operation) -> list[Array]:
     *results, number = op.outputs
     if of_strings(op) or not all(shapes.known(t.dims) for t in results):
-        raise _unknown(op)
+        raise _unknown_shapes(op)
     if lowering.trip_counters:
         raise UnsupportedError(
             f"{op.name} (tf.py_func, created at {op.line}) would be called twice: a loop whose gradient is taken, of "
@@ -54,37 +54,37 @@ def _lower(lowering: Lowering, op: Operation) -> list[Array]:
         )
     kinds = [ShapeDtypeStruct(tuple(t.dims or ()), t.dtype.np) for t in (*results, number)]
     values = [jnp.asarray(lowering.classes.require_one_shape(lowering.value(t), t)) for t in op.inputs]
-    given = [value.dtype for value in values]
+    dtypes = [value.dtype for value in values]
 
     def call(*words: Array) -> list[HostArray]:
-        arrays = [_joined(np.asarray(w), dtype) for w, dtype in zip(words, given, strict=True)]
+        arrays = [_join_words(np.asarray(w), dtype) for w, dtype in zip(words, dtypes, strict=True)]
         return [_split(value) for value in checked(arrays)]
 
     def checked(arrays: Sequence[HostArray]) -> list[HostArray]:
         # A position that raised would leave the others waiting for it: the host raises after the program.
         try:
-            found = called(op, arrays)
-            for kind, value in zip(kinds, found, strict=False):
+            returned = call_function(op, arrays)
+            for kind, value in zip(kinds, returned, strict=False):
                 if np.shape(value) != kind.shape:
                     raise ValueError(f"a result has shape {list(np.shape(value))}, expected {list(kind.shape)}")
         except Exception as error:
             failures: list[OpError] = op.attrs["_failures"]
             failures.append(raised(error, op))
             return [*(np.zeros(kind.shape, kind.dtype) for kind in kinds[:-1]), np.array(len(failures), np.int32)]
-        return [*found, np.array(0, np.int32)]
+        return [*returned, np.array(0, np.int32)]
 
     words = [_split(np.empty(kind.shape, kind.dtype)) for kind in kinds]
     forms = [ShapeDtypeStruct(w.shape, w.dtype) for w in words]
-    made = io_callback(call, forms, *map(_split_on_device, values), ordered=False)
-    return [vary(_joined_on_device(value, kind.dtype), lowering.axis) for value, kind in zip(made, kinds, strict=True)]
+    outputs = io_callback(call, forms, *map(_split_on_device, values), ordered=False)
+    return [vary(_join_on_device(value, kind.dtype), lowering.axis) for value, kind in zip(outputs, kinds, strict=True)]
 
 
 # 64-bit numbers go to Python and back as pairs of 32-bit words: in the threads that call, JAX has no 64-bit types.
 
 
 def _is_wide(dtype: np.dtype[Any]) -> bool:
-    found = np.dtype(dtype)
-    return found.itemsize // (2 if found.kind == "c" else 1) == 8
+    element_dtype = np.dtype(dtype)
+    return element_dtype.itemsize // (2 if element_dtype.kind == "c" else 1) == 8
 
 
 def _split(value: HostArray) -> HostArray:
@@ -92,7 +92,7 @@ def _split(value: HostArray) -> HostArray:
     return array[..., None].view(np.uint32) if _is_wide(array.dtype) else array
 
 
-def _joined(words: HostArray, dtype: np.dtype[Any]) -> HostArray:
+def _join_words(words: HostArray, dtype: np.dtype[Any]) -> HostArray:
     return np.ascontiguousarray(words).view(dtype)[..., 0] if _is_wide(dtype) else words
 
 
@@ -104,7 +104,7 @@ def _split_on_device(value: Array) -> Array:
     return words.reshape(*value.shape, -1)
 
 
-def _joined_on_device(words: Array, dtype: np.dtype[Any]) -> Array:
+def _join_on_device(words: Array, dtype: np.dtype[Any]) -> Array:
     if not _is_wide(dtype):
         return words
     if np.dtype(dtype).kind != "c":
@@ -113,14 +113,14 @@ def _joined_on_device(words: Array, dtype: np.dtype[Any]) -> Array:
     return lax.complex(parts[..., 0], parts[..., 1])
 
 
-def _unknown(op: Operation) -> UnsupportedError:
+def _unknown_shapes(op: Operation) -> UnsupportedError:
     return UnsupportedError(
         f"{op.name} (tf.py_func, created at {op.line}) is called while a program of towers runs: it takes and gives "
         f"numbers of known shapes. Its results are {op.outputs[:-1]}: call set_shape() on them."
     )
 
 
-def _raised(op: Operation, values: Sequence[Array]) -> CheckResult:
+def _test_failures(op: Operation, values: Sequence[Array]) -> CheckResult:
     failures: list[OpError] = op.attrs["_failures"]
     return CheckResult(values[-1] != 0, (values[-1],), lambda number: failures[int(number) - 1].message)
 
@@ -129,7 +129,7 @@ define_op(
     "PyFuncInPlace",
     _rule,
     lower=_lower,
-    check=InputCheck(_raised, values=(), words=lambda op: 1, after=True),
+    check=InputCheck(_test_failures, values=(), words=lambda op: 1, after=True),
     stateful=True,
     callback=True,
     always_varies=True,
@@ -138,20 +138,20 @@ define_op(
 )
 
 
-def _called_by_position(session: object, op: Operation, values: Sequence[Value]) -> list[Value]:
+def _call_by_position(session: object, op: Operation, values: Sequence[Value]) -> list[Value]:
     axis = op.axis
     assert axis is not None
     if axis.is_multi_process:
-        raise _unknown(op)
-    found: dict[int, list[HostArray]] = {}
+        raise _unknown_shapes(op)
+    outputs: dict[int, list[HostArray]] = {}
     for position in range(axis.size) if op.axis_indices is None else sorted(op.axis_indices):
-        own = [
+        inputs = [
             _part(v, position) if t.varies or isinstance(v, UnevenShards) else v
             for t, v in zip(op.inputs, values, strict=True)
         ]
-        found[position] = [*called(op, own), np.array(0, np.int32)]
-    unused = next(iter(found.values()))
-    return [_together(parts) for parts in zip(*(found.get(p, unused) for p in range(axis.size)), strict=True)]
+        outputs[position] = [*call_function(op, inputs), np.array(0, np.int32)]
+    unused = next(iter(outputs.values()))
+    return [_together(parts) for parts in zip(*(outputs.get(p, unused) for p in range(axis.size)), strict=True)]
 
 
 def _part(value: Value, position: int) -> Array:
@@ -166,7 +166,7 @@ def _together(parts: Sequence[HostArray]) -> Value:
 define_op(
     "PyFuncByPosition",
     _rule,
-    host=_called_by_position,
+    host=_call_by_position,
     stateful=True,
     always_varies=True,
     differentiable=False,

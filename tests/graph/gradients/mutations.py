@@ -86,7 +86,7 @@ REPAIRS = (
     ),
     Mutation(
         "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/backward_pass.py",
-        "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.vjp.active else total",
+        "in_place_of(total, sum_shares(jnp.asarray(dense), lowering.axis)) if lowering.vjp.active else total",
         "total",
     ),
     Mutation(
@@ -95,7 +95,7 @@ REPAIRS = (
     ),
     Mutation(
         "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/backward_pass.py",
-        "else masked(g, first)) for t, g in found]", "else g) for t, g in found]",
+        "else masked(g, first)) for t, g in by_input]", "else g) for t, g in by_input]",
     ),
     Mutation(
         "gradients in regions through what towers join", "graph/ir/shard_traces.py",
@@ -171,7 +171,7 @@ FLOWS = (
     ),
     Mutation(
         "what towers share, in a gradient over all of them", "graph/lowering/backward_pass.py",
-        "total = vary((yield id(tensor), whole), lowering.axis)", "total = vary(whole, lowering.axis)",
+        "total = vary((yield id(tensor), dense), lowering.axis)", "total = vary(dense, lowering.axis)",
     ),
 )  # fmt: skip
 

@@ -69,10 +69,10 @@ def merged_dims(one: Dims, two: Dims) -> Dims:
 
 def captures_of(blocks: Iterable[Block], but: Iterable[Tensor] = ()) -> list[Tensor]:
     """The outside tensors that regions use, each once, without those in ``but``."""
-    found = dict.fromkeys(t for block in blocks for t in block.captures())
+    captures = dict.fromkeys(t for block in blocks for t in block.captures())
     for tensor in but:
-        found.pop(tensor, None)
-    return list(found)
+        captures.pop(tensor, None)
+    return list(captures)
 
 
 # ---- variance along the axis -----------------------------------------------------------------------------------
@@ -238,12 +238,12 @@ def flows_of(
 
 
 def flows_through(
-    flows: Sequence[frozenset[int]], inputs: Sequence[Tensor], kept: Sequence[Tensor]
+    flows: Sequence[frozenset[int]], inputs: Sequence[Tensor], remaining: Sequence[Tensor]
 ) -> tuple[frozenset[int], ...]:
     """The flows of an operation of which only some inputs are left."""
-    return flows_of([{inputs[i] for i in flow} for flow in flows], kept)
+    return flows_of([{inputs[i] for i in flow} for flow in flows], remaining)
 
 
-def bind(tensors: Sequence[Tensor], values: Sequence[Any], given: Mapping[Tensor, Array]) -> dict[Tensor, Any]:
-    """A copy of ``given`` with values for some more tensors."""
-    return {**given, **dict(zip(tensors, values, strict=True))}
+def bind(tensors: Sequence[Tensor], values: Sequence[Any], bindings: Mapping[Tensor, Array]) -> dict[Tensor, Any]:
+    """A copy of ``bindings`` with values for some more tensors."""
+    return {**bindings, **dict(zip(tensors, values, strict=True))}

@@ -79,7 +79,7 @@ def of_lookups(indices: Tensor) -> bool:
 
     Also of those gathered from all shards.
     """
-    return _is_of_graph(indices) and looked_up(indices) is not None
+    return _is_of_graph(indices) and lookup_source(indices) is not None
 
 
 def _is_of_graph(tensor: Tensor) -> bool:
@@ -87,7 +87,7 @@ def _is_of_graph(tensor: Tensor) -> bool:
     return hasattr(tensor, "graph")
 
 
-def looked_up(indices: Tensor) -> Tensor | None:
+def lookup_source(indices: Tensor) -> Tensor | None:
     """The table, or variable's handle, that was looked up by indices of which ``of_lookups`` is true."""
     if are_distinct(indices):
         indices = indices.op.inputs[1]
@@ -119,9 +119,11 @@ def from_positions(tensor: Tensor) -> list[Tensor]:
         return [*way, op.inputs[0]]
     if op.type == "ConcatV2" and op.attrs["axis"] == 0 and all(t.op.type == "SelectPosition" for t in op.inputs):
         selections = [t.op for t in op.inputs]
-        own = {s.inputs[0] for s in selections}
-        if len(own) == 1 and [s.attrs["position"] for s in selections] == list(range(selections[0].attrs["axis"].size)):
-            return [*way, *op.inputs, *own]
+        sources = {s.inputs[0] for s in selections}
+        if len(sources) == 1 and [s.attrs["position"] for s in selections] == list(
+            range(selections[0].attrs["axis"].size)
+        ):
+            return [*way, *op.inputs, *sources]
     return [tensor]
 
 

@@ -19,11 +19,11 @@ from typing import TypeAlias
 
 from towerstrat.graph.autograph.values import (
     ListWatch,
-    effects_kept,
     is_carried,
     is_flag,
     is_number,
     is_staged,
+    keep_effects,
     known_true,
     note_flags,
     placeholder_like,
@@ -117,7 +117,7 @@ def branches(
       TypeError: its values differ in structure or type.
     """
     graph = get_default_graph()
-    with effects_kept(graph), graph.name_scope("cond"):
+    with keep_effects(graph), graph.name_scope("cond"):
         blocks, values = [], []
         for which, function in zip(_BRANCHES, functions, strict=True):
             description = f"the {which} branch of the if statement"

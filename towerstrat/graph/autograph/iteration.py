@@ -136,7 +136,7 @@ def _over_range(iterable: Tensor, body: Body, variables: Variables, goes_on: Tes
     known = iterable.dims[0] if iterable.dims else None
     state = _with_bound(variables._replace(get=get), known, goes_on)
     staged_while(
-        test, advance, state.and_hidden("the number of the range", lambda: current, set_current), "for loop", body
+        test, advance, state.with_hidden("the number of the range", lambda: current, set_current), "for loop", body
     )
 
 
@@ -173,4 +173,4 @@ def _over_rows(iterable: Tensor, body: Body, variables: Variables, goes_on: Test
         return _both(less(index, count), goes_on)
 
     state = _with_bound(variables, known, goes_on)
-    staged_while(test, advance, state.and_hidden("the index of the row", lambda: index, set_index), "for loop", body)
+    staged_while(test, advance, state.with_hidden("the index of the row", lambda: index, set_index), "for loop", body)

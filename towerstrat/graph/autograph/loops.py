@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, TypeAlias
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.values import (
     ListWatch,
-    effects_kept,
     is_carried,
     is_staged,
+    keep_effects,
     note_flags,
     placeholder_like,
     same_constant,
@@ -65,7 +65,7 @@ class Variables(NamedTuple):
     names: tuple[str, ...]
     options: Mapping[str, Any]
 
-    def and_hidden(self, name: str, get: Callable[[], object], set: Callable[[Any], None]) -> Variables:
+    def with_hidden(self, name: str, get: Callable[[], object], set: Callable[[Any], None]) -> Variables:
         """These variables and, as the first, one that the loop itself needs, such as its index."""
 
         def set_all(state: State) -> None:
@@ -133,7 +133,7 @@ def staged_while(
       TypeError: it has another structure or type after an iteration.
     """
     graph = get_default_graph()
-    with effects_kept(graph):
+    with keep_effects(graph):
         started = variables.get()
         start = _Start(graph, body, variables, description)
         loop = _Loop(graph, variables, start, description)

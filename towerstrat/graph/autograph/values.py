@@ -157,7 +157,7 @@ def is_unset_flag(value: object) -> bool:
 
 
 @contextmanager
-def effects_kept(graph: Graph) -> Iterator[None]:
+def keep_effects(graph: Graph) -> Iterator[None]:
     """Keep every operation with an effect in branches and loops that are built inside."""
     saved = graph.keeps_effects
     graph.keeps_effects = True

@@ -85,11 +85,11 @@ def switch_by_class(
     inputs, uneven = whole((inputs, uneven))
     exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, classes.shapes, strict=True)]
 
-    def traced(inputs: Any, exact: Any) -> Any:
+    def trace(inputs: Any, exact: Any) -> Any:
         return function(inputs, [ByClass(values) for values in exact])
 
     with undivided():
-        closed, form = jax.make_jaxpr(traced, return_shape=True)(inputs, exact)
+        closed, form = jax.make_jaxpr(trace, return_shape=True)(inputs, exact)
     leaves = jax.tree.leaves(inputs)
     if classes.count == 1:
         results = jax_extend.core.jaxpr_as_fun(closed)(*leaves, *jax.tree.leaves(exact))

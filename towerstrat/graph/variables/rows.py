@@ -182,18 +182,18 @@ class CellRows:
         So XLA computes a slot once, in its old place, which it would copy for two computations with the old value.
         """
         value = value.astype(self.table.dtype)
-        self.table = self.kept(value) if self._indices is None else self._write("set", value)
+        self.table = self.mask_table(value) if self._indices is None else self._write("set", value)
         return self.table if self._indices is None else value
 
     def add(self, change: jax.Array) -> None:
         change = change.astype(self.table.dtype)
-        self.table = self.kept(self.table + change) if self._indices is None else self._write("add", change)
+        self.table = self.mask_table(self.table + change) if self._indices is None else self._write("add", change)
 
     def subtract(self, change: jax.Array) -> None:
         change = change.astype(self.table.dtype)
-        self.table = self.kept(self.table - change) if self._indices is None else self._write("subtract", change)
+        self.table = self.mask_table(self.table - change) if self._indices is None else self._write("subtract", change)
 
-    def kept(self, table: jax.Array) -> jax.Array:
+    def mask_table(self, table: jax.Array) -> jax.Array:
         """The new table, masked: the old one where nothing may change."""
         if self._given is not None:
             table = jnp.where(self._given, table, self.table)
@@ -201,7 +201,7 @@ class CellRows:
 
     def decay(self, factor: jax.Array, rows: RowSum, function: Callable[[jax.Array], jax.Array]) -> None:
         """``table * factor + function(rows)``, of the whole table."""
-        self.table = rows.added_to(self.kept(self.table * factor), function)
+        self.table = rows.added_to(self.mask_table(self.table * factor), function)
 
     def _write(self, method: Method, updates: jax.Array) -> jax.Array:
         assert self._indices is not None

@@ -107,14 +107,14 @@ def _first_outside(lower: Lower) -> Lower:
     Only variables that became varying when their towers first differed (``StateVariable.own``) are read like that.
     """
 
-    def lowered(lowering: Lowering, op: Operation) -> list[Array]:
+    def lower_first(lowering: Lowering, op: Operation) -> list[Array]:
         values = lower(lowering, op)
         cell = _cell(op.inputs[0])
         if op.axis is None and lowering.axis is not None and cell.own is not None and cell.is_varying:
             return [at_first(value, lowering.axis) for value in values]
         return values
 
-    return lowered
+    return lower_first
 
 
 def _read(lowering: Lowering, op: Operation) -> list[Array]:

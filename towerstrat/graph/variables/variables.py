@@ -41,7 +41,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.ir.user_lines import unconverted
 from towerstrat.graph.variables import static_shapes
-from towerstrat.graph.variables.initialization_order import guarded
+from towerstrat.graph.variables.initialization_order import guard
 from towerstrat.graph.variables.scatter_methods import ScatterMethods
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
@@ -320,7 +320,7 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
             with graph.outside():
                 self._handle = variable_handle(self._cell, base)
                 self._initializer = graph.add(
-                    self._type("AssignVariableOp"), (self._handle, guarded(graph, initial, _of_references(graph))),
+                    self._type("AssignVariableOp"), (self._handle, guard(graph, initial, _of_references(graph))),
                     {"validate_shape": validate_shape}, f"{base}/Assign/", axis=axis,
                 )  # fmt: skip
                 read = graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{base}/read/", axis=axis)

@@ -40,12 +40,12 @@ from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.lowering.python_gradients import differentiable_leaves
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.building.op_builder import add_op
-from towerstrat.graph.ops.control.collective_predicates import agreed
+from towerstrat.graph.ops.control.collective_predicates import require_agreement
 from towerstrat.graph.ops.control.regions import (
     by_position,
     captures_of,
+    carry_type,
     check_under_varying,
-    described,
     entering,
     flows_of,
     flows_through,
@@ -196,7 +196,7 @@ def cond(
 def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
     """Add the ``If`` operation of two finished regions; return the results of the one that is taken."""
     graph = get_default_graph()
-    pred = agreed(pred, (true, false))
+    pred = require_agreement(pred, (true, false))
     inputs = [pred, *captures_of((true, false), but=[pred])]
     flows, reach = (
         flows_of(
@@ -337,7 +337,7 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
             child = lowering.fork(inputs)
             child.run(block.needed)
             values = [_fill(v, t) for v, t in zip(_results(child, op, block), templates, strict=True)]
-            traced[which] = [described(v) for v in values if not isinstance(v, Unwritten)]
+            traced[which] = [carry_type(v) for v in values if not isinstance(v, Unwritten)]
             # lax.cond would raise a TypeError about its branches; the plan can run the operation another way.
             if len(traced) == 2 and traced[0] != traced[1]:
                 raise NeedsStatic(op, 0)

@@ -28,7 +28,7 @@ _EQUAL = frozenset({"Const", "VarHandleOp", "LoopVariable"})
 of a loop."""
 
 
-def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
+def require_agreement(pred: Tensor, branches: Sequence[Block]) -> Tensor:
     """The predicate, made the same in all processes; a run in which it was not raises InvalidArgumentError.
 
     Only where a branch has a collective over several processes and the predicate depends on values that each process

@@ -158,7 +158,7 @@ def by_position(lower: Lower) -> Lower:
     A sharded value would need an exchange between logical devices that only some replicas reach.
     """
 
-    def lowered(lowering: Lowering, op: Operation) -> list[Any]:
+    def lower_whole(lowering: Lowering, op: Operation) -> list[Any]:
         if not has_logical() or region_is_uniform(op.block, op.bodies[1]):
             return lower(lowering, op)
         inputs = [t for t in op.inputs if t.dtype not in (resource, string)]
@@ -174,7 +174,7 @@ def by_position(lower: Lower) -> Lower:
         gathered: list[Any] = whole(outputs)
         return gathered
 
-    return lowered
+    return lower_whole
 
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:
@@ -198,12 +198,12 @@ def state_type(lowering: Lowering, cell: StateVariable, value: Array | ByClass) 
     return jnp.asarray(value)
 
 
-def described(value: Array) -> tuple[tuple[int, ...], str]:
+def carry_type(value: Array) -> tuple[tuple[int, ...], str]:
     """(shape, name of the dtype) of a carry's value, which must not change."""
     return (np.shape(value), str(value.dtype))
 
 
-def passing(name: str) -> None:
+def _define_identity(name: str) -> None:
     """Define an identity operation of this type."""
     define_op(
         name,
@@ -214,8 +214,8 @@ def passing(name: str) -> None:
     )
 
 
-passing("Merge")
-passing("Exit")
+_define_identity("Merge")
+_define_identity("Exit")
 
 
 def flows_of(

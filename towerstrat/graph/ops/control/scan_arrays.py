@@ -59,7 +59,7 @@ class Walk(NamedTuple):
         if size == count:
             return rows
         if isinstance(array, Unwritten):
-            array = array.filled(rows.shape[1:])
+            array = array.zeros(rows.shape[1:])
         return lax.dynamic_update_slice_in_dim(array, rows, self.lowest(count), 0)
 
 

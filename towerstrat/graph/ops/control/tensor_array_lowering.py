@@ -82,13 +82,13 @@ class Unwritten:
         self.size = size
         self.dtype = dtype
 
-    def filled(self, shape: Sequence[int]) -> jax.Array:
+    def zeros(self, shape: Sequence[int]) -> jax.Array:
         """Zeros ``[size, *shape]``."""
         return jnp.zeros((self.size, *shape), self.dtype)
 
     def like(self, shape: Sequence[int]) -> jax.Array | None:
         """Zeros of the shape of a whole array, or None where its first dimension is not ``size``."""
-        return self.filled(shape[1:]) if shape[0] == self.size else None
+        return self.zeros(shape[1:]) if shape[0] == self.size else None
 
 
 class Blank(Unwritten):
@@ -184,7 +184,7 @@ def _create(lowering: Lowering, op: Operation) -> list[Value]:
     size = int(lowering.static(op, 0))
     array = Unwritten(size, op.outputs[0].dtype.np)
     dims = op.attrs["_element"].dims
-    return [array if dims is None or None in dims else array.filled(dims)]
+    return [array if dims is None or None in dims else array.zeros(dims)]
 
 
 def _place(index: Array) -> int | None:
@@ -199,7 +199,7 @@ def _length(array: Value) -> int:
 def _longer(array: Value, size: int, shape: Sequence[int]) -> jax.Array:
     """The array, padded with zeros to at least ``size`` elements; an unwritten one of elements of ``shape``."""
     if isinstance(array, Unwritten):
-        return Unwritten(max(size, array.size), array.dtype).filled(shape)
+        return Unwritten(max(size, array.size), array.dtype).zeros(shape)
     if array.shape[0] >= size:
         return jnp.asarray(array)
     return jnp.concatenate([array, jnp.zeros((size - array.shape[0], *array.shape[1:]), array.dtype)])

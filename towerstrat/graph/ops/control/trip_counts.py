@@ -146,7 +146,7 @@ def _slice(
     return True
 
 
-def unknown(lowering: Lowering, op: Operation, control: LoopControl) -> Tensor | None:
+def first_unknown(lowering: Lowering, op: Operation, control: LoopControl) -> Tensor | None:
     """The first outside tensor whose value the control part needs and lowering does not know, or None."""
     for tensor in (*(op.inputs[i] for i in control.variables), *control.outside):
         if not _is_known(lowering.value(tensor)):
@@ -171,7 +171,7 @@ def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> Lo
       cannot be computed: the loop itself then says why.
     """
     control = control_of(op)
-    if control is None or unknown(lowering, op, control) is not None:
+    if control is None or first_unknown(lowering, op, control) is not None:
         return None
     try:
         return _follow(lowering, op, control, limit)

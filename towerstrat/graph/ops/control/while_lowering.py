@@ -39,7 +39,7 @@ from towerstrat.graph.ir.types import Array, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount
 from towerstrat.graph.ops.control.loop_lookups import LoopLookups
-from towerstrat.graph.ops.control.regions import bind, described, entering, leaving, state_type
+from towerstrat.graph.ops.control.regions import bind, carry_type, entering, leaving, state_type
 from towerstrat.graph.ops.control.residual_stacks import repeat
 from towerstrat.graph.ops.control.scan_arrays import Walk, Walks, indices_in, reads_of, writes_of
 from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten, Value
@@ -48,7 +48,7 @@ from towerstrat.graph.ops.control.trip_counts import (
     control_of,
     evaluate_control,
     evaluate_counters,
-    unknown,
+    first_unknown,
 )
 
 _UNROLLED = 1024
@@ -205,7 +205,7 @@ class Loop:
             self._check(child, walk)
         elements = tuple(leaving(child, walk.op.inputs[2], self._varies(i)) for i, walk in walks.writes.items())
         values = tuple(leaving(child, results[i], self._varies(i)) for i in self.changing)
-        if [described(v) for v in values] != [described(v) for v in carry[1]]:
+        if [carry_type(v) for v in values] != [carry_type(v) for v in carry[1]]:
             raise Changes
         indices = self.lookups.indices(child)
         return (carry[0] + np.int32(1), values, self._carry_state(self._state(child))), (elements, indices)
@@ -262,7 +262,7 @@ class Loop:
     def _needs_course(self) -> NeedsStatic:
         """The request for the value of the first unknown input of the control part."""
         control = control_of(self.op)
-        tensor = unknown(self.lowering, self.op, control) if control is not None else None
+        tensor = first_unknown(self.lowering, self.op, control) if control is not None else None
         return NeedsStatic(self.op, (place_of(tensor, self.op.inputs) or 0) if tensor is not None else 0)
 
     def _finish(self, carry: Carry) -> list[Value]:
@@ -392,13 +392,13 @@ class Loop:
         def keep(state: State, inputs: Rows) -> tuple[State, Rows]:
             return state, ((), self.lookups.padding(inputs[1]))
 
-        def masked(state: State, inputs: Rows) -> tuple[State, Rows]:
+        def masked_step(state: State, inputs: Rows) -> tuple[State, Rows]:
             result: tuple[State, Rows] = lax.cond(self._goes_on(state), self._advance, keep, state, inputs)
             return result
 
         if not self.regions.has_effects:
-            masked = jax.checkpoint(masked, prevent_cse=False)
-        result: tuple[State, Rows] = lax.scan(masked, state, inputs, length=bound)
+            masked_step = jax.checkpoint(masked_step, prevent_cse=False)
+        result: tuple[State, Rows] = lax.scan(masked_step, state, inputs, length=bound)
         return result
 
     def _rows(self, tensor: Tensor) -> Any:

@@ -47,8 +47,8 @@ class Mutation:
 REPAIRS = (
     Mutation(
         "initial values of loops in towers", "graph/ops/control/while_loop.py",
-        "flows_of(sets, inputs, made.body_vars) for sets in (flows, reached)",
-        "flows_of(sets, inputs, () if made.graph.trace else made.body_vars) for sets in (flows, reached)",
+        "flows_of(sets, inputs, regions.body_vars) for sets in (flows, reached)",
+        "flows_of(sets, inputs, () if regions.graph.trace else regions.body_vars) for sets in (flows, reached)",
     ),
     Mutation(
         "rows of vectorized_map in towers", "graph/tapes/vectorized.py",
@@ -86,7 +86,7 @@ REPAIRS = (
     ),
     Mutation(
         "sums over towers, in a gradient of a gradient of the whole", "graph/lowering/backward_pass.py",
-        "in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.vjp.active else total",
+        "in_place_of(total, sum_shares(jnp.asarray(dense), lowering.axis)) if lowering.vjp.active else total",
         "total",
     ),
     Mutation(
@@ -95,7 +95,7 @@ REPAIRS = (
     ),
     Mutation(
         "what towers share, once, in a gradient of a gradient of the whole by one", "graph/lowering/backward_pass.py",
-        "else masked(g, first)) for t, g in found]", "else g) for t, g in found]",
+        "else masked(g, first)) for t, g in by_input]", "else g) for t, g in by_input]",
     ),
     Mutation(
         "gradients in regions through what towers join", "graph/ir/shard_traces.py",
@@ -126,8 +126,8 @@ FLOWS = (
     ),
     Mutation(
         "tensors that a loop captures", "graph/ops/control/while_loop.py",
-        "flows_of(sets, inputs, made.body_vars) for sets in (flows, reached)",
-        "flows_of([s & {*made.body_vars} for s in sets], inputs, made.body_vars) for sets in (flows, reached)",
+        "flows_of(sets, inputs, regions.body_vars) for sets in (flows, reached)",
+        "flows_of([s & {*regions.body_vars} for s in sets], inputs, regions.body_vars) for sets in (flows, reached)",
     ),
     Mutation(
         "variables that loops and branches read", "graph/lowering/taped_evaluation.py",
@@ -141,13 +141,13 @@ FLOWS = (
     ),
     Mutation(
         "the cotangent of the first branch", "graph/ops/control/branches.py",
-        "values = [_filled(v, t) for v, t in",
-        "values = [_filled(v if which or isinstance(v, Unwritten) else jax.lax.stop_gradient(v), t) for v, t in",
+        "values = [_fill(v, t) for v, t in",
+        "values = [_fill(v if which or isinstance(v, Unwritten) else jax.lax.stop_gradient(v), t) for v, t in",
     ),
     Mutation(
         "rows of a TensorArray that a loop reads", "graph/ops/control/while_lowering.py",
-        "walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.walks.reads",
-        "lax.stop_gradient(walk.taken(self._rows(walk.op.inputs[0]), count)) for walk in self.walks.reads",
+        "walk.take(self._rows(walk.op.inputs[0]), count) for walk in self.walks.reads",
+        "lax.stop_gradient(walk.take(self._rows(walk.op.inputs[0]), count)) for walk in self.walks.reads",
     ),
     Mutation(
         "rows of a TensorArray that a loop writes", "graph/ops/control/while_lowering.py",
@@ -171,7 +171,7 @@ FLOWS = (
     ),
     Mutation(
         "what towers share, in a gradient over all of them", "graph/lowering/backward_pass.py",
-        "total = vary((yield id(tensor), whole), lowering.axis)", "total = vary(whole, lowering.axis)",
+        "total = vary((yield id(tensor), dense), lowering.axis)", "total = vary(dense, lowering.axis)",
     ),
 )  # fmt: skip
 

@@ -41,7 +41,7 @@ class Overloading:
     converted_builtins: ClassVar[Mapping[Callable[..., Any], Callable[..., Any]]] = {}
 
 
-def _overloaded(function: Callable[..., Any], arguments: tuple[object, ...]) -> Callable[..., Any] | None:
+def _overload(function: Callable[..., Any], arguments: tuple[object, ...]) -> Callable[..., Any] | None:
     overloading = [a for a in arguments if isinstance(a, Overloading) and function in a.converted_builtins]
     if overloading and len(overloading) == len(arguments):
         return overloading[0].converted_builtins[function]
@@ -130,20 +130,20 @@ def _sorted(iterable: Any, /, *, key: Any = None, reverse: bool = False) -> Any:
 def _plain(function: Callable[..., Any], first: int = 0) -> Callable[..., Any]:
     """A builtin that knows no tensors, only types that overload it."""
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        replacement = _overloaded(function, args[first:])
+    def call(*args: Any, **kwargs: Any) -> Any:
+        replacement = _overload(function, args[first:])
         return (replacement or function)(*args, **kwargs)
 
-    return called
+    return call
 
 
 def _first(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Callable[..., Any]:
     """A builtin whose first argument decides."""
 
-    def called(*args: Any, **kwargs: Any) -> Any:
-        return (_overloaded(function, args[:1]) or otherwise)(*args, **kwargs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (_overload(function, args[:1]) or otherwise)(*args, **kwargs)
 
-    return called
+    return call
 
 
 def print_(*args: Any, **kwargs: Any) -> Any:

@@ -79,10 +79,10 @@ def target_of(
       requested: the user asked for this function, wherever its code lies.
     """
     if isinstance(f, functools.partial):
-        made, bound = target_of(f.func, f.args, options, requested)
-        if made is f.func:
+        target, bound = target_of(f.func, f.args, options, requested)
+        if target is f.func:
             return f, args
-        return functools.partial(made, **f.keywords), (*bound, *args)
+        return functools.partial(target, **f.keywords), (*bound, *args)
     function, first = f, args
     if isinstance(f, MethodType | WeakMethod):
         function, first = f.__func__, (f.__self__, *args)
@@ -94,7 +94,7 @@ def target_of(
         return f, args
     conversion = conversion_of(function, options, requested)
     if isinstance(conversion, Converted):
-        return conversion.bound(function, operators(options)), first
+        return conversion.bind(function, operators(options)), first
     return f, args
 
 

@@ -8,7 +8,7 @@ or numbers of one dtype:
     else: y = 2.
 
 A variable that only one branch assigns raises, unless it is the return value: then the other branch returns a blank,
-which the flag ``do_return`` keeps from being used (``_filled``).
+which the flag ``do_return`` keeps from being used (``_fill``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import TypeAlias
 
 from towerstrat.graph.autograph.values import (
     ListWatch,
-    effects_kept,
     is_carried,
     is_flag,
     is_number,
     is_staged,
+    keep_effects,
     known_true,
     note_flags,
     placeholder_like,
@@ -117,16 +117,16 @@ def branches(
       TypeError: its values differ in structure or type.
     """
     graph = get_default_graph()
-    with effects_kept(graph), graph.name_scope("cond"):
+    with keep_effects(graph), graph.name_scope("cond"):
         blocks, values = [], []
         for which, function in zip(_BRANCHES, functions, strict=True):
-            what = f"the {which} branch of the if statement"
+            description = f"the {which} branch of the if statement"
             holds = known_true(pred) if which == "main" else nullcontext()
-            with graph.body(f"{what} at {user_line()}") as block, holds:
+            with graph.body(f"{description} at {user_line()}") as block, holds:
                 block.predicate = graph.own(pred)
                 values.append(function())
             for watch in watched:
-                watch.check(block, what)
+                watch.check(block, description)
             blocks.append(block)
         joined = _Joined(graph, (blocks[0], blocks[1]))
         forms = [joined.form(name, a, b) for name, a, b in zip(names, *values, strict=True)]
@@ -148,7 +148,7 @@ class _Joined:
         """Join a variable's values at the ends of both branches; return a function from outputs to its value."""
         if (a is b and not (is_number(a) and not is_flag(name))) or (is_missing(a) and is_missing(b)):
             return lambda outputs: a
-        a, b = _filled(name, a, b, 0), _filled(name, b, a, 1)
+        a, b = _fill(name, a, b, 0), _fill(name, b, a, 1)
         try:
             nest.assert_same_structure(a, b)
         except (TypeError, ValueError) as error:
@@ -200,7 +200,7 @@ class _Joined:
         return iter(add_if(pred, *self.blocks))
 
 
-def _filled(name: str, value: object, opposite: object, which: int) -> object:
+def _fill(name: str, value: object, opposite: object, which: int) -> object:
     """``value``, or a blank like the other branch's value where only that one returns."""
     if not is_missing(value):
         return value

@@ -65,7 +65,7 @@ class Converted:
         self._factory = factory
         self._name = name
 
-    def bound(self, function: FunctionType, operators: object) -> FunctionType:
+    def bind(self, function: FunctionType, operators: object) -> FunctionType:
         """The converted form of ``function``, over its globals, closure and defaults.
 
         Args:
@@ -75,14 +75,14 @@ class Converted:
         cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
         closure = tuple(cells[name] for name in self._factory.co_freevars)
         factory = FunctionType(self._factory, function.__globals__, self._name, (), closure)
-        made: FunctionType = factory(operators)
-        made.__defaults__ = function.__defaults__
-        made.__kwdefaults__ = function.__kwdefaults__
-        made.__name__ = function.__name__
-        made.__qualname__ = function.__qualname__
-        made.__doc__ = function.__doc__
-        made.__module__ = function.__module__
-        return made
+        form: FunctionType = factory(operators)
+        form.__defaults__ = function.__defaults__
+        form.__kwdefaults__ = function.__kwdefaults__
+        form.__name__ = function.__name__
+        form.__qualname__ = function.__qualname__
+        form.__doc__ = function.__doc__
+        form.__module__ = function.__module__
+        return form
 
 
 def is_ours(function: object) -> bool:
@@ -120,13 +120,13 @@ def conversion_of(function: FunctionType, options: Options, requested: bool = Fa
       requested: the user asked for this function, wherever its code lies.
     """
     code = function.__code__
-    found = _known.get((id(code), options))
-    if found is not None and found[0]() is code and not (requested and found[1] is _INSTALLED_CODE):
-        return found[1]
+    entry = _known.get((id(code), options))
+    if entry is not None and entry[0]() is code and not (requested and entry[1] is _INSTALLED_CODE):
+        return entry[1]
     with _lock:
-        made = _decide(function, options, requested)
-        _note(code, options, made)
-    return made
+        conversion = _decide(function, options, requested)
+        _note(code, options, conversion)
+    return conversion
 
 
 def _forget(known: dict[Any, Any], key: Any, _: Any) -> None:
@@ -134,11 +134,11 @@ def _forget(known: dict[Any, Any], key: Any, _: Any) -> None:
     known.pop(key, None)
 
 
-def _note(code: CodeType, options: Options, made: Converted | Left) -> None:
+def _note(code: CodeType, options: Options, conversion: Converted | Left) -> None:
     key = (id(code), options)
-    _known[key] = (weakref.ref(code, functools.partial(_forget, _known, key)), made)
-    if isinstance(made, Left):
-        note_reason(code, made.reason)
+    _known[key] = (weakref.ref(code, functools.partial(_forget, _known, key)), conversion)
+    if isinstance(conversion, Left):
+        note_reason(code, conversion.reason)
 
 
 _INSTALLED_CODE = Left("it lies in an installed package")
@@ -153,18 +153,18 @@ def _decide(function: FunctionType, options: Options, requested: bool) -> Conver
         return _INSTALLED_CODE
     if code.co_flags & _GENERATORS:
         return Left("it is a generator" if code.co_flags & inspect.CO_GENERATOR else "it is a coroutine")
-    made: Converted | Left
+    conversion: Converted | Left
     try:
-        made = _convert(function, options)
+        conversion = _convert(function, options)
     except (SourceError, Refused) as error:
-        made = Left(str(error))
+        conversion = Left(str(error))
     if _verbosity >= 1:
-        text = made.code if isinstance(made, Converted) else f"left as it is: {made.reason}"
+        text = conversion.code if isinstance(conversion, Converted) else f"left as it is: {conversion.reason}"
         line = f"AutoGraph: {code.co_qualname} ({code.co_filename}:{code.co_firstlineno})\n{text}"
         logs.info("%s", line)
         if _printed:
             print(line)
-    return made
+    return conversion
 
 
 def _is_installed(filename: str) -> bool:
@@ -178,13 +178,13 @@ def _is_installed(filename: str) -> bool:
 
 def _convert(function: FunctionType, options: Options) -> Converted:
     code = function.__code__
-    made = front.rewritten(definition_of(function), code.co_filename, _namespace(function), options)
-    text = "\n".join(ast.unparse(node) for node in made.nodes)
-    tree = ast.parse("def ag__factory():\n def ag__bound(ag__):\n  pass\n  return made\n return ag__bound")
+    rewritten = front.rewrite(definition_of(function), code.co_filename, _namespace(function), options)
+    text = "\n".join(ast.unparse(node) for node in rewritten.nodes)
+    tree = ast.parse("def ag__factory():\n def ag__bound(ag__):\n  pass\n  return bound\n return ag__bound")
     outer: Any = tree.body[0]
     inner: Any = outer.body[0]
-    inner.body[:1] = made.nodes
-    inner.body[-1].value.id = made.name
+    inner.body[:1] = rewritten.nodes
+    inner.body[-1].value.id = rewritten.name
     outer.body[:0] = [ast.Assign([ast.Name(name, ast.Store())], ast.Constant(None)) for name in code.co_freevars]
     ast.fix_missing_locations(tree)
     try:
@@ -194,24 +194,24 @@ def _convert(function: FunctionType, options: Options) -> Converted:
     names: dict[str, Any] = {}
     exec(module, names)
     factory = names["ag__factory"]().__code__
-    factory = _named(factory, code, made.generated, options)
-    return Converted(factory, made.name, text)
+    factory = _restore_names(factory, code, rewritten.generated, options)
+    return Converted(factory, rewritten.name, text)
 
 
 def _namespace(function: FunctionType) -> Mapping[str, Any]:
-    found = dict(function.__globals__)
+    values = dict(function.__globals__)
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         try:
-            found[name] = cell.cell_contents
+            values[name] = cell.cell_contents
         except ValueError:
-            found.pop(name, None)
-    return found
+            values.pop(name, None)
+    return values
 
 
-def _named(factory: CodeType, original: CodeType, generated: frozenset[str], options: Options) -> CodeType:
+def _restore_names(factory: CodeType, original: CodeType, generated: frozenset[str], options: Options) -> CodeType:
     """Restore the user's names in the functions inside of a factory, and note that these are converted."""
 
-    def renamed(code: CodeType, name: str, qualname: str) -> CodeType:
+    def rename(code: CodeType, name: str, qualname: str) -> CodeType:
         code = code.replace(co_name=name, co_qualname=qualname, co_consts=inside(code, name, qualname))
         _note(code, options, _CONVERTED)
         return code
@@ -220,11 +220,11 @@ def _named(factory: CodeType, original: CodeType, generated: frozenset[str], opt
         consts = []
         for const in code.co_consts:
             if isinstance(const, CodeType):
-                made = const.co_name in generated
-                const = renamed(
+                is_generated = const.co_name in generated
+                const = rename(
                     const,
-                    name if made else const.co_name,
-                    qualname if made else f"{qualname}.<locals>.{const.co_name}",
+                    name if is_generated else const.co_name,
+                    qualname if is_generated else f"{qualname}.<locals>.{const.co_name}",
                 )
             consts.append(const)
         return tuple(consts)

@@ -54,7 +54,7 @@ class Rewritten(NamedTuple):
     generated: frozenset[str]
 
 
-def rewritten(node: Definition, filename: str, namespace: Mapping[str, Any], options: Options) -> Rewritten:
+def rewrite(node: Definition, filename: str, namespace: Mapping[str, Any], options: Options) -> Rewritten:
     """Convert ``node``: operators instead of statements, each node with the user's line.
 
     Args:
@@ -75,25 +75,25 @@ def rewritten(node: Definition, filename: str, namespace: Mapping[str, Any], opt
     info = transformer.EntityInfo(new_name, "", filename, (), namespace)
     context = transformer.Context(info, namer, converter.ProgramContext(options))
     try:
-        made = _converted(node, context)
+        statement = _convert(node, context)
     except (PyCTError, NotImplementedError, ValueError, AttributeError, KeyError, AssertionError, TypeError) as error:
         raise Refused(f"{str(error) or type(error).__name__}") from error
-    if isinstance(made, ast.Lambda):
-        made = ast.Assign([ast.Name(new_name, ast.Store())], made)
+    if isinstance(statement, ast.Lambda):
+        statement = ast.Assign([ast.Name(new_name, ast.Store())], statement)
     else:
-        made.name = new_name
-    nodes = [made]
+        statement.name = new_name
+    nodes = [statement]
     generated = frozenset(namer.generated_names)
-    _Repaired().visit(made)
-    _place(made, node.lineno)
+    _Repaired().visit(statement)
+    _place(statement, node.lineno)
     return Rewritten(nodes, new_name, generated)
 
 
 def _remember_lines(node: Definition, filename: str, name: str) -> None:
     for part in ast.walk(node):
         if isinstance(part, ast.expr | ast.stmt | ast.arg | ast.excepthandler | ast.keyword):
-            place = origin_info.Location(filename, part.lineno, part.col_offset)
-            anno.setanno(part, anno.Basic.ORIGIN, origin_info.OriginInfo(place, name, "", None))
+            location = origin_info.Location(filename, part.lineno, part.col_offset)
+            anno.setanno(part, anno.Basic.ORIGIN, origin_info.OriginInfo(location, name, "", None))
 
 
 def _strip(node: Definition) -> None:
@@ -108,7 +108,7 @@ def _strip(node: Definition) -> None:
         node.returns = None
 
 
-def _converted(node: Any, context: Any) -> Any:
+def _convert(node: Any, context: Any) -> Any:
     _Checked().visit(node)
     graphs = cfg.build(node)
     node = qual_names.resolve(node)
@@ -165,8 +165,8 @@ class _Prepared(ast.NodeTransformer):
 class _Checked(ast.NodeVisitor):
     """Refuses syntax that the converters do not know, by name."""
 
-    def _refuse(self, node: ast.AST, what: str) -> None:
-        raise Refused(f"{what} (line {getattr(node, 'lineno', '?')})")
+    def _refuse(self, node: ast.AST, description: str) -> None:
+        raise Refused(f"{description} (line {getattr(node, 'lineno', '?')})")
 
     def visit_Yield(self, node: ast.Yield) -> None:
         self._refuse(node, "it holds a generator")
@@ -221,9 +221,9 @@ class _Asserts(converter.Base):  # type: ignore[misc]  # malt has no types
     def visit_Assert(self, node: Any) -> Any:
         self.generic_visit(node)
         message = ast.Constant(None) if node.msg is None else node.msg
-        made = templates.replace("ag__.assert_stmt(test, lambda: msg)", test=node.test, msg=message)
-        origin_info.copy_origin(node, made[-1])
-        return made
+        statements = templates.replace("ag__.assert_stmt(test, lambda: msg)", test=node.test, msg=message)
+        origin_info.copy_origin(node, statements[-1])
+        return statements
 
 
 class _Choices(conditional_expressions.ConditionalExpressionTransformer):  # type: ignore[misc]  # malt has no types

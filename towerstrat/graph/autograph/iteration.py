@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from towerstrat.graph.autograph.logical import and_
-from towerstrat.graph.autograph.loops import State, Variables, decided, staged_while
+from towerstrat.graph.autograph.loops import State, Variables, python_condition, staged_while
 from towerstrat.graph.autograph.values import is_staged
 from towerstrat.graph.autograph.variables import Undefined
 from towerstrat.graph.ir.argument_types import TensorLike
@@ -83,8 +83,8 @@ def for_stmt(
 
 def _over_python(iterable: Any, body: Body, goes_on: Test) -> None:
     def proceeds() -> bool:
-        what = "A break or return in this Python loop depends on a tensor"
-        return goes_on is None or decided(goes_on(), what)
+        description = "A break or return in this Python loop depends on a tensor"
+        return goes_on is None or python_condition(goes_on(), description)
 
     if not proceeds():
         return
@@ -98,7 +98,7 @@ def _both(test: Tensor, goes_on: Test) -> object:
     return test if goes_on is None else and_(lambda: test, goes_on)
 
 
-def _bounded(variables: Variables, count: int | None, goes_on: Test) -> Variables:
+def _with_bound(variables: Variables, count: int | None, goes_on: Test) -> Variables:
     """Add ``maximum_iterations``, where a break makes the condition alone not tell the number of iterations."""
     if count is None or goes_on is None or "maximum_iterations" in variables.options:
         return variables
@@ -134,9 +134,9 @@ def _over_range(iterable: Tensor, body: Body, variables: Variables, goes_on: Tes
         set_current(add(current, delta))
 
     known = iterable.dims[0] if iterable.dims else None
-    state = _bounded(variables._replace(get=get), known, goes_on)
+    state = _with_bound(variables._replace(get=get), known, goes_on)
     staged_while(
-        test, advance, state.and_hidden("the number of the range", lambda: current, set_current), "for loop", body
+        test, advance, state.with_hidden("the number of the range", lambda: current, set_current), "for loop", body
     )
 
 
@@ -172,5 +172,5 @@ def _over_rows(iterable: Tensor, body: Body, variables: Variables, goes_on: Test
     def test() -> object:
         return _both(less(index, count), goes_on)
 
-    state = _bounded(variables, known, goes_on)
-    staged_while(test, advance, state.and_hidden("the index of the row", lambda: index, set_index), "for loop", body)
+    state = _with_bound(variables, known, goes_on)
+    staged_while(test, advance, state.with_hidden("the index of the row", lambda: index, set_index), "for loop", body)

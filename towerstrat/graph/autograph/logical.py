@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from towerstrat.graph.autograph.values import Staged, effects_kept, is_staged, is_unset_flag, scalar_condition
+from towerstrat.graph.autograph.values import Staged, is_staged, is_unset_flag, keep_effects, scalar_condition
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Tensor
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -58,7 +58,7 @@ def _lazy(left: Staged, right: Callable[[], object], sign: str) -> Tensor:
     """Evaluate the right side only where the left one does not decide; cheap right sides in any case."""
     pred = scalar_condition(left, f"left side of `{sign}`")
     graph = get_default_graph()
-    with effects_kept(graph):
+    with keep_effects(graph):
         with graph.body(f"the right side of `{sign}`") as block:
             block.predicate = graph.own(pred)
             value = scalar_condition(right(), f"right side of `{sign}`")

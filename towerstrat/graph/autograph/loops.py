@@ -23,9 +23,9 @@ from typing import Any, NamedTuple, TypeAlias
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.autograph.values import (
     ListWatch,
-    effects_kept,
     is_carried,
     is_staged,
+    keep_effects,
     note_flags,
     placeholder_like,
     same_constant,
@@ -65,7 +65,7 @@ class Variables(NamedTuple):
     names: tuple[str, ...]
     options: Mapping[str, Any]
 
-    def and_hidden(self, name: str, get: Callable[[], object], set: Callable[[Any], None]) -> Variables:
+    def with_hidden(self, name: str, get: Callable[[], object], set: Callable[[Any], None]) -> Variables:
         """These variables and, as the first, one that the loop itself needs, such as its index."""
 
         def set_all(state: State) -> None:
@@ -97,15 +97,17 @@ def while_stmt(
     goes_on = first
     while goes_on:
         body()
-        goes_on = decided(test(), "The condition of this while loop was a Python value first and is a tensor now")
+        goes_on = python_condition(
+            test(), "The condition of this while loop was a Python value first and is a tensor now"
+        )
 
 
-def decided(value: object, what: str) -> bool:
+def python_condition(value: object, description: str) -> bool:
     """The condition of a Python loop. Raises UnsupportedError where it is a tensor."""
     if is_staged(value):
         raise UnsupportedError(
-            f"{what} ({value!r}, at {user_line()}): a variable changed its type, or a break or return depends on a "
-            "tensor. Make it a loop over tensors from the start: iterate over tf.range, or begin with tf.constant."
+            f"{description} ({value!r}, at {user_line()}): a variable changed its type, or a break or return depends "
+            "on a tensor. Make it a loop over tensors from the start: iterate over tf.range, or begin with tf.constant."
         )
     return bool(value)
 
@@ -114,7 +116,7 @@ def staged_while(
     test: Callable[[], object],
     body: Callable[[], object],
     variables: Variables,
-    what: str,
+    description: str,
     statements: Callable[..., object] | None = None,
 ) -> None:
     """Build a loop whose condition is a tensor; afterwards the variables hold their final values.
@@ -123,7 +125,7 @@ def staged_while(
       test: evaluates the condition, a scalar bool tensor, on the variables as they are.
       body: runs an iteration, which reads and assigns the variables.
       variables: those that the loop assigns, and the options of ``set_loop_options``.
-      what: name of the loop in messages.
+      description: name of the loop in messages.
       statements: the part of the body that the user wrote, where that is not all.
 
     Raises:
@@ -131,22 +133,22 @@ def staged_while(
       TypeError: it has another structure or type after an iteration.
     """
     graph = get_default_graph()
-    with effects_kept(graph):
+    with keep_effects(graph):
         started = variables.get()
-        start = _Start(graph, body, variables, what)
-        loop = _Loop(graph, variables, start, what)
+        start = _Start(graph, body, variables, description)
+        loop = _Loop(graph, variables, start, description)
         watched = ListWatch(statements or body)
 
         def condition(*values: object) -> Tensor:
-            variables.set(loop.unpacked(values))
-            return scalar_condition(test(), what)
+            variables.set(loop.unpack(values))
+            return scalar_condition(test(), description)
 
         def step(*values: object) -> list[Tensor | Composite]:
-            entry = loop.unpacked(values)
+            entry = loop.unpack(values)
             variables.set(entry)
             body()
-            watched.check(graph.block, f"the body of the {what}")
-            return loop.packed(entry, variables.get())
+            watched.check(graph.block, f"the body of the {description}")
+            return loop.pack(entry, variables.get())
 
         try:
             final = while_loop(condition, step, loop.carried, return_same_structure=True, **loop.options())
@@ -154,7 +156,7 @@ def staged_while(
             variables.set(started)
             raise
         final = final if isinstance(final, list) else [final]
-        variables.set(start.checked(final[0], loop.unpacked(final)))
+        variables.set(start.assert_ran(final[0], loop.unpack(final)))
 
 
 class _Start:
@@ -165,39 +167,39 @@ class _Start:
       ran: whether the loop carries a bool for "an iteration has run", since a variable has a value only after one.
     """
 
-    def __init__(self, graph: Graph, body: Callable[[], object], variables: Variables, what: str):
+    def __init__(self, graph: Graph, body: Callable[[], object], variables: Variables, description: str):
         self.names = variables.names
         self.state = variables.get()
         self.late = [v is None or is_missing(v) for v in self.state]
         self.ran = False
         if not any(self.late):
             return
-        assigned, trouble = _trial(graph, body, variables, what)
+        assigned, trouble = _trial(graph, body, variables, description)
         values = []
         for name, value, after, late in zip(self.names, self.state, assigned, self.late, strict=True):
-            made = placeholder_like(after) if late and not is_missing(after) else None
+            blank = placeholder_like(after) if late and not is_missing(after) else None
             # A return that no iteration comes to: its condition is a Python value.
             stays = isinstance(value, UndefinedReturnValue) and after is value and trouble is None
-            if late and made is None and not stays and not (value is None and after is None):
-                self._refuse(name, value, what, trouble)
-            values.append(made if late and not stays else value)
+            if late and blank is None and not stays and not (value is None and after is None):
+                self._refuse(name, value, description, trouble)
+            values.append(blank if late and not stays else value)
         self.late = [late and value is not None for late, value in zip(self.late, values, strict=True)]
         returns = [isinstance(v, UndefinedReturnValue) for v in self.state]
         self.ran = any(late and not r for late, r in zip(self.late, returns, strict=True))
         self.state = tuple(values)
 
-    def _refuse(self, name: str, value: object, what: str, trouble: Exception | None) -> None:
+    def _refuse(self, name: str, value: object, description: str, trouble: Exception | None) -> None:
         note = (
             f"\nWhat it would be cannot be told from the body: {type(trouble).__name__}: {trouble}" if trouble else ""
         )
         if isinstance(value, UndefinedReturnValue):
             raise UnsupportedError(
-                f"A return statement cannot be placed in the {what} at {user_line()}.{note}"
+                f"A return statement cannot be placed in the {description} at {user_line()}.{note}"
             ) from trouble
         wrong = "is not allowed to be None" if value is None else "must be defined"
-        raise ValueError(f"{shown(name)} {wrong} before the {what} at {user_line()}.{note}") from trouble
+        raise ValueError(f"{shown(name)} {wrong} before the {description} at {user_line()}.{note}") from trouble
 
-    def checked(self, ran: Tensor, values: State) -> State:
+    def assert_ran(self, ran: Tensor, values: State) -> State:
         """The final values; those that only an iteration gives come with an assertion that there was one."""
         if not self.ran:
             return values
@@ -210,11 +212,13 @@ class _Start:
             )
 
 
-def _trial(graph: Graph, body: Callable[[], object], variables: Variables, what: str) -> tuple[State, Exception | None]:
+def _trial(
+    graph: Graph, body: Callable[[], object], variables: Variables, description: str
+) -> tuple[State, Exception | None]:
     """Build the body once and drop it: return the variables after it, and the exception that it raised, if any."""
     before = variables.get()
     try:
-        with trial(graph, f"the body of the {what}"):
+        with trial(graph, f"the body of the {description}"):
             variables.set(nest.pack_sequence_as(before, [_symbolic(graph, v) for v in nest.flatten(before)]))
             body()
             return variables.get(), None
@@ -235,60 +239,60 @@ def _symbolic(graph: Graph, leaf: Any) -> object:
 class _Loop:
     """The loop variables of a staged loop: the carried leaves of the statements' variables."""
 
-    def __init__(self, graph: Graph, variables: Variables, start: _Start, what: str):
+    def __init__(self, graph: Graph, variables: Variables, start: _Start, description: str):
         self.names = variables.names
         self.given = variables.options
-        self.what = what
+        self.what = description
         self.ran = start.ran
         self.state = start.state
         self.leaves = [[*nest.flatten(v)] for v in self.state]
         self.invariants = self._invariants(variables.get(), start.late)
         self.carried: list[Tensor | Composite] = [convert_to_tensor(False)] if self.ran else []
         for leaves in self.leaves:
-            self.carried += [_converted(leaf) for leaf in leaves if is_carried(leaf)]
+            self.carried += [_as_loop_variable(leaf) for leaf in leaves if is_carried(leaf)]
         self.idle = not self.carried
         if self.idle:
             self.carried = [convert_to_tensor(0)]
 
     def _invariants(self, before: State, late: Sequence[bool]) -> list[list[TensorShape | None]]:
         """For each leaf the shape invariant that the user gave, or None."""
-        wanted = {id(value): shape for value, shape in self.given.get("shape_invariants", ())}
-        found: list[list[TensorShape | None]] = []
+        requested = {id(value): shape for value, shape in self.given.get("shape_invariants", ())}
+        invariants: list[list[TensorShape | None]] = []
         for name, value, leaves in zip(self.names, before, self.leaves, strict=True):
-            shape = wanted.get(id(value))
+            shape = requested.get(id(value))
             if shape is None:
-                found.append([None] * len(leaves))
+                invariants.append([None] * len(leaves))
                 continue
             shapes = [shape] if len(leaves) == 1 and not nest.is_sequence(value) else nest.flatten_up_to(value, shape)
             if len(shapes) != len(leaves):
                 raise TypeError(f"{shown(name)} does not have the structure of its shape invariant {shape!r}.")
-            found.append([as_shape(s) for s in shapes])
-        return found
+            invariants.append([as_shape(s) for s in shapes])
+        return invariants
 
     def options(self) -> dict[str, Any]:
         """Further arguments for ``tf.while_loop``."""
         kinds = ("maximum_iterations", "parallel_iterations", "swap_memory")
         chosen = {k: v for k, v in self.given.items() if k in kinds}
         pairs = [pair for two in zip(self.leaves, self.invariants, strict=True) for pair in zip(*two, strict=True)]
-        given = [invariant for leaf, invariant in pairs if is_carried(leaf)]
-        if any(invariant is not None for invariant in given):
+        invariants = [invariant for leaf, invariant in pairs if is_carried(leaf)]
+        if any(invariant is not None for invariant in invariants):
             known: list[Any] = [getattr(leaf, "shape", TensorShape(None)) for leaf in self.carried]
-            own = known[: len(known) - len(given)]
-            chosen["shape_invariants"] = own + [
-                k if g is None else g for k, g in zip(known[len(own) :], given, strict=True)
+            leading = known[: len(known) - len(invariants)]
+            chosen["shape_invariants"] = leading + [
+                k if g is None else g for k, g in zip(known[len(leading) :], invariants, strict=True)
             ]
         return chosen
 
-    def unpacked(self, values: Sequence[object]) -> State:
+    def unpack(self, values: Sequence[object]) -> State:
         """Loop variables -> values of the variables."""
-        rest = iter(values[self.ran :])
+        remaining = iter(values[self.ran :])
         state = []
         for value, leaves in zip(self.state, self.leaves, strict=True):
-            state.append(nest.pack_sequence_as(value, [next(rest) if is_carried(x) else x for x in leaves]))
+            state.append(nest.pack_sequence_as(value, [next(remaining) if is_carried(x) else x for x in leaves]))
         note_flags(self.names, state)
         return tuple(state)
 
-    def packed(self, entry: State, after: State) -> list[Tensor | Composite]:
+    def pack(self, entry: State, after: State) -> list[Tensor | Composite]:
         """Values of the variables after an iteration -> loop variables, checked against those at its entry."""
         result: list[Tensor | Composite] = [convert_to_tensor(True)] if self.ran else []
         for name, first, one, two, invariants in zip(
@@ -297,7 +301,7 @@ class _Loop:
             self._check_structure(name, one, two)
             for start, x, y, invariant in zip(first, nest.flatten(one), nest.flatten(two), invariants, strict=True):
                 if is_carried(start):
-                    result.append(self._checked(name, x, y, invariant))
+                    result.append(self._check(name, x, y, invariant))
                 elif not same_constant(start, y):
                     raise TypeError(
                         f"{shown(name)} is {start!r} before the {self.what} at {user_line()}, but {y!r} after one "
@@ -318,7 +322,7 @@ class _Loop:
                 f"{user_line()}: {error}"
             ) from None
 
-    def _checked(self, name: str, x: object, after: Any, invariant: TensorShape | None) -> Tensor | Composite:
+    def _check(self, name: str, x: object, after: Any, invariant: TensorShape | None) -> Tensor | Composite:
         if after is None:
             raise ValueError(f"{shown(name)} is None at the end of an iteration of the {self.what} at {user_line()}.")
         if not is_carried(after):
@@ -326,7 +330,7 @@ class _Loop:
                 f"{shown(name)} is {after!r} after one iteration of the {self.what} at {user_line()}; it may only be a "
                 "tensor, a number, or a list, tuple or dict of those."
             )
-        y = _converted(after)
+        y = _as_loop_variable(after)
         if not isinstance(x, Tensor) or not isinstance(y, Tensor):
             return y
         if x.dtype is not y.dtype:
@@ -348,7 +352,7 @@ class _Loop:
         return y
 
 
-def _converted(leaf: TensorLike | Composite) -> Tensor | Composite:
+def _as_loop_variable(leaf: TensorLike | Composite) -> Tensor | Composite:
     """A leaf as a loop variable: numbers and variables as tensors."""
     return leaf if isinstance(leaf, Tensor | Composite) else convert_to_tensor(leaf)
 

@@ -48,13 +48,13 @@ def definition_of(function: FunctionType) -> Definition:
     if not lines or (code.co_filename == "<string>" and code not in _codes(lines)):
         raise SourceError(f"its source is not available ({code.co_filename})")
     places = _places(code.co_filename, lines).get(code.co_firstlineno, ())
-    found = [(node, owner) for node, owner in places if _may_be(node, code)]
-    if len(found) > 1:
-        found = _innermost(found, code)
-    if len(found) != 1:
-        what = "is not the only definition at that place" if found else "is not in its file, which has changed"
-        raise SourceError(f"its source {what}; give it a line of its own")
-    node, owner = found[0]
+    candidates = [(node, owner) for node, owner in places if _may_be(node, code)]
+    if len(candidates) > 1:
+        candidates = _innermost(candidates, code)
+    if len(candidates) != 1:
+        problem = "is not the only definition at that place" if candidates else "is not in its file, which has changed"
+        raise SourceError(f"its source {problem}; give it a line of its own")
+    node, owner = candidates[0]
     node = copy.deepcopy(node)
     _Spelled(owner).visit(node)
     return node
@@ -110,15 +110,17 @@ def _parameter_names(code: CodeType) -> list[str]:
     return list(code.co_varnames[:count])
 
 
-def _innermost(found: Sequence[tuple[Definition, str | None]], code: CodeType) -> list[tuple[Definition, str | None]]:
+def _innermost(
+    candidates: Sequence[tuple[Definition, str | None]], code: CodeType
+) -> list[tuple[Definition, str | None]]:
     """Of lambdas that begin on one line, the smallest whose body holds all of the code's instructions."""
     places = [p for p in code.co_positions() if None not in p and p[2:] != (0, 0)]
-    held = [(node, owner) for node, owner in found if places and all(_holds(node, place) for place in places)]
+    held = [(node, owner) for node, owner in candidates if places and all(_holds(node, span) for span in places)]
     return [pair for pair in held if not any(other in ast.walk(pair[0]) for other, _ in held if other is not pair[0])]
 
 
-def _holds(node: Definition, place: tuple[Any, ...]) -> bool:
-    body, (line, end_line, column, end_column) = node.body, place
+def _holds(node: Definition, span: tuple[Any, ...]) -> bool:
+    body, (line, end_line, column, end_column) = node.body, span
     if not isinstance(body, ast.expr):
         return True
     first, last = (body.lineno, body.col_offset), (body.end_lineno, body.end_col_offset)
@@ -178,6 +180,6 @@ class _Spelled(ast.NodeTransformer):
         bare = isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args
         if bare and self.first and self.first[-1]:
             node.args = [ast.Name("__class__", ast.Load()), ast.Name(self.first[-1], ast.Load())]
-            for made in node.args:
-                ast.copy_location(made, node)
+            for argument in node.args:
+                ast.copy_location(argument, node)
         return self.generic_visit(node)

@@ -50,7 +50,7 @@ def is_staged(value: object) -> TypeGuard[Staged]:
     return not get_default_graph().executing_eagerly
 
 
-def scalar_condition(value: Any, what: str) -> Tensor:
+def scalar_condition(value: Any, description: str) -> Tensor:
     """A condition as a scalar bool tensor.
 
     Raises:
@@ -59,15 +59,15 @@ def scalar_condition(value: Any, what: str) -> Tensor:
     tensor = convert_to_tensor(value)
     if tensor.dtype is not bool_:
         raise ValueError(
-            f"The condition of the {what} is expected to be a tf.bool scalar, got {tensor!r} (at {user_line()}). Use "
-            "tf.cast, a comparison, or `is not None` to ask whether it is there."
+            f"The condition of the {description} is expected to be a tf.bool scalar, got {tensor!r} (at {user_line()})."
+            " Use tf.cast, a comparison, or `is not None` to ask whether it is there."
         )
     if tensor.dims == ():
         return tensor
     if np.prod([d for d in tensor.dims or () if d is not None]) > 1:
         raise ValueError(
-            f"The condition of the {what} is expected to be a tf.bool scalar, got {tensor!r} (at {user_line()}). Use "
-            "tf.reduce_all or tf.reduce_any."
+            f"The condition of the {description} is expected to be a tf.bool scalar, got {tensor!r} (at {user_line()})."
+            " Use tf.reduce_all or tf.reduce_any."
         )
     return reshape(tensor, ())
 
@@ -99,8 +99,8 @@ def placeholder_like(value: object) -> Any:
     leaves = nest.flatten(value)
     if any(is_missing(x) or is_composite(x) for x in leaves):
         return None
-    made = [_blank(convert_to_tensor(x)) if is_carried(x) else x for x in leaves]
-    return nest.pack_sequence_as(value, made)
+    blanks = [_blank(convert_to_tensor(x)) if is_carried(x) else x for x in leaves]
+    return nest.pack_sequence_as(value, blanks)
 
 
 def _blank(tensor: Tensor) -> Tensor:
@@ -157,7 +157,7 @@ def is_unset_flag(value: object) -> bool:
 
 
 @contextmanager
-def effects_kept(graph: Graph) -> Iterator[None]:
+def keep_effects(graph: Graph) -> Iterator[None]:
     """Keep every operation with an effect in branches and loops that are built inside."""
     saved = graph.keeps_effects
     graph.keeps_effects = True
@@ -168,11 +168,11 @@ def effects_kept(graph: Graph) -> Iterator[None]:
 
 
 @contextmanager
-def trial(graph: Graph, what: str) -> Iterator[None]:
+def trial(graph: Graph, description: str) -> Iterator[None]:
     """Build operations inside only to look at them: nothing runs them, and collections forget them."""
     sizes = {key: len(graph.get_collection_ref(key)) for key in graph.get_all_collection_keys()}
     try:
-        with graph.body(f"a trial of {what} at {user_line()}"):
+        with graph.body(f"a trial of {description} at {user_line()}"):
             yield
     finally:
         for key in graph.get_all_collection_keys():
@@ -185,16 +185,18 @@ class ListWatch:
     def __init__(self, function: Callable[..., Any]):
         code, cells = getattr(function, "__code__", None), getattr(function, "__closure__", None) or ()
         names = zip(code.co_freevars if code else (), cells, strict=True)
-        self._lists = [(name, found, len(found)) for name, cell in names if (found := _list_in(cell)) is not None]
+        self._lists = [
+            (name, elements, len(elements)) for name, cell in names if (elements := _list_in(cell)) is not None
+        ]
 
-    def check(self, block: Block, what: str) -> None:
+    def check(self, block: Block, description: str) -> None:
         """Raise ValueError where a list got a tensor that exists in the region only."""
-        for name, found, before in self._lists:
-            for item in nest.flatten(found[before:]):
+        for name, elements, before in self._lists:
+            for item in nest.flatten(elements[before:]):
                 if isinstance(item, Tensor) and item._graph is block.graph and block.encloses(item.op.block):
                     raise ValueError(
-                        f"'{name}' is a Python list, and {what} at {user_line()} adds {item!r} to it (created at "
-                        f"{item.op.line}), which exists only inside. Write it to a tf.TensorArray instead: "
+                        f"'{name}' is a Python list, and {description} at {user_line()} adds {item!r} to it (created "
+                        f"at {item.op.line}), which exists only inside. Write it to a tf.TensorArray instead: "
                         f"`{name} = tf.TensorArray(dtype, size)` before, `{name} = {name}.write(i, x)` inside and "
                         f"`{name}.stack()` after it."
                     )

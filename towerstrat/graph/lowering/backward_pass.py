@@ -78,16 +78,16 @@ def _backward_pass(lowering: Lowering, op: Operation, position: int | None = Non
     for y, seed, indices in zip(*(op.attrs[k] for k in ("ys", "seeds_given", "seed_indices")), strict=True):
         if y in active:
             value = lowering.value(y)
-            given = jnp.asarray(ones_like(value) if seed is None else _conjugated(lowering.value(seed)))
-            given = vary(given, lowering.axis) if inside else given
+            initial = jnp.asarray(ones_like(value) if seed is None else _conjugate(lowering.value(seed)))
+            initial = vary(initial, lowering.axis) if inside else initial
             if position is not None and lowering.axis is not None:
-                given = jnp.where(lax.axis_index(lowering.axis.name) == position, given, jnp.zeros_like(given))
-            sums.add(y, given if indices is None else RowCotangent(given, jnp.asarray(lowering.value(indices))))
+                initial = jnp.where(lax.axis_index(lowering.axis.name) == position, initial, jnp.zeros_like(initial))
+            sums.add(y, initial if indices is None else RowCotangent(initial, jnp.asarray(lowering.value(indices))))
     records = {o: r for o in path if (r := lowering.record(o)) is not None}
     for step in reverse(path, records):
         for tensor, cotangent in (yield from _step_back(lowering, op, step, records[step], sums, position is not None)):
             if tensor in active:
-                sums.add(tensor, (yield from _summed_over_towers(lowering, step, tensor, cotangent, inside)))
+                sums.add(tensor, (yield from _sum_over_towers(lowering, step, tensor, cotangent, inside)))
     for step in lowering.tape.paths.operations.intersection(path).difference(records):
         # What only other shard classes ran has no part in what this one computes.
         classes = lowering.classes
@@ -168,52 +168,54 @@ def _step_back(
         if rows is not None:
             return rows_back(step, rows)
     if not by_rule and looks_up_rows(step):
-        given = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
-        return () if given[0] is None else gather_backward(lowering, step, [given[0]], op).items()
+        cotangents = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
+        return () if cotangents[0] is None else gather_backward(lowering, step, [cotangents[0]], op).items()
     if not by_rule and definition.backward is None:
         outputs = zip(record.results, record.primals, strict=True)
-        given = [None if t in stops else sums.total(t, p) for t, p in outputs]
-        return pull_back(record, given, lowering.axis).items() if any(g is not None for g in given) else ()
-    given = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
-    if all(g is None for g in given):
+        cotangents = [None if t in stops else sums.total(t, p) for t, p in outputs]
+        return pull_back(record, cotangents, lowering.axis).items() if any(g is not None for g in cotangents) else ()
+    cotangents = [None if t in stops else sums.total(t, lowering.value(t)) for t in step.outputs]
+    if all(g is None for g in cotangents):
         return ()
     if by_rule:
-        return _by_rule(lowering, step, rules[step], given)
+        return _by_rule(lowering, step, rules[step], cotangents)
     assert definition.backward is not None
     if lowering.vjp.active and definition.collective and not definition.always_varies and op.axis is None:
-        given = [g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in given]
+        cotangents = [
+            g if g is None or lowering.axis is None else share(jnp.asarray(g), lowering.axis) for g in cotangents
+        ]
     # As the gradient of CrossReplicaSum in tensorflow/contrib/tpu/python/ops/tpu_ops.py: the sum of the cotangents.
     together = definition.collective and not definition.always_varies and (of_one or not step.attrs.get("own"))
     of_whole = of_one and _is_of_whole(step)
     if (together or of_whole) and op.axis is not None and lowering.axis is not None:
-        for i, cotangent in enumerate(given):
+        for i, cotangent in enumerate(cotangents):
             if cotangent is not None:
-                given[i] = vary((yield id(step), cotangent), lowering.axis)
-    found = definition.backward(lowering, step, given, op).items()
+                cotangents[i] = vary((yield id(step), cotangent), lowering.axis)
+    by_input = definition.backward(lowering, step, cotangents, op).items()
     if not of_whole or lowering.axis is None:
-        return found
+        return by_input
     # What all share has the whole cotangent on each shard, and a tower's gradient adds up the shards': count it once.
     first = lax.axis_index(lowering.axis.name) == 0
-    return [(t, g if t.op.axis is not None or t.varies else masked(g, first)) for t, g in found]
+    return [(t, g if t.op.axis is not None or t.varies else masked(g, first)) for t, g in by_input]
 
 
 def _by_rule(
-    lowering: Lowering, step: Operation, rule: TracedRule, given: Sequence[Array | None]
+    lowering: Lowering, step: Operation, rule: TracedRule, cotangents: Sequence[Array | None]
 ) -> list[tuple[Tensor, Cotangent]]:
-    """Evaluate a traced gradient function, with its effects; None in ``given`` stands for zeros."""
+    """Evaluate a traced gradient function, with its effects; None in ``cotangents`` stands for zeros."""
     child = lowering.fork()
-    found = list(input_cotangents(child, step, rule, given))
+    by_input = list(input_cotangents(child, step, rule, cotangents))
     for cell in child.state.written:
         lowering.state.write(cell, child.state[cell])
-    return found
+    return by_input
 
 
-def _conjugated(value: Array) -> Array:
-    """Converts a complex cotangent between JAX's convention and TensorFlow's, which is its conjugate."""
+def _conjugate(value: Array) -> Array:
+    """Convert a complex cotangent between JAX's convention and TensorFlow's, which is its conjugate."""
     return jnp.conj(value) if jnp.iscomplexobj(value) else value
 
 
-def _summed_over_towers(
+def _sum_over_towers(
     lowering: Lowering, consumer: Operation, tensor: Tensor, cotangent: Cotangent | None, inside: bool
 ) -> Pass[Cotangent | None]:
     """The cotangent of a consumer's input, summed over the axis where a shared value enters the towers."""
@@ -221,10 +223,10 @@ def _summed_over_towers(
         return cotangent
     if cotangent is None:
         return None
-    whole = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
-    total = vary((yield id(tensor), whole), lowering.axis)
+    dense = cotangent.dense(_value_of(lowering, tensor)) if isinstance(cotangent, RowCotangent) else cotangent
+    total = vary((yield id(tensor), dense), lowering.axis)
     # Cotangents of replicated values are equal on all shards: that of the sum is that of each summand.
-    return in_place_of(total, sum_shares(jnp.asarray(whole), lowering.axis)) if lowering.vjp.active else total
+    return in_place_of(total, sum_shares(jnp.asarray(dense), lowering.axis)) if lowering.vjp.active else total
 
 
 def lower_gradients(lowering: Lowering, op: Operation) -> list[Any]:
@@ -234,9 +236,9 @@ def lower_gradients(lowering: Lowering, op: Operation) -> list[Any]:
         return results
     numbers = lowering.classes.of_all.of(op)
     children = by_shard_class(lowering)
-    found = _run_together(lowering, op, [_gradients_of_xs(children[number], op) for number in numbers])
+    gradients = _run_together(lowering, op, [_gradients_of_xs(children[number], op) for number in numbers])
     collect(lowering)
-    by_output = zip(op.outputs, zip(*found, strict=True), strict=True)
+    by_output = zip(op.outputs, zip(*gradients, strict=True), strict=True)
     return [
         lowering.classes.by_class(dict(zip(numbers, values, strict=True))) if output.varies else values[0]
         for output, values in by_output
@@ -279,16 +281,16 @@ def _gradients_of_xs(lowering: Lowering, op: Operation) -> Pass[list[Array]]:
     here = lax.axis_index(lowering.axis.name)
     totals: list[Array] = []
     for position in range(lowering.axis.size):
-        found = yield from _of_xs(lowering, op, position)
-        for i, (x, value) in enumerate(zip(_of_outputs(op), found, strict=True)):
+        gradients = yield from _of_xs(lowering, op, position)
+        for i, (x, value) in enumerate(zip(_of_outputs(op), gradients, strict=True)):
             if _is_shared(x, op):
-                found[i] = vary((yield id(x), vary(value, lowering.axis)), lowering.axis)  # one x, shared by all
+                gradients[i] = vary((yield id(x), vary(value, lowering.axis)), lowering.axis)  # one x, shared by all
         # Indices of rows are the same in each pass.
-        kept = [f if jnp.issubdtype(f.dtype, jnp.integer) else jnp.where(here == position, f, 0) for f in found]
+        selected = [f if jnp.issubdtype(f.dtype, jnp.integer) else jnp.where(here == position, f, 0) for f in gradients]
         if not totals:
-            totals = kept
+            totals = selected
             continue
-        totals = [t if jnp.issubdtype(t.dtype, jnp.integer) else t + k for t, k in zip(totals, kept, strict=True)]
+        totals = [t if jnp.issubdtype(t.dtype, jnp.integer) else t + k for t, k in zip(totals, selected, strict=True)]
     return totals
 
 
@@ -326,13 +328,13 @@ def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pa
     outputs = iter(op.outputs)
     for x, rows in zip(op.attrs["xs"], op.attrs["sparse"], strict=True):
         if rows is not None:
-            found = sums.rows(x)
-            if found is None:
+            row_cotangent = sums.rows(x)
+            if row_cotangent is None:
                 assert sums.total(x, _value_of(lowering, x)) is None, x.name
-                found = RowCotangent.none_of(_value_of(lowering, x))
+                row_cotangent = RowCotangent.none_of(_value_of(lowering, x))
             values_output, indices_output = next(outputs), next(outputs)
-            values = yield from _of_declared_variance(lowering, values_output, _conjugated(found.values))
-            indices: Array = jnp.asarray(found.indices, indices_output.dtype.np)
+            values = yield from _of_declared_variance(lowering, values_output, _conjugate(row_cotangent.values))
+            indices: Array = jnp.asarray(row_cotangent.indices, indices_output.dtype.np)
             if varies(indices) and not indices_output.varies:
                 indices = yield from _of_declared_variance(lowering, indices_output, indices)
             results += [values, indices]
@@ -342,7 +344,7 @@ def _of_xs(lowering: Lowering, op: Operation, position: int | None = None) -> Pa
         total = sums.total(x, like)
         if total is None:
             total = jnp.zeros(np.shape(like), output.dtype.np)
-        results.append((yield from _of_declared_variance(lowering, output, _conjugated(total))))
+        results.append((yield from _of_declared_variance(lowering, output, _conjugate(total))))
     return results
 
 
@@ -407,27 +409,27 @@ def backward_of_gradients(
     path = sorted(records, key=lambda o: records[o].order)
     # Reads, outputs of operations with a gradient function and results of collectives are leaves: the outer
     # walk goes on from there, and calls each gradient function once, with the sum of the cotangents.
-    kept = {o for o in path if o.definition.reads_value or o.definition.collective or o in rules}
-    replayed = [o for o in path if o not in kept]
-    made = {t for o in replayed for t in o.outputs}
+    boundary = {o for o in path if o.definition.reads_value or o.definition.collective or o in rules}
+    replayed = [o for o in path if o not in boundary]
+    replayed_outputs = {t for o in replayed for t in o.outputs}
     cut: set[Tensor] = set(outer.attrs["xs"])
-    wanted: frozenset[Tensor] = outer.attrs["active"]
+    active: frozenset[Tensor] = outer.attrs["active"]
     used = dict.fromkeys([*(t for o in replayed for t in o.inputs), *op.inputs])
-    used |= dict.fromkeys(t for o in kept if o in rules for t in (*o.inputs, *o.outputs))
-    leaves = [t for t in used if t in wanted and (t not in made or t in cut)]
+    used |= dict.fromkeys(t for o in boundary if o in rules for t in (*o.inputs, *o.outputs))
+    leaves = [t for t in used if t in active and (t not in replayed_outputs or t in cut)]
     cells: dict[Tensor, StateVariable] = {t: t.op.attrs["cell"] for t in leaves if t.dtype is resource}
     slots = [i for i, c in enumerate(cotangents) if c is not None]
 
     def replay(*args: Array) -> list[Array]:
-        given = dict(zip(leaves, args, strict=True))
-        values = {t: v for t, v in given.items() if t not in cells}
+        by_leaf = dict(zip(leaves, args, strict=True))
+        values = {t: v for t, v in by_leaf.items() if t not in cells}
         inner = lowering.fork(values)
         # Operations inside of these rules that have gradient functions themselves find theirs there, too.
         inner.tape.paths = inner.tape.paths._replace(rules={**lowering.tape.paths.rules, **rules})
-        inner.vjp.enter({cells[t]: v for t, v in given.items() if t in cells}, independent=values)
+        inner.vjp.enter({cells[t]: v for t, v in by_leaf.items() if t in cells}, independent=values)
         inner.suppress_prints = True
         for step in path:
-            if step in kept:
+            if step in boundary:
                 inner.tape.note(step)
                 continue
             inner.state.values.update(lowering.state_read_by(step))

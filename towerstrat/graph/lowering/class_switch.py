@@ -1,9 +1,9 @@
 """Compile a function whose shapes differ by tower: each tower runs the equations of its own shard class.
 
 An SPMD program has one shape per array for all shards. A batch of 5 on two towers is 3 and 2 rows: both are padded to
-3, and each tower slices its own rows again, under a ``lax.switch`` over its shard class (``kind``; see
-``shard_classes``). The function is traced once by ``jax.make_jaxpr``, with what depends on uneven inputs traced once
-per class, and the jaxpr is then cut into switches:
+3, and each tower slices its own rows again, under a ``lax.switch`` over its shard class (see ``shard_classes``). The
+function is traced once by ``jax.make_jaxpr``, with what depends on uneven inputs traced once per class, and the jaxpr
+is then cut into switches:
 
     traced                                          compiled
     a0: f32[3,d] = slice x    a1: f32[2,d] = ...    switch(class): branch 0: a0, s0    branch 1: a1, s1
@@ -64,9 +64,9 @@ _COLLECTIVES = ("psum", "all_gather", "pmax", "pmin", "ppermute", "all_to_all", 
 
 
 def switch_by_class(
-    kinds: ShardClasses, function: Callable[[Any, Sequence[ByClass]], Any], given: Any, uneven: Sequence[Any]
+    classes: ShardClasses, function: Callable[[Any, Sequence[ByClass]], Any], inputs: Any, uneven: Sequence[Any]
 ) -> Any:
-    """``function(given, exact)``, with each shard computing its own class only.
+    """``function(inputs, exact)``, with each shard computing its own class only.
 
     The function is traced once. ``exact`` holds the uneven values at their shapes in each class; what depends on them
     is traced per class, and ``padded_value`` selects one value out of those of all classes. The equations before a
@@ -74,27 +74,27 @@ def switch_by_class(
     the selected values of another.
 
     Args:
-      kinds: the shard classes of the axis.
-      function: takes ``given`` and a ``ByClass`` per uneven value; returns a pytree of arrays.
-      given: a pytree of arrays.
-      uneven: for each entry of ``kinds.shapes`` this shard's value, padded.
+      classes: the shard classes of the axis.
+      function: takes ``inputs`` and a ``ByClass`` per uneven value; returns a pytree of arrays.
+      inputs: a pytree of arrays.
+      uneven: for each entry of ``classes.shapes`` this shard's value, padded.
 
     Returns:
       What ``function`` returns, a pytree of arrays.
     """
-    given, uneven = whole((given, uneven))
-    exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, kinds.shapes, strict=True)]
+    inputs, uneven = whole((inputs, uneven))
+    exact = [[value[exactly(shape)] for shape in shapes] for value, shapes in zip(uneven, classes.shapes, strict=True)]
 
-    def traced(given: Any, exact: Any) -> Any:
-        return function(given, [ByClass(values) for values in exact])
+    def trace(inputs: Any, exact: Any) -> Any:
+        return function(inputs, [ByClass(values) for values in exact])
 
     with undivided():
-        closed, form = jax.make_jaxpr(traced, return_shape=True)(given, exact)
-    leaves = jax.tree.leaves(given)
-    if kinds.count == 1:
+        closed, form = jax.make_jaxpr(trace, return_shape=True)(inputs, exact)
+    leaves = jax.tree.leaves(inputs)
+    if classes.count == 1:
         results = jax_extend.core.jaxpr_as_fun(closed)(*leaves, *jax.tree.leaves(exact))
     else:
-        results = _Switches(kinds, closed, leaves, uneven).run()
+        results = _Switches(classes, closed, leaves, uneven).run()
     return whole(jax.tree.unflatten(jax.tree.structure(form), results))
 
 
@@ -154,18 +154,18 @@ class _ClassAnalysis:
             if len(classes) > 1:
                 self.mixed.add(id(equation))
             elif classes:
-                (kind,) = classes
-                self.owner[id(equation)] = kind
-                self.assign(equation, kind)
+                (number,) = classes
+                self.owner[id(equation)] = number
+                self.assign(equation, number)
         self._level.update(dict.fromkeys(equation.outvars, level))
 
     def level(self, equation: Equation) -> int:
         """The highest level of an equation's operands."""
         return max([self._level.get(v, 0) for v in _variables(equation.invars)], default=0)
 
-    def assign(self, equation: Equation, kind: int) -> None:
+    def assign(self, equation: Equation, number: int) -> None:
         """Give an equation's results to one class."""
-        self.shard_class.update(dict.fromkeys(equation.outvars, kind))
+        self.shard_class.update(dict.fromkeys(equation.outvars, number))
 
     def can_move(self, equation: Equation, needed: set[int | None]) -> bool:
         """Whether an equation of all classes is needed by one of them only and may run in its branches alone.
@@ -210,9 +210,9 @@ class _Schedule:
     def _enter(self, equation: Equation) -> None:
         analysis = self._analysis
         needed = set().union(*(self._uses.get(v, ()) for v in equation.outvars))
-        kind = analysis.owner.get(id(equation))
+        number = analysis.owner.get(id(equation))
         if equation.effects:
-            needed.add(kind)
+            needed.add(number)
         if not needed:
             return
         if _is_call(equation, JOINED):
@@ -224,9 +224,9 @@ class _Schedule:
         # An effect (a print) need not have a use: it runs in the first switch that has its operands.
         if equation.effects:
             level = analysis.level(equation)
-        if _is_call(equation, SAME) or (kind is None and not analysis.can_move(equation, needed)):
+        if _is_call(equation, SAME) or (number is None and not analysis.can_move(equation, needed)):
             needed = {None}
-        elif kind is None:
+        elif number is None:
             (mover,) = needed
             assert mover is not None
             analysis.assign(equation, mover)
@@ -245,9 +245,9 @@ class _Switches:
     """The equations of a jaxpr, evaluated: some by every shard, the others in the branches of switches.
 
     Args:
-      kinds: the shard classes.
-      closed: the jaxpr, which takes ``given`` and, for each uneven input, its exact form in each class.
-      given: arrays.
+      classes: the shard classes.
+      closed: the jaxpr, which takes ``inputs`` and, for each uneven input, its exact form in each class.
+      inputs: arrays.
       uneven: this shard's values of the uneven inputs, padded.
 
     Attributes:
@@ -263,23 +263,27 @@ class _Switches:
     """
 
     def __init__(
-        self, kinds: ShardClasses, closed: jax_extend.core.ClosedJaxpr, given: Sequence[Array], uneven: Sequence[Array]
+        self,
+        classes: ShardClasses,
+        closed: jax_extend.core.ClosedJaxpr,
+        inputs: Sequence[Array],
+        uneven: Sequence[Array],
     ):
-        self.kinds = kinds
+        self.kinds = classes
         self.jaxpr = jaxpr = closed.jaxpr
         self.values: dict[Variable, Array] = dict(zip(jaxpr.constvars, closed.consts, strict=True))
-        self.values.update(zip(jaxpr.invars, given, strict=False))
-        exact = [(value, kind) for value in uneven for kind in range(kinds.count)]
-        pairs = list(zip(jaxpr.invars[len(given) :], exact, strict=True))
+        self.values.update(zip(jaxpr.invars, inputs, strict=False))
+        exact = [(value, number) for value in uneven for number in range(classes.count)]
+        pairs = list(zip(jaxpr.invars[len(inputs) :], exact, strict=True))
         self.inputs: dict[Variable, Array] = {variable: value for variable, (value, _) in pairs}
         equations = jaxpr.eqns
-        self.analysis = _ClassAnalysis(equations, {variable: kind for variable, (_, kind) in pairs})
+        self.analysis = _ClassAnalysis(equations, {variable: number for variable, (_, number) in pairs})
         self.schedule = _Schedule(equations, jaxpr.outvars, self.analysis)
         self.maker: dict[Variable, Equation] = {v: e for e in equations for v in e.outvars}
         self.order = {id(e): i for i, e in enumerate(equations)}
         levels = range(self.analysis.levels + 1)
         self.joins: list[list[Equation]] = [[] for _ in levels]
-        self.branches = [[_Branch(self, kind, level) for kind in range(kinds.count)] for level in levels]
+        self.branches = [[_Branch(self, number, level) for number in range(classes.count)] for level in levels]
 
     def _collect(self) -> None:
         """Fill in the branches of all switches, the last one first: it decides which residuals earlier ones pass on."""
@@ -292,8 +296,8 @@ class _Switches:
                 self.joins[level].append(equation)
                 for branch, operand in zip(self.branches[level], equation.invars[1:], strict=True):
                     branch.wanted += _variables([operand])
-            elif equation.effects and (kind := analysis.owner.get(id(equation))) is not None:
-                self.branches[level][kind].roots.append(equation)
+            elif equation.effects and (number := analysis.owner.get(id(equation))) is not None:
+                self.branches[level][number].roots.append(equation)
         for branches in reversed(self.branches):
             for branch in branches:
                 branch.collect()
@@ -305,33 +309,36 @@ class _Switches:
         for equation in self.jaxpr.eqns:
             if None in self.schedule.places.get(id(equation), ()) and not _is_call(equation, JOINED):
                 shared[self.analysis.level(equation)].append(equation)
-        taken: set[Variable] = set()
+        operands: set[Variable] = set()
         for equations in shared:
-            taken.update(v for e in equations for v in _variables(e.invars))
-        for variable in taken & set(self.inputs):
+            operands.update(v for e in equations for v in _variables(e.invars))
+        for variable in operands & set(self.inputs):
             self.values[variable] = self.inputs[variable][exactly(variable.aval.shape)]
         for level, equations in enumerate(shared):
-            self.values.update(self.evaluated(equations, self.values))
+            self.values.update(self.evaluate(equations, self.values))
             self._switch(level)
         return [v.val if isinstance(v, jax_extend.core.Literal) else self.values[v] for v in self.jaxpr.outvars]
 
-    def evaluated(
-        self, equations: Sequence[Equation], values: Mapping[Variable, Array], wanted: Iterable[Variable] | None = None
+    def evaluate(
+        self,
+        equations: Sequence[Equation],
+        values: Mapping[Variable, Array],
+        requested: Iterable[Variable] | None = None,
     ) -> dict[Variable, Array]:
-        """The values of the variables that equations make, or of those among ``wanted``.
+        """The values of the variables that equations make, or of those among ``requested``.
 
         Args:
           equations: of the traced jaxpr, in its order.
           values: at least of the variables that the equations take and do not make.
-          wanted: variables to return, others than the equations' are skipped; None: all that they make.
+          requested: variables to return, others than the equations' are skipped; None: all that they make.
         """
-        made = {v: None for e in equations for v in e.outvars}
-        taken = dict.fromkeys(v for e in equations for v in _variables(e.invars) if v not in made)
-        results = list(made) if wanted is None else [v for v in dict.fromkeys(wanted) if v in made]
+        outputs = {v: None for e in equations for v in e.outvars}
+        operands = dict.fromkeys(v for e in equations for v in _variables(e.invars) if v not in outputs)
+        results = list(outputs) if requested is None else [v for v in dict.fromkeys(requested) if v in outputs]
         results = [v for v in results if not isinstance(v, jax_extend.core.DropVar)]
-        jaxpr = self.jaxpr.replace(constvars=[], invars=list(taken), outvars=results, eqns=list(equations))
-        found = jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*(values[v] for v in taken))
-        return dict(zip(results, found, strict=True))
+        jaxpr = self.jaxpr.replace(constvars=[], invars=list(operands), outvars=results, eqns=list(equations))
+        arrays = jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*(values[v] for v in operands))
+        return dict(zip(results, arrays, strict=True))
 
     def _switch(self, level: int) -> None:
         branches = self.branches[level]
@@ -339,7 +346,7 @@ class _Switches:
         slots = _Slots(joins, branches)
         if not slots.shapes and not any(b.equations for b in branches):
             return
-        results = lax.switch(self.kinds.index(), [partial(slots.filled, branch) for branch in branches])
+        results = lax.switch(self.kinds.index(), [partial(slots.fill, branch) for branch in branches])
         for equation, value in zip(joins, results, strict=False):
             self.values[equation.outvars[0]] = value
         for branch in branches:
@@ -359,9 +366,9 @@ class _Branch:
       equations: the equations that it evaluates, in the order of the jaxpr.
     """
 
-    def __init__(self, switches: _Switches, kind: int, level: int):
+    def __init__(self, switches: _Switches, number: int, level: int):
         self.switches = switches
-        self.kind = kind
+        self.kind = number
         self.level = level
         self.wanted: list[Variable] = []
         self.roots: list[Equation] = []
@@ -374,7 +381,7 @@ class _Branch:
     def collect(self) -> None:
         """Find the equations that its results need, down to inputs, shared values and residuals of earlier switches."""
         switches = self.switches
-        found: dict[int, Equation] = {id(e): e for e in self.roots}
+        needed: dict[int, Equation] = {id(e): e for e in self.roots}
         stack = [*self.wanted, *self.passed, *(v for e in self.roots for v in _variables(e.invars))]
         seen: set[Variable] = set()
         while stack:
@@ -391,17 +398,17 @@ class _Branch:
                 source = switches.branches[level][self.kind]
                 source.passed[variable] = None
                 self.taken[variable] = source
-            elif id(maker) not in found:
-                found[id(maker)] = maker
+            elif id(maker) not in needed:
+                needed[id(maker)] = maker
                 stack += _variables(maker.invars)
-        self.equations = sorted(found.values(), key=lambda e: switches.order[id(e)])
+        self.equations = sorted(needed.values(), key=lambda e: switches.order[id(e)])
 
     def run(self) -> dict[Variable, Array]:
         """Evaluate the branch: variable -> value, of its results and all that it takes."""
         values = dict(self.switches.values)
         values.update((v, self.switches.inputs[v][exactly(v.aval.shape)]) for v in self.exact)
         values.update((v, source.residuals[v][exactly(v.aval.shape)]) for v, source in self.taken.items())
-        return values | self.switches.evaluated(self.equations, values, [*self.wanted, *self.passed])
+        return values | self.switches.evaluate(self.equations, values, [*self.wanted, *self.passed])
 
 
 def _is_cheap(equation: Equation) -> bool:
@@ -429,21 +436,21 @@ class _Slots:
         alike: dict[tuple[np.dtype[Any], int], list[list[Variable]]] = {}
         for branch in branches:
             for variable in branch.passed:
-                of_kinds = alike.setdefault((variable.aval.dtype, variable.aval.ndim), [[] for _ in branches])
-                of_kinds[branch.kind].append(variable)
-        for (dtype, _), of_kinds in alike.items():
-            for row in zip_longest(*of_kinds):
+                by_class = alike.setdefault((variable.aval.dtype, variable.aval.ndim), [[] for _ in branches])
+                by_class[branch.kind].append(variable)
+        for (dtype, _), by_class in alike.items():
+            for row in zip_longest(*by_class):
                 self.dtypes.append(dtype)
                 self.shapes.append(largest([v.aval.shape for v in row if v is not None]))
                 for variables, variable in zip(self.passed, row, strict=True):
                     variables.append(variable)
 
-    def filled(self, branch: _Branch) -> list[Array]:
+    def fill(self, branch: _Branch) -> list[Array]:
         """The outputs of a branch, each padded to its slot's shape; zeros in slots that it does not use."""
         values = branch.run()
-        wanted = [*(e.invars[1 + branch.kind] for e in self.joins), *self.passed[branch.kind]]
+        outputs = [*(e.invars[1 + branch.kind] for e in self.joins), *self.passed[branch.kind]]
         results = []
-        for variable, shape, dtype in zip(wanted, self.shapes, self.dtypes, strict=True):
+        for variable, shape, dtype in zip(outputs, self.shapes, self.dtypes, strict=True):
             array: Array
             if variable is None:
                 array = jnp.zeros(shape, dtype)

@@ -106,13 +106,13 @@ def record_size(operations: Iterable[Operation]) -> int:
 
 
 def _words(operations: Iterable[Operation]) -> Sequence[int]:
-    found: list[int] = []
+    words: list[int] = []
     for op in operations:
         if op.checks and op.definition.check is not None:
-            found.append(op.definition.check.words(op))
+            words.append(op.definition.check.words(op))
         for body in op.bodies:
-            found += _words(body.needed)
-    return found
+            words += _words(body.needed)
+    return words
 
 
 def no_error(size: int) -> HostArray:
@@ -127,24 +127,24 @@ def _words_of(bits: Array) -> jax.Array:
     return jnp.ravel(lax.bitcast_convert_type(bits, jnp.int32))
 
 
-def failed_anywhere(found: Array, axis: Axis | None) -> jax.Array:
-    """Scalar bool, replicated: whether a check has failed on some shard (one ``psum``). ``found``: on this one."""
+def failed_anywhere(failed: Array, axis: Axis | None) -> jax.Array:
+    """Scalar bool, replicated: whether a check has failed on some shard (one ``psum``). ``failed``: on this one."""
     if axis is None:
-        return jnp.asarray(found)
-    shards: jax.Array = lax.psum(failing(found, axis), axis.name)
+        return jnp.asarray(failed)
+    shards: jax.Array = lax.psum(failing(failed, axis), axis.name)
     return shards > 0
 
 
-def failing(found: Array, axis: Axis | None) -> jax.Array:
+def failing(failed: Array, axis: Axis | None) -> jax.Array:
     """Whether a check has failed on this shard, as float32, so that it can be summed in one buffer with gradients."""
-    varying: jax.Array = vary(jnp.asarray(found), axis)
+    varying: jax.Array = vary(jnp.asarray(failed), axis)
     return varying.astype(jnp.float32)
 
 
 def found_on_host(check: InputCheck, op: Operation, values: Sequence[Array]) -> InvalidArgumentError | None:
     """The error of a check on known values, evaluated by numpy; None where it passes."""
-    wanted = [np.asarray(v) if i in check.values else v for i, v in enumerate(values)]
-    finding = check.test(op, wanted)
+    arrays = [np.asarray(v) if i in check.values else v for i, v in enumerate(values)]
+    finding = check.test(op, arrays)
     if finding is None or not bool(finding.bad):
         return None
     return InvalidArgumentError(None, op, finding.message(*(np.asarray(v) for v in finding.shown)))

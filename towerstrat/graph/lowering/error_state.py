@@ -109,10 +109,10 @@ class ErrorState:
         if not isinstance(record, jax.Array | ByClass):
             return self.failed_before
         if self._failed[0] is not record:
-            self._enter(failed_anywhere(self._failed_here(), self._axis))
+            self._enter(failed_anywhere(self._failure_here(), self._axis))
         return self._failed[1]
 
-    def _failed_here(self) -> jax.Array:
+    def _failure_here(self) -> jax.Array:
         """Scalar bool: whether a check has failed so far on this shard."""
         record, (after_first, bad) = self.record, self._first
         if bad is not None and after_first is record:
@@ -127,7 +127,7 @@ class ErrorState:
         """
         if self._outer is not None or not isinstance(self.record, jax.Array) or self._failed[0] is self.record:
             return None
-        return failing(self._failed_here(), self._axis)
+        return failing(self._failure_here(), self._axis)
 
     def set_failure_count(self, total: jax.Array) -> None:
         """Take the sum over the axis of the terms that ``failure_count`` gave."""

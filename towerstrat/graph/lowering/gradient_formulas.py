@@ -43,10 +43,10 @@ def apply_formula(
     """
     static = op.definition.known(len(op.inputs), op.attrs)
     assert op.definition.gradient is not None
-    given = [x if i in static or not _inexact(x) else vary(jnp.asarray(x), axis) for i, x in enumerate(inputs)]
-    made = [vary(jnp.asarray(y), axis) for y in outputs]
-    found = op.definition.gradient(given, made, cotangents, **op.arguments)
-    return [None if g is None else _like(g, x) for g, x in zip(found, given, strict=True)]
+    varying_inputs = [x if i in static or not _inexact(x) else vary(jnp.asarray(x), axis) for i, x in enumerate(inputs)]
+    varying_outputs = [vary(jnp.asarray(y), axis) for y in outputs]
+    gradients = op.definition.gradient(varying_inputs, varying_outputs, cotangents, **op.arguments)
+    return [None if g is None else _like(g, x) for g, x in zip(gradients, varying_inputs, strict=True)]
 
 
 def with_formula(
@@ -66,13 +66,13 @@ def with_formula(
     places = [i for i, a in enumerate(args) if isinstance(a, jax.core.Tracer) and _inexact(a)]
 
     def value(*arrays: Array) -> Any:
-        given = list(args)
+        arguments = list(args)
         for i, array in zip(places, arrays, strict=True):
-            given[i] = array
-        made = kernel(*given, **attrs)
-        if not isinstance(made, tuple | list):
-            return fed.get(0, made)
-        return tuple(fed.get(i, y) for i, y in enumerate(made))
+            arguments[i] = array
+        outputs = kernel(*arguments, **attrs)
+        if not isinstance(outputs, tuple | list):
+            return fed.get(0, outputs)
+        return tuple(fed.get(i, y) for i, y in enumerate(outputs))
 
     function = jax.custom_vjp(value)
 
@@ -82,35 +82,35 @@ def with_formula(
 
     def backward(residuals: tuple[Sequence[Array], Any], cotangents: Any) -> tuple[Array | None, ...]:
         arrays, result = residuals
-        given = list(args)
+        arguments = list(args)
         for i, array in zip(places, arrays, strict=True):
-            given[i] = array
+            arguments[i] = array
         several = isinstance(result, tuple | list)
-        found = apply_formula(
-            op, given, result if several else [result], list(cotangents) if several else [cotangents], axis
+        gradients = apply_formula(
+            op, arguments, result if several else [result], list(cotangents) if several else [cotangents], axis
         )
-        return tuple(None if (cotangent := found[i]) is None else vary(cotangent, axis) for i in places)
+        return tuple(None if (cotangent := gradients[i]) is None else vary(cotangent, axis) for i in places)
 
     function.defvjp(forward, backward)
     return function(*(vary(args[i], axis) for i in places)) if places else value()
 
 
-def by_source(op: Operation, sources: Sequence[Tensor], found: Sequence[Array | None]) -> list[Array | None]:
+def by_source(op: Operation, sources: Sequence[Tensor], cotangents: Sequence[Array | None]) -> list[Array | None]:
     """Cotangents per distinct input from those per input: an operation may take the same tensor twice."""
     sums: dict[Tensor, Array] = {}
-    for tensor, value in zip(op.inputs, found, strict=True):
+    for tensor, value in zip(op.inputs, cotangents, strict=True):
         if value is not None:
             sums[tensor] = value if tensor not in sums else sums[tensor] + value
     return [sums.get(t) for t in sources]
 
 
 @jax.custom_vjp
-def in_place_of(fed: Array, made: Array) -> Array:
-    """The value ``fed`` with the derivative of ``made``."""
+def in_place_of(fed: Array, computed: Array) -> Array:
+    """The value ``fed`` with the derivative of ``computed``."""
     return fed
 
 
-in_place_of.defvjp(lambda fed, made: (in_place_of(fed, made), None), lambda _, cotangent: (None, cotangent))
+in_place_of.defvjp(lambda fed, computed: (in_place_of(fed, computed), None), lambda _, cotangent: (None, cotangent))
 
 
 def _inexact(value: Array) -> bool:

@@ -60,8 +60,8 @@ def _first_true(bad: Array) -> tuple[Array | np.bool_, Array | np.signedinteger]
     if on_host(bad):
         return np.any(bad), np.argmax(bad)
     count = bad.shape[0]
-    place = jnp.min(jnp.where(bad, lax.iota(jnp.int64 if count > PADDING else jnp.int32, count), count))
-    return place < count, jnp.minimum(place, count - 1)
+    index = jnp.min(jnp.where(bad, lax.iota(jnp.int64 if count > PADDING else jnp.int32, count), count))
+    return index < count, jnp.minimum(index, count - 1)
 
 
 def first_of(bad: Array, *values: Array, message: Callable[..., str]) -> CheckResult | None:
@@ -76,29 +76,29 @@ def first_of(bad: Array, *values: Array, message: Callable[..., str]) -> CheckRe
         return None
     numpy: ArrayNamespace = np if on_host(bad) else jnp
     shape = np.shape(bad)
-    found, place = _first_true(numpy.reshape(bad, (-1,)))
-    entries = [numpy.reshape(numpy.broadcast_to(v, shape), (-1,))[place] for v in values]
+    any_true, index = _first_true(numpy.reshape(bad, (-1,)))
+    entries = [numpy.reshape(numpy.broadcast_to(v, shape), (-1,))[index] for v in values]
 
-    def text(place: HostArray, *entries: HostArray) -> str:
-        where = ",".join(str(int(i)) for i in np.unravel_index(int(place), shape)) if shape else ""
+    def text(index: HostArray, *entries: HostArray) -> str:
+        where = ",".join(str(int(i)) for i in np.unravel_index(int(index), shape)) if shape else ""
         return message(f"[{where}]" if shape else "", *entries)
 
     number = np.int32 if np.size(bad) <= np.iinfo(np.int32).max else np.int64
-    return CheckResult(found, (numpy.asarray(place, number), *entries), text)
+    return CheckResult(any_true, (numpy.asarray(index, number), *entries), text)
 
 
-def _divided(op: Operation, values: Values) -> CheckResult | None:
+def _zero_divisor(op: Operation, values: Values) -> CheckResult | None:
     divisor = values[1]
     if not op.inputs[1].dtype.is_integer or not np.size(values[0]):
         return None
     return first_of(divisor == 0, message=lambda where: f"Integer division by zero: divisor{where} is 0")
 
 
-DIVISOR = InputCheck(_divided, (1,))
+DIVISOR = InputCheck(_zero_divisor, (1,))
 """Of integers: the second input, a divisor, is nowhere 0."""
 
 
-def _raised(op: Operation, values: Values) -> CheckResult | None:
+def _negative_exponent(op: Operation, values: Values) -> CheckResult | None:
     exponent = values[1]
     if not op.inputs[1].dtype.is_integer or op.inputs[1].dtype.is_unsigned or not np.size(values[0]):
         return None
@@ -109,7 +109,7 @@ def _raised(op: Operation, values: Values) -> CheckResult | None:
     )
 
 
-EXPONENT = InputCheck(_raised, (1,))
+EXPONENT = InputCheck(_negative_exponent, (1,))
 """Of integers: the second input, an exponent, is nowhere negative."""
 
 
@@ -123,16 +123,18 @@ def outside(indices: Array, size: int) -> Array:
 def beyond(indices: Array, size: int) -> Array:
     """Mask of the indices that are not in [0, size), except those of padding rows, which lie past every table."""
     numpy: ArrayNamespace = np if on_host(indices) else jnp
-    found = outside(indices, size)
+    mask = outside(indices, size)
     if np.iinfo(indices.dtype).max < LEFT_OVER:
-        return found
-    return found & numpy.logical_not((indices >= LEFT_OVER) & (indices <= PADDING))
+        return mask
+    return mask & numpy.logical_not((indices >= LEFT_OVER) & (indices <= PADDING))
 
 
-def in_range(indices: Array, size: int, what: str = "indices") -> CheckResult | None:
+def in_range(indices: Array, size: int, description: str = "indices") -> CheckResult | None:
     """Check that every index is in [0, size)."""
     return first_of(
-        outside(indices, size), indices, message=lambda where, i: f"{what}{where} = {int(i)} is not in [0, {size})"
+        outside(indices, size),
+        indices,
+        message=lambda where, i: f"{description}{where} = {int(i)} is not in [0, {size})",
     )
 
 
@@ -148,12 +150,14 @@ def known_sizes(position: int, message: str) -> InputCheck:
     return InputCheck(test, (position,))
 
 
-def indices(size: Callable[[Operation, Values], int | None], position: int = 1, what: str = "indices") -> InputCheck:
+def indices(
+    size: Callable[[Operation, Values], int | None], position: int = 1, description: str = "indices"
+) -> InputCheck:
     """The check that an input holds indices below a size, a function of the operation and its inputs; None: any."""
 
     def test(op: Operation, values: Values) -> CheckResult | None:
         limit = size(op, values)
-        return None if limit is None else in_range(values[position], limit, what)
+        return None if limit is None else in_range(values[position], limit, description)
 
     return InputCheck(test, (position,))
 
@@ -177,7 +181,7 @@ COORDINATES = InputCheck(_coordinates, (1,))
 """The second input holds coordinates in the shape of the first."""
 
 
-def coordinates(indices: Array, shape: Sequence[int], what: str) -> CheckResult | None:
+def coordinates(indices: Array, shape: Sequence[int], description: str) -> CheckResult | None:
     """Check that every row of the last dimension is a (partial) coordinate in a shape."""
     depth = indices.shape[-1]
     numpy: ArrayNamespace = np if on_host(indices) else jnp
@@ -185,22 +189,22 @@ def coordinates(indices: Array, shape: Sequence[int], what: str) -> CheckResult 
         return None
     limits = np.asarray(shape[:depth])
     bad = numpy.any((indices < 0) | (indices >= limits.astype(np.int64)), axis=-1)
-    failed, place = _first_true(numpy.reshape(bad, (-1,)))
+    failed, index = _first_true(numpy.reshape(bad, (-1,)))
     outer = indices.shape[:-1]
 
-    def text(place: HostArray, row: HostArray) -> str:
-        where = ",".join(str(int(i)) for i in np.unravel_index(int(place), outer)) if outer else ""
-        found = ", ".join(str(int(i)) for i in row)
-        return f"indices[{where}] = [{found}] does not index into {what} [{','.join(map(str, shape))}]"
+    def text(index: HostArray, row: HostArray) -> str:
+        where = ",".join(str(int(i)) for i in np.unravel_index(int(index), outer)) if outer else ""
+        entries = ", ".join(str(int(i)) for i in row)
+        return f"indices[{where}] = [{entries}] does not index into {description} [{','.join(map(str, shape))}]"
 
-    return CheckResult(failed, (place, numpy.reshape(indices, (-1, depth))[place][:_SHOWN]), text)
+    return CheckResult(failed, (index, numpy.reshape(indices, (-1, depth))[index][:_SHOWN]), text)
 
 
 def not_finite(words: str) -> Callable[[Array], CheckResult]:
     """A check of a decomposition's result: the finding, with this message, that it has a NaN."""
 
-    def found(result: Array) -> CheckResult:
+    def find_nan(result: Array) -> CheckResult:
         numpy: ArrayNamespace = np if on_host(result) else jnp
         return CheckResult(numpy.any(numpy.isnan(result)), (), lambda: words)
 
-    return found
+    return find_nan

@@ -54,21 +54,21 @@ def inputs_by_position(lowering: Lowering, op: Operation, inputs: Sequence[int])
     """
     if lowering.axis is None:
         return None
-    found: dict[int, list[HostArray]] = {}
+    by_position: dict[int, list[HostArray]] = {}
     for position in positions_of(lowering, op):
         seen: dict[Tensor, HostArray | None] = {}
         for i in inputs:
             value = _at(lowering.value, op.inputs[i], position, seen)
             if value is None:
                 return None
-            found.setdefault(position, []).append(value)
-    return found
+            by_position.setdefault(position, []).append(value)
+    return by_position
 
 
 def common_value(lowering: Lowering, op: Operation, position: int) -> HostArray | None:
     """The numpy value of an input, if it is known and equal for all axis indices that run the operation, else None."""
-    found = inputs_by_position(lowering, op, (position,))
-    values = [value for (value,) in found.values()] if found else []
+    by_position = inputs_by_position(lowering, op, (position,))
+    values = [value for (value,) in by_position.values()] if by_position else []
     alike = values and all(np.array_equal(v, values[0]) and v.dtype == values[0].dtype for v in values)
     return values[0] if alike else None
 
@@ -78,7 +78,7 @@ def settled(lowering: Lowering, op: Operation, values: Sequence[Array]) -> Seque
     if not op.definition.dynamic or lowering.axis is None:
         return values
     known = [common_value(lowering, op, i) for i in range(len(values))]
-    return [value if found is None else found for value, found in zip(values, known, strict=True)]
+    return [value if constant is None else constant for value, constant in zip(values, known, strict=True)]
 
 
 def _at(
@@ -89,16 +89,16 @@ def _at(
     if tensor in seen:
         return seen[tensor]
     op = tensor.op
-    found: HostArray | None = None
+    result: HostArray | None = None
     value = read(tensor)
     if isinstance(value, np.ndarray | np.generic):
-        found = np.asarray(value)
+        result = np.asarray(value)
     elif op.type == "ConstOfPositions":
-        found = np.asarray(op.attrs["values"][position])
+        result = np.asarray(op.attrs["values"][position])
     elif op.type == "PositionIndex":
-        found = np.asarray(position, np.int32)
+        result = np.asarray(position, np.int32)
     elif op.type == "SelectPosition":
-        found = _at(read, op.inputs[0], op.attrs["position"], {}, depth - 1) if depth else None
+        result = _at(read, op.inputs[0], op.attrs["position"], {}, depth - 1) if depth else None
     elif depth and _sizes(tensor) and op.definition.numpy is not None and not op.definition.is_placeholder:
         args: list[HostArray] = []
         for source in op.inputs:
@@ -108,9 +108,9 @@ def _at(
             args.append(arg)
         if len(args) == len(op.inputs) and all_known(args):
             outputs = to_output_list(op, op.definition.numpy(*args, **op.arguments), np.asarray)
-            found = outputs[tensor.value_index]
-    seen[tensor] = found
-    return found
+            result = outputs[tensor.value_index]
+    seen[tensor] = result
+    return result
 
 
 def _sizes(tensor: Tensor) -> bool:

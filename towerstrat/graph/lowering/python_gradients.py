@@ -64,8 +64,8 @@ class TracedRule(NamedTuple):
     @property
     def computes_again(self) -> bool:
         """Whether it recomputes: an operation waits for the cotangents, as in ``tf.contrib.layers.recompute_grad``."""
-        own = {t.op for t in self.cotangents}
-        return any(not own.isdisjoint(op.control_inputs) for op in self.block.ops)
+        cotangent_ops = {t.op for t in self.cotangents}
+        return any(not cotangent_ops.isdisjoint(op.control_inputs) for op in self.block.ops)
 
 
 def register_rule(op_type: str, function: GradientFunction | None) -> None:
@@ -128,8 +128,8 @@ def trace_rule(op: Operation, function: GradientFunction, block: Block | None = 
     try:
         with graph.name_scope(f"{op.name.rpartition('/')[2]}_grad"), graph.body(f"the gradient of {op.name}") as region:
             cotangents = [graph.add("Cotangent", (), {"_of": out}, "grad_ys").outputs[0] for out in op.outputs]
-            found = function(op, *cotangents)
-            grads = [_as_gradient(g) for g in _as_list(found)]
+            gradients = function(op, *cotangents)
+            grads = [_as_gradient(g) for g in _as_list(gradients)]
             region.finish([t for g in grads if g is not None for t in (g if isinstance(g, tuple) else (g,))])
     finally:
         graph.block, graph.axis = saved
@@ -142,17 +142,17 @@ def trace_rule(op: Operation, function: GradientFunction, block: Block | None = 
     return TracedRule(region, tuple(cotangents), (*(None for _ in range(start)), *grads))
 
 
-def _as_list(found: Any) -> Sequence[Any]:
-    return list(found) if isinstance(found, list | tuple) else [found]
+def _as_list(value: Any) -> Sequence[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
 
 
 def _as_gradient(value: Any) -> Gradient:
     if value is None:
         return None
-    own = get_default_graph().own
+    capture = get_default_graph().own
     if isinstance(value, IndexedSlices):
-        return (own(value.values), own(value.indices))
-    return own(convert_to_tensor(value))
+        return (capture(value.values), capture(value.indices))
+    return capture(convert_to_tensor(value))
 
 
 def _like_output(attrs: Attrs) -> Signature:
@@ -160,7 +160,7 @@ def _like_output(attrs: Attrs) -> Signature:
     return Signature(out.dtype, out.dims)
 
 
-def _varying(op: Operation) -> list[bool]:
+def _variance(op: Operation) -> list[bool]:
     inside = op.axis is not None and op.axis.size > 1
     return [inside or op.attrs["_of"].varies]
 
@@ -169,7 +169,7 @@ define_op(
     "Cotangent",
     lambda inputs, attrs: [_like_output(attrs)],
     lower=lambda lowering, op: [lowering.value(op.outputs[0])],
-    varying=_varying,
+    varying=_variance,
     differentiable=False,
     is_placeholder=True,
     hidden=("_of",),

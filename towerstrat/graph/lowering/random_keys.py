@@ -81,9 +81,9 @@ def hash_of_seeds(op: Operation, position: Array | None) -> Array | int:
       op: a random operation; its attribute ``_own`` has the seeds of each shard, where they differ.
       position: the axis index, of a program that has one.
     """
-    seeds, own = op.attrs.get("seeds"), op.attrs.get("_own")
-    if own is not None and position is not None:
-        return jnp.asarray(np.array([_hash((each, "")) for each in own], np.uint32))[position]
+    seeds, shard_seeds = op.attrs.get("seeds"), op.attrs.get("_own")
+    if shard_seeds is not None and position is not None:
+        return jnp.asarray(np.array([_hash((each, "")) for each in shard_seeds], np.uint32))[position]
     source: tuple[object, ...] = (seeds, op.name if seeds is not None and seeds[1] is None else "")
     return _hash((*source, PROCESSES.stream) if PROCESSES.stream and seeds == (None, None) else source)
 

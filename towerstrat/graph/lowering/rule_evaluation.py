@@ -46,7 +46,7 @@ Arguments = tuple[list[Array], list[Array], list[Array]]
 
 
 def input_cotangents(
-    child: Lowering, op: Operation, rule: TracedRule, given: Sequence[Array | None]
+    child: Lowering, op: Operation, rule: TracedRule, cotangents: Sequence[Array | None]
 ) -> Iterator[tuple[Tensor, Cotangent]]:
     """Evaluate the gradient function of an operation in ``child``; yields the cotangents of its inputs.
 
@@ -54,9 +54,9 @@ def input_cotangents(
       child: a fork of the lowering, where the values that the rule uses are known.
       op: the operation that is differentiated.
       rule: its gradient function, traced.
-      given: the cotangents of the outputs in JAX's convention; None stands for zeros.
+      cotangents: of the outputs, in JAX's convention; None stands for zeros.
     """
-    for tensor, seed, cotangent in zip(op.outputs, rule.cotangents, given, strict=True):
+    for tensor, seed, cotangent in zip(op.outputs, rule.cotangents, cotangents, strict=True):
         child.values[seed] = jnp.zeros_like(child.value(tensor)) if cotangent is None else jnp.conj(cotangent)
     if rule.computes_again:
         _hold_back(child, rule)
@@ -73,8 +73,8 @@ def _hold_back(child: Lowering, rule: TracedRule) -> None:
 
     Else the compiler would merge the recomputation with the forward pass, and keep that one's values in memory.
     """
-    taken = [t for t in rule.block.captures() if t.dtype.is_differentiable and child.is_known(t)]
-    held = [t for t in (*taken, *rule.cotangents) if isinstance(child.value(t), jax.Array)]
+    captured = [t for t in rule.block.captures() if t.dtype.is_differentiable and child.is_known(t)]
+    held = [t for t in (*captured, *rule.cotangents) if isinstance(child.value(t), jax.Array)]
     child.values.update(zip(held, lax.optimization_barrier([child.value(t) for t in held]), strict=True))
 
 
@@ -108,14 +108,14 @@ def differentiable_by_rule(lowering: Lowering, op: Operation) -> Sequence[Array]
         args, outputs = residuals
         child = inside(args)
         child.values.update(zip(op.outputs, outputs, strict=True))
-        given = [c if t.dtype.is_differentiable else None for t, c in zip(op.outputs, cotangents, strict=True)]
+        of_outputs = [c if t.dtype.is_differentiable else None for t, c in zip(op.outputs, cotangents, strict=True)]
         sums = Cotangents()
-        for tensor, cotangent in input_cotangents(child, op, rule, given):
+        for tensor, cotangent in input_cotangents(child, op, rule, of_outputs):
             sums.add(tensor, cotangent)
 
         def total(tensor: Tensor, like: Array) -> Array | None:
-            found = sums.total(tensor, like)
-            return None if found is None else vary(jnp.asarray(found, like.dtype), lowering.axis)
+            summed = sums.total(tensor, like)
+            return None if summed is None else vary(jnp.asarray(summed, like.dtype), lowering.axis)
 
         of_tensors = [total(t, value) for t, value in zip(tensors, args[0], strict=True)]
         return of_tensors, [total(t, value) for t, value in zip(handles, args[1], strict=True)], [None] * len(cells)

@@ -40,10 +40,10 @@ def late_ones_last(operations: Sequence[Operation], collectives: bool) -> Sequen
     later = list(zip(operations[first:], late[first:], strict=True))
     if not any(op.checks and rank != _WRITE for op, rank in later) and _COLLECTIVE not in late:
         return operations
-    place = {op: i for i, op in enumerate(operations)}
+    index_of = {op: i for i, op in enumerate(operations)}
     followers: dict[int, list[int]] = {}
     waiting = [0] * len(operations)
-    for i, befores in enumerate(_befores(operations, place)):
+    for i, befores in enumerate(_befores(operations, index_of)):
         waiting[i] = len(befores)
         for before in befores:
             followers.setdefault(before, []).append(i)
@@ -90,13 +90,13 @@ def _changes_variables(op: Operation) -> bool:
     return op.definition.writes or (bool(op.bodies) and any(_changes_variables(i) for b in op.bodies for i in b.needed))
 
 
-def _befores(operations: Sequence[Operation], place: dict[Operation, int]) -> list[set[int]]:
+def _befores(operations: Sequence[Operation], index_of: dict[Operation, int]) -> list[set[int]]:
     """For each operation the indices of its predecessors: inputs, control inputs, and read/write order of state."""
     result: list[set[int]] = []
     writer: dict[StateVariable, int] = {}
     readers: dict[StateVariable, list[int]] = {}
     for i, op in enumerate(operations):
-        befores = {j for d in dependencies(op) if (j := place.get(d, i)) < i}
+        befores = {j for d in dependencies(op) if (j := index_of.get(d, i)) < i}
         for cell in (*op.reads, *op.writes):
             if cell in writer:
                 befores.add(writer[cell])

@@ -37,7 +37,7 @@ def check_shapes(op: Operation, args: Sequence[Array]) -> None:
     """
     if not any(t.dims is None or None in t.dims for t in op._inputs):
         return
-    inputs = [_sized(tensor, value) for tensor, value in zip(op._inputs, args, strict=True)]
+    inputs = [_with_shape_of(tensor, value) for tensor, value in zip(op._inputs, args, strict=True)]
     try:
         op.definition.rule(inputs, op.attrs)
     except StaticShapeError:
@@ -47,7 +47,7 @@ def check_shapes(op: Operation, args: Sequence[Array]) -> None:
         raise InvalidArgumentError(None, op, f"{error} [inputs: {described}]") from error
 
 
-def _sized(tensor: Tensor, value: Array) -> Tensor:
+def _with_shape_of(tensor: Tensor, value: Array) -> Tensor:
     """The tensor with the shape of its value; a value that is no array leaves it as it is."""
     shape = getattr(value, "shape", None)
     if not isinstance(shape, tuple):

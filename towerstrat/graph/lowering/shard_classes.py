@@ -1,7 +1,7 @@
 """Shard classes: the partition of a mesh axis by the shapes of each shard's inputs, and by what each shard runs.
 
 A batch of 8 on three towers is 3, 3 and 2 rows. Inside one SPMD program all shards have one shape, so these are padded
-to 3, and the shards form two classes (``kind``): those with 3 rows and that with 2. While the program is traced, a
+to 3, and the shards form two classes: those with 3 rows and that with 2. While the program is traced, a
 value that depends on such an input is a ``ByClass``: one value per class, at its exact shape.
 
 >>> from towerstrat.graph.ir.uneven_shards import UnevenShards
@@ -42,9 +42,9 @@ SAME = "towerstrat_same"
 _SCOPE = "towerstrat_kind_"
 
 
-def tracing(kind: int) -> AbstractContextManager[None]:
+def tracing(number: int) -> AbstractContextManager[None]:
     """A named scope whose equations belong to a class even if no operand does (an effect on constants)."""
-    return jax.named_scope(f"{_SCOPE}{kind}")
+    return jax.named_scope(f"{_SCOPE}{number}")
 
 
 def shard_classes_in_scope(names: object) -> set[int]:
@@ -60,17 +60,17 @@ class ByClass:
     def __init__(self, values: Sequence[Array]):
         self.values = tuple(values)
 
-    def at(self, kind: int) -> Array:
-        return self.values[kind]
+    def at(self, number: int) -> Array:
+        return self.values[number]
 
     @property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         return tuple([np.shape(v) for v in self.values])
 
 
-def at(value: Array | ByClass, kind: int) -> Array:
+def at(value: Array | ByClass, number: int) -> Array:
     """The value for one shard class; a value that is no ``ByClass`` is the same for all."""
-    return value.at(kind) if isinstance(value, ByClass) else value
+    return value.at(number) if isinstance(value, ByClass) else value
 
 
 T = TypeVar("T")
@@ -112,19 +112,19 @@ class ShardClasses:
         distinct = list(dict.fromkeys(together))
         self.table = tuple([distinct.index(both) for both in together])
         self.count = len(distinct)
-        self.shapes = tuple(zip(*(of_kind for of_kind, _ in distinct), strict=True))
+        self.shapes = tuple(zip(*(of_class for of_class, _ in distinct), strict=True))
 
-    def first_of(self, kind: int) -> int:
+    def first_of(self, number: int) -> int:
         """The first axis index of a class."""
-        return self.table.index(kind)
+        return self.table.index(number)
 
     def of(self, op: Operation) -> list[int]:
         """The classes of the shards that run an operation."""
         return [k for k in range(self.count) if op.axis_indices is None or self.first_of(k) in op.axis_indices]
 
-    def by_position(self, of_kinds: Sequence[T]) -> list[T]:
+    def by_position(self, by_class: Sequence[T]) -> list[T]:
         """One entry per axis index from one per class."""
-        return [of_kinds[kind] for kind in self.table]
+        return [by_class[number] for number in self.table]
 
     def index(self) -> jax.Array:
         """The class of this shard (int32 scalar), inside of the mapped program."""
@@ -150,8 +150,8 @@ class ShardClasses:
         if self.count == 1:
             return arrays[0]
         # One program has one shape for all shards: zeros fill up those of the smaller classes.
-        made: jax.Array = (_joined if marked else _join)(self.index(), *arrays)
-        return made
+        selected: jax.Array = (_joined if marked else _join)(self.index(), *arrays)
+        return selected
 
 
 def padded(value: Array, shape: Sequence[int]) -> Array:

@@ -72,11 +72,11 @@ def _record_executed(
     outputs, pull_back = executed
     by_tensor = dict(zip(op.outputs, outputs, strict=True))
     on_path = set(sources)
-    wanted = [t in on_path for t in op.inputs]
+    needs_cotangent = [t in on_path for t in op.inputs]
 
     def pull(cotangents: Sequence[Array]) -> list[Array | None]:
         of_results = dict(zip(results, cotangents, strict=True))
-        return by_source(op, sources, pull_back(wanted, [of_results.get(t) for t in op.outputs]))
+        return by_source(op, sources, pull_back(needs_cotangent, [of_results.get(t) for t in op.outputs]))
 
     lowering.tape.enter(op, pull, sources, results, [jnp.asarray(by_tensor[t]) for t in results])
     return outputs

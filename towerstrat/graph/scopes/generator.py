@@ -51,14 +51,14 @@ def _state_size(alg: int) -> int:
     return 2 if alg == Algorithm.THREEFRY.value else 3
 
 
-def _wrapped(number: Any) -> Any:
+def _as_signed(number: Any) -> Any:
     """An unsigned 64-bit Python integer as the signed one of the same bits; other values as they are."""
     return number - 2**64 if isinstance(number, int) and number >= 2**63 else number
 
 
 def _state_tensor(value: Words | Variable) -> Tensor:
     """A state, or a part of one, as an int64 tensor."""
-    value = nest.map_structure(_wrapped, value)
+    value = nest.map_structure(_as_signed, value)
     return (
         arithmetic.cast(value, int64) if isinstance(value, Tensor | Variable) else constant(np.array(value, np.int64))
     )
@@ -76,14 +76,14 @@ def create_rng_state(seed: Words, alg: AlgorithmLike) -> Tensor:
     """
     size = _state_size(algorithm(alg))
     if isinstance(seed, int):
-        words = [_wrapped((seed >> 64 * i) & (2**64 - 1)) for i in range(size)]
+        words = [_as_signed((seed >> 64 * i) & (2**64 - 1)) for i in range(size)]
         return constant(words, int64)
     vector = arrays.reshape(_state_tensor(seed), [-1])
     length = vector.shape.as_list()[0]
     if length is None:
         raise ValueError(f"Expected a seed whose length is known, got {seed!r}.")
-    kept = vector[:size]
-    state: Tensor = arrays.concat([arrays.zeros([max(size - length, 0)], int64), kept], 0)
+    leading = vector[:size]
+    state: Tensor = arrays.concat([arrays.zeros([max(size - length, 0)], int64), leading], 0)
     return state
 
 
@@ -151,18 +151,18 @@ class Generator(Trackable):
             if state is not None or alg is not None:
                 raise ValueError("Expected copy_from alone, or state and alg; got both.")
             self._alg = copy_from.algorithm
-            self._state = self._tracked(_variable(copy_from.state.initialized_value()))
+            self._state = self._track(_variable(copy_from.state.initialized_value()))
             return
         if state is None or alg is None:
             raise ValueError(
                 "Expected copy_from, or state and alg. Generator.from_seed(seed) makes a generator from a seed."
             )
         self._alg = algorithm(alg)
-        made = state if isinstance(state, Variable) else _state_tensor(state)
-        made.shape.assert_is_compatible_with([_state_size(self._alg)])
-        self._state = self._tracked(made if isinstance(made, Variable) else _variable(made))
+        value = state if isinstance(state, Variable) else _state_tensor(state)
+        value.shape.assert_is_compatible_with([_state_size(self._alg)])
+        self._state = self._track(value if isinstance(value, Variable) else _variable(value))
 
-    def _tracked(self, state: Variable) -> Variable:
+    def _track(self, state: Variable) -> Variable:
         self._track_trackable(state, "_state_var")
         return state
 
@@ -187,13 +187,13 @@ class Generator(Trackable):
     @classmethod
     def from_key_counter(cls, key: Words, counter: Words, alg: AlgorithmLike) -> Self:
         """A generator with a counter (``[2]``; Threefry: ``[1]``) and a scalar key."""
-        return cls(state=_joined(key, counter, algorithm(alg)), alg=alg)
+        return cls(state=_join(key, counter, algorithm(alg)), alg=alg)
 
     def reset(self, state: Words) -> None:
         """Sets the state."""
-        made = _state_tensor(state)
-        made.shape.assert_is_compatible_with([_state_size(self._alg)])
-        self._state.assign(made)
+        value = _state_tensor(state)
+        value.shape.assert_is_compatible_with([_state_size(self._alg)])
+        self._state.assign(value)
 
     def reset_from_seed(self, seed: Words) -> None:
         """Sets the state as ``from_seed`` does."""
@@ -201,7 +201,7 @@ class Generator(Trackable):
 
     def reset_from_key_counter(self, key: Words, counter: Words) -> None:
         """Sets the state as ``from_key_counter`` does."""
-        self._state.assign(_joined(key, counter, self._alg))
+        self._state.assign(_join(key, counter, self._alg))
 
     @property
     def state(self) -> Variable:
@@ -318,7 +318,7 @@ def _variable(initial_value: Tensor) -> Variable:
     return variable
 
 
-def _joined(key: Words, counter: Words, alg: int) -> Tensor:
+def _join(key: Words, counter: Words, alg: int) -> Tensor:
     """A state from its key and counter. Raises ValueError where their shapes are others."""
     counter, key = _state_tensor(counter), _state_tensor(key)
     counter.shape.assert_is_compatible_with([_state_size(alg) - 1])

@@ -29,12 +29,12 @@ _TRUNCATED = 0.8796256610342398
 """The standard deviation of the standard normal distribution truncated at 2 (``init_ops.py`` of the original)."""
 
 
-def _floating(dtype: DTypeLike) -> DType:
+def _require_floating(dtype: DTypeLike) -> DType:
     """The dtype. Raises ValueError unless it is a floating type."""
-    found = as_dtype(dtype)
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found.name}.")
-    return found
+    floating = as_dtype(dtype)
+    if not floating.is_floating:
+        raise ValueError(f"Expected floating point type, got {floating.name}.")
+    return floating
 
 
 def _sizes(shape: ShapeLike) -> list[int]:
@@ -62,8 +62,8 @@ class Initializer:
 
     def get_config(self) -> dict[str, Any]:
         """The constructor's arguments, with the name of the dtype."""
-        found = {name: getattr(self, name) for name in self._arguments}
-        return {k: v.name if isinstance(v, DType) else v for k, v in found.items()}
+        arguments = {name: getattr(self, name) for name in self._arguments}
+        return {k: v.name if isinstance(v, DType) else v for k, v in arguments.items()}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self:
@@ -164,7 +164,7 @@ class RandomNormal(Initializer):
         self, mean: TensorLike = 0.0, stddev: TensorLike = 1.0, seed: int | None = None, dtype: DTypeLike = float32
     ):
         self.mean, self.stddev, self.seed = mean, stddev, seed
-        self.dtype = _floating(dtype)
+        self.dtype = _require_floating(dtype)
 
     def __call__(
         self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
@@ -188,7 +188,7 @@ class UniformUnitScaling(Initializer):
 
     def __init__(self, factor: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32):
         self.factor, self.seed = factor, seed
-        self.dtype = _floating(dtype)
+        self.dtype = _require_floating(dtype)
 
     def __call__(
         self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
@@ -236,7 +236,7 @@ class VarianceScaling(Initializer):
                 f"Expected distribution 'truncated_normal', 'untruncated_normal' or 'uniform', got {distribution!r}."
             )
         self.scale, self.mode, self.distribution, self.seed = scale, mode, distribution, seed
-        self.dtype = _floating(dtype)
+        self.dtype = _require_floating(dtype)
 
     def __call__(
         self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
@@ -284,19 +284,19 @@ define_op(
 )  # fmt: skip
 
 
-def _placed(x: jax.Array, *, shape: tuple[int, ...], transposed: bool, middle: bool) -> jax.Array:
+def _place_matrix(x: jax.Array, *, shape: tuple[int, ...], transposed: bool, middle: bool) -> jax.Array:
     """A matrix reshaped to a weight, or (``middle``) at the centre of a filter that is zero elsewhere."""
     matrix = x.T if transposed else x
     if not middle:
         return matrix.reshape(shape)
     matrix = matrix[: shape[-2]]
-    whole = jnp.zeros(shape, x.dtype)
-    return whole.at[tuple((d - 1) // 2 for d in shape[:-2])].set(matrix)
+    zeros = jnp.zeros(shape, x.dtype)
+    return zeros.at[tuple((d - 1) // 2 for d in shape[:-2])].set(matrix)
 
 
 define_op(
-    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _placed, differentiable=False,
-    needs_no_compile=True,
+    "PlacedMatrix", lambda inputs, attrs: [Signature(inputs[0].dtype, attrs["shape"])], _place_matrix,
+    differentiable=False, needs_no_compile=True,
 )  # fmt: skip
 
 
@@ -313,7 +313,7 @@ class Orthogonal(Initializer):
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32):
         self.gain, self.seed = gain, seed
-        self.dtype = _floating(dtype)
+        self.dtype = _require_floating(dtype)
 
     def __call__(
         self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
@@ -323,8 +323,8 @@ class Orthogonal(Initializer):
             raise ValueError(f"The tensor to initialize must be at least two-dimensional, got shape {sizes}.")
         rows, columns = math.prod(sizes[:-1]), sizes[-1]
         drawn = random_normal([max(rows, columns), min(rows, columns)], dtype=dtype or self.dtype, seed=self.seed)
-        made = add_op("OrthogonalColumns", [drawn], {"gain": float(self.gain)})
-        return add_op("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": rows < columns, "middle": False})
+        matrix = add_op("OrthogonalColumns", [drawn], {"gain": float(self.gain)})
+        return add_op("PlacedMatrix", [matrix], {"shape": tuple(sizes), "transposed": rows < columns, "middle": False})
 
 
 class ConvolutionDeltaOrthogonal(Initializer):
@@ -340,7 +340,7 @@ class ConvolutionDeltaOrthogonal(Initializer):
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = float32):
         self.gain, self.seed = gain, seed
-        self.dtype = _floating(dtype)
+        self.dtype = _require_floating(dtype)
 
     def __call__(
         self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
@@ -351,8 +351,8 @@ class ConvolutionDeltaOrthogonal(Initializer):
         if sizes[-2] > sizes[-1]:
             raise ValueError(f"In_filters cannot be greater than out_filters: got {sizes[-2]} and {sizes[-1]}.")
         drawn = random_normal([sizes[-1], sizes[-1]], dtype=dtype or self.dtype, seed=self.seed)
-        made = add_op("OrthogonalColumns", [drawn], {"gain": math.sqrt(self.gain)})
-        return add_op("PlacedMatrix", [made], {"shape": tuple(sizes), "transposed": False, "middle": True})
+        matrix = add_op("OrthogonalColumns", [drawn], {"gain": math.sqrt(self.gain)})
+        return add_op("PlacedMatrix", [matrix], {"shape": tuple(sizes), "transposed": False, "middle": True})
 
 
 class Identity(Initializer):
@@ -362,18 +362,18 @@ class Identity(Initializer):
 
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = float32):
         self.gain = gain
-        self.dtype = _floating(dtype)
+        self.dtype = _require_floating(dtype)
 
     def __call__(
         self, shape: ShapeLike, dtype: DTypeLike | None = None, partition_info: PartitionInfo | None = None
     ) -> Tensor:
-        whole = _whole(shape, partition_info)
-        if len(whole) != 2:
-            raise ValueError(f"Identity matrix initializer can only be used for 2D matrices, got shape {whole}.")
+        full_shape = _whole(shape, partition_info)
+        if len(full_shape) != 2:
+            raise ValueError(f"Identity matrix initializer can only be used for 2D matrices, got shape {full_shape}.")
         kind = self.dtype if dtype is None else as_dtype(dtype)
         row, column = (0, 0) if partition_info is None else partition_info.var_offset
         rows, columns = _sizes(shape)
-        matrix = np.eye(*whole, dtype=np.float64)[row : row + rows, column : column + columns]
+        matrix = np.eye(*full_shape, dtype=np.float64)[row : row + rows, column : column + columns]
         return constant((self.gain * matrix).astype(kind.np), kind)
 
 

@@ -150,7 +150,7 @@ def _walk(
       seen: ids of values that are left out, extended on the way; None: values are repeated.
       around: the modules on the path, so that cycles end.
     """
-    found = []
+    modules = []
     attributes = vars(module)
     for key in sorted(attributes, key=order):
         if key in module._TF_MODULE_IGNORED_PROPERTIES or key in TRACKING_ATTRIBUTES:
@@ -166,7 +166,7 @@ def _walk(
                 seen.add(id(leaf))
             yield leaf_path, leaf
             if recursive and isinstance(leaf, Module):
-                found.append((leaf_path, leaf))
+                modules.append((leaf_path, leaf))
     if not any(m is module for m in around):
-        for leaf_path, leaf in found:
+        for leaf_path, leaf in modules:
             yield from _walk(leaf, recursive, order, leaf_path, seen, (*around, module))

@@ -58,7 +58,7 @@ class Template(Trackable):
                 pass
 
     @contextmanager
-    def _entered(self) -> Iterator[None]:
+    def _enter(self) -> Iterator[None]:
         """Context of a call: the template's variable scope, made in the first one."""
         if self._variable_scope is not None:
             with variable_scope(self._variable_scope, reuse=self._variables_created):
@@ -69,7 +69,7 @@ class Template(Trackable):
             ) as self._variable_scope:
                 yield
 
-    def _made(self, trainable: bool) -> list[Variable]:
+    def _variables_so_far(self, trainable: bool) -> list[Variable]:
         """All variables (trainable ones) so far: a call's new ones are those after the call and not before."""
         key = GraphKeys.TRAINABLE_VARIABLES if trainable else GraphKeys.GLOBAL_VARIABLES
         return get_default_graph().get_collection(key)
@@ -80,9 +80,9 @@ class Template(Trackable):
         Raises:
           ValueError: a call after the first one makes a trainable variable.
         """
-        with self._entered():
+        with self._enter():
             try:
-                before = len(self._made(trainable=False)), len(self._made(trainable=True))
+                before = len(self._variables_so_far(trainable=False)), len(self._variables_so_far(trainable=True))
                 if self._variables_created:
                     result = self._func(*args, **kwargs)
                     self._check(*before)
@@ -100,12 +100,12 @@ class Template(Trackable):
             "created when calling a template after the first time, perhaps you used tf.Variable when you meant "
             "tf.get_variable"
         )
-        made = self._made(trainable=True)
-        if len(made) != trainable:
-            raise ValueError(f"Trainable variable {said}: {made[trainable:]}")
-        made = self._made(trainable=False)
-        if len(made) != before:
-            logs.info("New variables %s: %s", said, made[before:])
+        variables = self._variables_so_far(trainable=True)
+        if len(variables) != trainable:
+            raise ValueError(f"Trainable variable {said}: {variables[trainable:]}")
+        variables = self._variables_so_far(trainable=False)
+        if len(variables) != before:
+            logs.info("New variables %s: %s", said, variables[before:])
 
     @property
     def name(self) -> str:
@@ -130,7 +130,7 @@ class Template(Trackable):
             return None
         return f"{self._variable_scope.name.removesuffix('/')}/"
 
-    def _collected(self, key: str) -> list[Variable]:
+    def _collect(self, key: str) -> list[Variable]:
         return get_default_graph().get_collection(key, self.variable_scope_name) if self._variables_created else []
 
     @property
@@ -140,7 +140,7 @@ class Template(Trackable):
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        return self._collected(GraphKeys.TRAINABLE_VARIABLES)
+        return self._collect(GraphKeys.TRAINABLE_VARIABLES)
 
     @property
     def non_trainable_variables(self) -> list[Variable]:
@@ -149,11 +149,11 @@ class Template(Trackable):
 
     @property
     def global_variables(self) -> list[Variable]:
-        return self._collected(GraphKeys.GLOBAL_VARIABLES)
+        return self._collect(GraphKeys.GLOBAL_VARIABLES)
 
     @property
     def local_variables(self) -> list[Variable]:
-        return self._collected(GraphKeys.LOCAL_VARIABLES)
+        return self._collect(GraphKeys.LOCAL_VARIABLES)
 
     @property
     def weights(self) -> list[Variable]:
@@ -190,31 +190,31 @@ class EagerTemplate(Template):
         self._store = EagerVariableStore(outer if outer.keeps_eager else None)
 
     @contextmanager
-    def _entered(self) -> Iterator[None]:
+    def _enter(self) -> Iterator[None]:
         with ExitStack() as stack:
-            stack.enter_context(super()._entered())
+            stack.enter_context(super()._enter())
             stack.enter_context(self._store.as_default())
             yield
 
-    def _made(self, trainable: bool) -> list[Variable]:
-        return self._kept(self._store.trainable_variables() if trainable else self._store.variables())
+    def _variables_so_far(self, trainable: bool) -> list[Variable]:
+        return self._below_scope(self._store.trainable_variables() if trainable else self._store.variables())
 
-    def _kept(self, variables: list[Variable]) -> list[Variable]:
+    def _below_scope(self, variables: list[Variable]) -> list[Variable]:
         """The variables below the template's scope: nested templates share a store."""
         prefix = self.variable_scope_name
         return [] if prefix is None else [v for v in variables if v.name.startswith(prefix)]
 
     @property
     def variables(self) -> list[Variable]:
-        return self._made(trainable=False)
+        return self._variables_so_far(trainable=False)
 
     @property
     def trainable_variables(self) -> list[Variable]:
-        return self._made(trainable=True)
+        return self._variables_so_far(trainable=True)
 
     @property
     def non_trainable_variables(self) -> list[Variable]:
-        return self._kept(self._store.non_trainable_variables())
+        return self._below_scope(self._store.non_trainable_variables())
 
     @property
     def global_variables(self) -> list[Variable]:
@@ -239,12 +239,12 @@ def capture_dependencies(template: Any) -> Iterator[None]:
     def creator(
         next_creator: Callable[..., Any], name: str | None = None, trackable_parent: Any = None, **kwargs: Any
     ) -> Any:
-        made = next_creator(name=name, trackable_parent=(template, start), **kwargs)
+        variable = next_creator(name=name, trackable_parent=(template, start), **kwargs)
         if name is not None and name.startswith(start):
-            held, full = trackable_parent or (made, name)
+            held, full = trackable_parent or (variable, name)
             if isinstance(held, Trackable):
                 template._track_trackable(held, full[len(start) + 1 :], overwrite=True)
-        return made
+        return variable
 
     with variable_creator_scope(creator):
         yield

@@ -191,11 +191,11 @@ class VariableScope:
         """Gets or makes a variable below this scope, with the scope's defaults for arguments that are None."""
         with get_default_graph().name_scope(None):
             if dtype is not None and initializer is not None and not callable(initializer):
-                given = convert_to_tensor(initializer).dtype
-                if given != dtype:
+                value_dtype = convert_to_tensor(initializer).dtype
+                if value_dtype != dtype:
                     raise ValueError(
-                        f"Initializer type '{given.name}' and explicit dtype '{as_dtype(dtype).name}' don't match "
-                        f"(variable {name})."
+                        f"Initializer type '{value_dtype.name}' and explicit dtype '{as_dtype(dtype).name}' don't "
+                        f"match (variable {name})."
                     )
             return var_store.get_variable(
                 f"{self._name}/{name}" if self._name else name,
@@ -369,7 +369,7 @@ class variable_scope:
             if self._graph is not get_default_graph():
                 stack.enter_context(self._graph.as_default())
             name_scope = self._enter_name_scope(stack)
-            scope = stack.enter_context(self._entering(name_scope))
+            scope = stack.enter_context(self._scope_context(name_scope))
             self._entered.append(stack.pop_all())
         return scope
 
@@ -388,36 +388,38 @@ class variable_scope:
             name = self._name_or_scope if self._name_or_scope is not None else self._default_name
         return stack.enter_context(graph.name_scope(name)) if name else None
 
-    def _entering(self, name_scope: str | None) -> AbstractContextManager[VariableScope]:
+    def _scope_context(self, name_scope: str | None) -> AbstractContextManager[VariableScope]:
         """The context manager of the variable scope: a new one, or one that is entered again."""
         store = store_of(self._graph)
-        given = self._name_or_scope
+        name_or_scope = self._name_or_scope
         outer = get_variable_scope()
-        if isinstance(given, VariableScope):
-            scope = self._derived(given, given.name, self._reuse or given.reuse, given.original_name_scope)
+        if isinstance(name_or_scope, VariableScope):
+            scope = self._derive(
+                name_or_scope, name_or_scope.name, self._reuse or name_or_scope.reuse, name_or_scope.original_name_scope
+            )
             return _again(store, scope)
-        if given is None:
+        if name_or_scope is None:
             if self._unique is None:
-                self._unique = _unused(store, outer, self._default_name or "")
-            given = self._unique
-        name = f"{outer.name}/{given}" if outer.name else given
-        opened = given if name_scope is None else name_scope
-        return _below(store, self._derived(outer, name, self._reuse or outer.reuse, opened))
+                self._unique = _unused_name(store, outer, self._default_name or "")
+            name_or_scope = self._unique
+        name = f"{outer.name}/{name_or_scope}" if outer.name else name_or_scope
+        opened = name_or_scope if name_scope is None else name_scope
+        return _below(store, self._derive(outer, name, self._reuse or outer.reuse, opened))
 
-    def _derived(self, base: VariableScope, name: str, reuse: Reuse, name_scope: str) -> VariableScope:
+    def _derive(self, base: VariableScope, name: str, reuse: Reuse, name_scope: str) -> VariableScope:
         """A scope with the given defaults, else those of ``base``."""
         inherited = {k: getattr(base, k) if v is None else v for k, v in self._defaults.items()}
         getter = self._custom_getter
         if getter is None:
             getter = base.custom_getter
         elif base.custom_getter is not None:
-            getter = _nested(getter, base.custom_getter)
+            getter = _nest_getters(getter, base.custom_getter)
         return VariableScope(
             reuse, name=name, custom_getter=getter, name_scope=name_scope, constraint=self._constraint, **inherited
         )
 
 
-def _nested(inner: VariableGetter, outer: VariableGetter) -> VariableGetter:
+def _nest_getters(inner: VariableGetter, outer: VariableGetter) -> VariableGetter:
     """A custom getter that calls ``inner`` with a getter that calls ``outer``."""
 
     def custom_getter(getter: VariableGetter, *args: Any, **kwargs: Any) -> Any:
@@ -431,7 +433,7 @@ def _again(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope
     """Enters an existing scope; default names that are used inside are free again afterwards."""
     scopes = store.scopes
     saved = scopes.current
-    scopes.opened(scope.name)
+    scopes.count_opening(scope.name)
     counts = dict(scopes.counts)
     scopes.current = scope
     try:
@@ -446,7 +448,7 @@ def _below(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope
     """Enters a new scope."""
     scopes = store.scopes
     saved = scopes.current
-    scopes.opened(scope.name)
+    scopes.count_opening(scope.name)
     scopes.current = scope
     try:
         yield scope
@@ -455,7 +457,7 @@ def _below(store: VariableStore, scope: VariableScope) -> Iterator[VariableScope
         scopes.current = saved
 
 
-def _unused(store: VariableStore, outer: VariableScope, prefix: str) -> str:
+def _unused_name(store: VariableStore, outer: VariableScope, prefix: str) -> str:
     """``prefix``, with ``_1``, ``_2``, ... where the name was used in the enclosing scope."""
     base = f"{outer.name}/{prefix}" if outer.name else prefix
     counts = store.scopes.counts
@@ -523,8 +525,8 @@ def create_partitioned_variables(
             "constraint": scope.constraint, "synchronization": VariableSynchronization.AUTO,
             "aggregation": VariableAggregation.NONE,
         }  # fmt: skip
-        given = scope.initializer if initializer is None else initializer
-        whole = store_of(get_default_graph()).get_partitioned(
-            scope.name, lambda **unused: list(slicing), shape, as_dtype(dtype), given, settings
+        initial = scope.initializer if initializer is None else initializer
+        variable = store_of(get_default_graph()).get_partitioned(
+            scope.name, lambda **unused: list(slicing), shape, as_dtype(dtype), initial, settings
         )
-        return list(whole)
+        return list(variable)

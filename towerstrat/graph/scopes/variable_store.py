@@ -75,7 +75,7 @@ class Scopes(ThreadState):
         self.current: VariableScope | None = None
         self.counts: dict[str, int] = {}
 
-    def opened(self, name: str) -> None:
+    def count_opening(self, name: str) -> None:
         self.counts[name] = self.counts.get(name, 0) + 1
 
     def close_below(self, name: str) -> None:
@@ -202,9 +202,9 @@ class VariableStore:
             raise ValueError(f"If initializer is a constant, do not specify shape (variable {name}).")
         shape = as_shape(shape)
         keeps = self._keeps()
-        found = self.variables.get(name) if keeps else None
-        if found is not None:
-            return _shared(name, found, shape, dtype, reuse)
+        existing = self.variables.get(name) if keeps else None
+        if existing is not None:
+            return _share_existing(name, existing, shape, dtype, reuse)
         if reuse is True:
             raise ValueError(
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
@@ -242,47 +242,49 @@ class VariableStore:
             shape = shape.merge_with(initializer.shape)
         counts = _partitions(name, partitioner, shape, dtype) if partitioner is not None else None
         keeps = self._keeps()
-        found = self.partitioned.get(name) if keeps else None
-        if found is not None:
+        existing = self.partitioned.get(name) if keeps else None
+        if existing is not None:
             if reuse is False:
                 raise ValueError(
                     f"Partitioned variable with name {name} already exists. "
                     "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope?"
                 )
-            _check_same(name, shape, dtype, found)
-            if counts is not None and counts != found._get_partitions():
+            _check_same(name, shape, dtype, existing)
+            if counts is not None and counts != existing._get_partitions():
                 raise ValueError(
                     f"Trying to reuse partitioned variable {name}, but specified partitions {counts} and found "
-                    f"partitions {found._get_partitions()}."
+                    f"partitions {existing._get_partitions()}."
                 )
-            return found
+            return existing
         if reuse is True or counts is None:
             raise ValueError(
                 f"PartitionedVariable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=False or reuse=tf.AUTO_REUSE in VarScope?"
             )
-        whole = [int(d) for d in shape]
-        dim, sizes = partitioned.slices(whole, counts)
+        full_shape = [int(d) for d in shape]
+        dim, sizes = partitioned.slices(full_shape, counts)
         if f"{name}/part_0" in self.variables:
             raise ValueError(f"A part of variable {name} was created on its own ({name}/part_0); use another name.")
         parts = []
-        offset = [0] * len(whole)
+        offset = [0] * len(full_shape)
         for i, size in enumerate(sizes):
-            part_shape = [*whole[:dim], size, *whole[dim + 1 :]]
-            parts.append(self._part(f"{name}/part_{i}", whole, list(offset), part_shape, dtype, initializer, settings))
-            parts[-1]._set_save_slice_info(SaveSliceInfo(name, whole, list(offset), part_shape))
+            part_shape = [*full_shape[:dim], size, *full_shape[dim + 1 :]]
+            parts.append(
+                self._part(f"{name}/part_{i}", full_shape, list(offset), part_shape, dtype, initializer, settings)
+            )
+            parts[-1]._set_save_slice_info(SaveSliceInfo(name, full_shape, list(offset), part_shape))
             offset[dim] += size
-        made = PartitionedVariable(name, shape, dtype, parts, counts)
+        variable = PartitionedVariable(name, shape, dtype, parts, counts)
         if keeps:
-            self.partitioned[name] = made
-        return made
+            self.partitioned[name] = variable
+        return variable
 
     def _part(
-        self, name: str, whole: list[int], offset: list[int], shape: list[int], dtype: DType,
+        self, name: str, full_shape: list[int], offset: list[int], shape: list[int], dtype: DType,
         initializer: InitializerLike, settings: dict[str, Any],
     ) -> Variable:  # fmt: skip
         """Makes one part of a partitioned variable, of shape ``shape`` at ``offset`` in the whole."""
-        info = PartitionInfo(whole, offset)
+        info = PartitionInfo(full_shape, offset)
         graph = get_default_graph()
         if initializer is None or callable(initializer):
             return self._single(name, shape, dtype, initializer, info, **settings)
@@ -298,8 +300,8 @@ def store_of(graph: Graph) -> VariableStore:
     home = default_graph_of(graph)
     if home.variable_scopes.store is None:
         home.variable_scopes.store = VariableStore()
-    found: VariableStore = home.variable_scopes.store
-    return found
+    store: VariableStore = home.variable_scopes.store
+    return store
 
 
 class EagerVariableStore:
@@ -344,9 +346,9 @@ class EagerVariableStore:
 
     def copy(self) -> EagerVariableStore:
         """A store with copies of the variables: the same names and values."""
-        made = EagerVariableStore()
-        made._store.variables = {name: copy.deepcopy(v) for name, v in self._store.variables.items()}
-        return made
+        store = EagerVariableStore()
+        store._store.variables = {name: copy.deepcopy(v) for name, v in self._store.variables.items()}
+        return store
 
 
 def _accepts(function: Callable[..., Any], parameter: str) -> bool:
@@ -355,33 +357,36 @@ def _accepts(function: Callable[..., Any], parameter: str) -> bool:
     return parameter in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
-def _shared(name: str, found: Variable, shape: TensorShape, dtype: DType, reuse: Reuse) -> Variable:
+def _share_existing(name: str, existing: Variable, shape: TensorShape, dtype: DType, reuse: Reuse) -> Variable:
     """An existing variable that is asked for again. Raises ValueError where that is not allowed or does not fit."""
     if reuse is False:
         raise ValueError(
             f"Variable {name} already exists, disallowed. "
             "Did you mean to set reuse=True or reuse=tf.AUTO_REUSE in VarScope? "
-            f"Originally defined at:\n\n{found.op.created_at}"
+            f"Originally defined at:\n\n{existing.op.created_at}"
         )
-    if not shape.is_compatible_with(found.shape):
-        raise ValueError(f"Trying to share variable {name}, but specified shape {shape} and found shape {found.shape}.")
-    if dtype is not found.dtype:
+    if not shape.is_compatible_with(existing.shape):
         raise ValueError(
-            f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {found.dtype.name}."
+            f"Trying to share variable {name}, but specified shape {shape} and found shape {existing.shape}."
         )
-    return found
+    if dtype is not existing.dtype:
+        raise ValueError(
+            f"Trying to share variable {name}, but specified dtype {dtype.name} and found dtype {existing.dtype.name}."
+        )
+    return existing
 
 
-def _check_same(name: str, shape: TensorShape, dtype: DType, found: PartitionedVariable) -> None:
+def _check_same(name: str, shape: TensorShape, dtype: DType, existing: PartitionedVariable) -> None:
     """Raises ValueError where an existing partitioned variable has another shape or dtype."""
-    if not shape.is_compatible_with(found.shape):
+    if not shape.is_compatible_with(existing.shape):
         raise ValueError(
-            f"Trying to reuse partitioned variable {name}, but specified shape {shape} and found shape {found.shape}."
+            f"Trying to reuse partitioned variable {name}, but specified shape {shape} and found shape "
+            f"{existing.shape}."
         )
-    if dtype is not found.dtype:
+    if dtype is not existing.dtype:
         raise ValueError(
             f"Trying to reuse partitioned variable {name}, but specified dtype {dtype.name} and found dtype "
-            f"{found.dtype.name}."
+            f"{existing.dtype.name}."
         )
 
 
@@ -404,20 +409,20 @@ def _initial(
             initializer = zeros_initializer()
         else:
             raise ValueError(f"An initializer for variable {name} of {dtype.name} is required.")
-    made: Callable[..., TensorLike] = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
-    parameters = inspect.signature(made).parameters
+    function: Callable[..., TensorLike] = initializer(dtype=dtype) if isinstance(initializer, type) else initializer
+    parameters = inspect.signature(function).parameters
     if shape.is_fully_defined():
         dims = shape.as_list()
         # 1.12 told every initializer of partitions, later versions those that name them: Keras' refuse other keywords.
-        told = {"partition_info": info} if "partition_info" in parameters else {}
-        return lambda: made(dims, dtype=dtype, **told)
+        keywords = {"partition_info": info} if "partition_info" in parameters else {}
+        return lambda: function(dims, dtype=dtype, **keywords)
     needed = [p.name for p in parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
     if needed:
         raise ValueError(
             f"Variable {name} has shape {shape}, which is not fully defined: its initializer must then take no "
-            f"arguments, but {made!r} takes {needed}. Pass a full shape, or a function without arguments."
+            f"arguments, but {function!r} takes {needed}. Pass a full shape, or a function without arguments."
         )
-    return made
+    return function
 
 
 def _partitions(name: str, partitioner: Partitioner, shape: TensorShape, dtype: DType) -> list[int]:

@@ -129,26 +129,26 @@ class TrackableDataStructure(Trackable):
     @property
     def layers(self) -> list[object]:
         """The layers in it, and in containers in it."""
-        found: list[object] = []
+        layers: list[object] = []
         for value in self._values:
             if isinstance(value, TrackableDataStructure):
-                found += value.layers
+                layers += value.layers
             elif _has_weights(value):
-                found.append(value)
-        return found
+                layers.append(value)
+        return layers
 
-    def _collected(self, trainable: bool) -> list[Variable]:
+    def _collect(self, trainable: bool) -> list[Variable]:
         held = [v for v in self._values if not isinstance(v, Variable) and _has_weights(v)]
         inner = [v for each in held for v in (each.trainable_variables if trainable else each.non_trainable_variables)]
         return inner + [v for v in self._values if isinstance(v, Variable) and v.trainable is trainable]
 
     @property
     def trainable_weights(self) -> list[Variable]:
-        return self._collected(True) if self.trainable else []
+        return self._collect(True) if self.trainable else []
 
     @property
     def non_trainable_weights(self) -> list[Variable]:
-        return ([] if self.trainable else self._collected(True)) + self._collected(False)
+        return ([] if self.trainable else self._collect(True)) + self._collect(False)
 
     @property
     def weights(self) -> list[Variable]:
@@ -283,23 +283,23 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         if not self._moved and _same(self._storage, self._seen):
             return super()._trackable_children(save_type, **kwargs)
         # Its text has all values, which are taken off the devices for it.
-        made = (
+        reason = (
             f"Unable to save the object {self!r} (a list wrapper constructed to track trackable TensorFlow objects). "
         )
         if self._moved:
             raise ValueError(
-                f"{made}A list element was replaced (__setitem__, __setslice__), deleted (__delitem__, __delslice__), "
-                "or moved (sort). In order to support restoration on object creation, tracking is exclusively for "
-                f"append-only data structures.{_UNSAVED}"
+                f"{reason}A list element was replaced (__setitem__, __setslice__), deleted (__delitem__, "
+                "__delslice__), or moved (sort). In order to support restoration on object creation, tracking "
+                f"is exclusively for append-only data structures.{_UNSAVED}"
             )
         raise ValueError(
-            f"{made}The wrapped list was modified outside the wrapper (its final value was {self._storage}, its "
+            f"{reason}The wrapped list was modified outside the wrapper (its final value was {self._storage}, its "
             f"value when a checkpoint dependency was added was {self._seen}), which breaks restoration on object "
             f"creation.{_UNSAVED}"
         )
 
     @contextmanager
-    def _changing(self) -> Iterator[None]:
+    def _change(self) -> Iterator[None]:
         """Context of a change through this object: tracks new elements, notes whether tracked ones have moved."""
         before, known = list(self._storage), _same(self._storage, self._seen)
         yield
@@ -317,23 +317,23 @@ class ListWrapper(List, abc.MutableSequence[Any], _PythonList):
         self.insert(len(self._storage), value)
 
     def insert(self, index: int, value: object) -> None:
-        with self._changing():
+        with self._change():
             self._storage.insert(index, value)
 
     def sort(self, **kwargs: Any) -> None:
-        with self._changing():
+        with self._change():
             self._storage.sort(**kwargs)
 
     def reverse(self) -> None:
-        with self._changing():
+        with self._change():
             self._storage.reverse()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        with self._changing():
+        with self._change():
             self._storage[key] = value
 
     def __delitem__(self, key: Any) -> None:
-        with self._changing():
+        with self._change():
             del self._storage[key]
 
     def __imul__(self, n: int) -> Any:
@@ -461,15 +461,15 @@ class DictWrapper(_Copied, TrackableDataStructure, abc.MutableMapping[Any, Any])
     def _trackable_children(self, save_type: str = "checkpoint", **kwargs: Any) -> dict[str, Trackable]:
         if self._odd_key is None and self._is_known():
             return super()._trackable_children(save_type, **kwargs)
-        made = f"Unable to save the object {self!r} (a dictionary wrapper constructed automatically on attribute "
-        made += "assignment). "
+        reason = f"Unable to save the object {self!r} (a dictionary wrapper constructed automatically on attribute "
+        reason += "assignment). "
         if self._odd_key is not None:
             raise ValueError(
-                f"{made}The wrapped dictionary contains a non-string key ({self._odd_key!r}) which maps to a trackable "
-                f"object or mutable data structure.{_UNSAVED}"
+                f"{reason}The wrapped dictionary contains a non-string key ({self._odd_key!r}) which maps to a "
+                f"trackable object or mutable data structure.{_UNSAVED}"
             )
         raise ValueError(
-            f"{made}The wrapped dictionary was modified outside the wrapper (its final value was {self._storage}, "
+            f"{reason}The wrapped dictionary was modified outside the wrapper (its final value was {self._storage}, "
             f"its value when a checkpoint dependency was added was {self._seen}), which breaks restoration on "
             f"object creation.{_UNSAVED}"
         )

@@ -16,7 +16,7 @@ from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.operation_copying import Copying, path_from
 
 
-def guarded(graph: Graph, initial: Tensor, variables: Iterable[Any]) -> Tensor:
+def guard(graph: Graph, initial: Tensor, variables: Iterable[Any]) -> Tensor:
     """An initial value in which reads of variables fall back to their initial values.
 
     Reads inside of loops and branches are left as they are.

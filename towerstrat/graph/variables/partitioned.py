@@ -55,15 +55,15 @@ class PartitionInfo:
         """
         if len(shape) != len(self.full_shape):
             raise ValueError(f"Expected a shape of rank {len(self.full_shape)}, got {list(shape)}.")
-        found: list[int] = []
-        for i, (offset, size, whole) in enumerate(zip(self.var_offset, shape, self.full_shape, strict=True)):
-            if offset + size > whole:
+        dims: list[int] = []
+        for i, (offset, size, full_size) in enumerate(zip(self.var_offset, shape, self.full_shape, strict=True)):
+            if offset + size > full_size:
                 raise ValueError(f"A part of shape {list(shape)} at {self.var_offset} exceeds {self.full_shape}.")
-            if size != whole:
-                found.append(i)
-        if len(found) > 1:
-            raise ValueError(f"Cannot slice along more than one dimension: {found}.")
-        return found[0] if found else None
+            if size != full_size:
+                dims.append(i)
+        if len(dims) > 1:
+            raise ValueError(f"Cannot slice along more than one dimension: {dims}.")
+        return dims[0] if dims else None
 
     def single_offset(self, shape: Sequence[int]) -> int:
         """The offset of a part of ``shape`` in its sliced dimension; 0 where it is the whole."""
@@ -82,9 +82,9 @@ class SaveSliceInfo(NamedTuple):
     @property
     def spec(self) -> str:
         """The part in the form that savers use: the whole shape, then ``offset,size`` per dimension."""
-        whole = " ".join(str(d) for d in self.full_shape)
+        full_shape = " ".join(str(d) for d in self.full_shape)
         parts = ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
-        return f"{whole} {parts}"
+        return f"{full_shape} {parts}"
 
 
 class PartitionedVariable(Convertible):
@@ -218,9 +218,9 @@ def min_max_variable_partitioner(
         if axis >= len(shape):
             raise ValueError(f"Can not partition variable along axis {axis} when shape is only {shape}.")
         size = bytes_per_string_element if dtype is string else dtype.size
-        wanted = math.ceil((shape.num_elements() or 0) * size / min_slice_size)
+        count = math.ceil((shape.num_elements() or 0) * size / min_slice_size)
         parts = [1] * len(shape)
-        parts[axis] = max(1, min(int(shape[axis]), max_partitions, wanted))
+        parts[axis] = max(1, min(int(shape[axis]), max_partitions, count))
         return parts
 
     return partitioner
@@ -245,5 +245,5 @@ def slices(full_shape: Sequence[int], partitions: Sequence[int]) -> tuple[int, l
         )
     dim = sliced[0] if sliced else 0
     count = partitions[dim]
-    base, rest = divmod(full_shape[dim], count)
-    return dim, [base + (i < rest) for i in range(count)]
+    base, remainder = divmod(full_shape[dim], count)
+    return dim, [base + (i < remainder) for i in range(count)]

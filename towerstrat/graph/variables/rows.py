@@ -79,7 +79,7 @@ def of_lookups(indices: Tensor) -> bool:
 
     Also of those gathered from all shards.
     """
-    return _is_of_graph(indices) and looked_up(indices) is not None
+    return _is_of_graph(indices) and lookup_source(indices) is not None
 
 
 def _is_of_graph(tensor: Tensor) -> bool:
@@ -87,7 +87,7 @@ def _is_of_graph(tensor: Tensor) -> bool:
     return hasattr(tensor, "graph")
 
 
-def looked_up(indices: Tensor) -> Tensor | None:
+def lookup_source(indices: Tensor) -> Tensor | None:
     """The table, or variable's handle, that was looked up by indices of which ``of_lookups`` is true."""
     if are_distinct(indices):
         indices = indices.op.inputs[1]
@@ -119,9 +119,11 @@ def from_positions(tensor: Tensor) -> list[Tensor]:
         return [*way, op.inputs[0]]
     if op.type == "ConcatV2" and op.attrs["axis"] == 0 and all(t.op.type == "SelectPosition" for t in op.inputs):
         selections = [t.op for t in op.inputs]
-        own = {s.inputs[0] for s in selections}
-        if len(own) == 1 and [s.attrs["position"] for s in selections] == list(range(selections[0].attrs["axis"].size)):
-            return [*way, *op.inputs, *own]
+        sources = {s.inputs[0] for s in selections}
+        if len(sources) == 1 and [s.attrs["position"] for s in selections] == list(
+            range(selections[0].attrs["axis"].size)
+        ):
+            return [*way, *op.inputs, *sources]
     return [tensor]
 
 
@@ -180,18 +182,18 @@ class CellRows:
         So XLA computes a slot once, in its old place, which it would copy for two computations with the old value.
         """
         value = value.astype(self.table.dtype)
-        self.table = self.kept(value) if self._indices is None else self._write("set", value)
+        self.table = self.mask_table(value) if self._indices is None else self._write("set", value)
         return self.table if self._indices is None else value
 
     def add(self, change: jax.Array) -> None:
         change = change.astype(self.table.dtype)
-        self.table = self.kept(self.table + change) if self._indices is None else self._write("add", change)
+        self.table = self.mask_table(self.table + change) if self._indices is None else self._write("add", change)
 
     def subtract(self, change: jax.Array) -> None:
         change = change.astype(self.table.dtype)
-        self.table = self.kept(self.table - change) if self._indices is None else self._write("subtract", change)
+        self.table = self.mask_table(self.table - change) if self._indices is None else self._write("subtract", change)
 
-    def kept(self, table: jax.Array) -> jax.Array:
+    def mask_table(self, table: jax.Array) -> jax.Array:
         """The new table, masked: the old one where nothing may change."""
         if self._given is not None:
             table = jnp.where(self._given, table, self.table)
@@ -199,7 +201,7 @@ class CellRows:
 
     def decay(self, factor: jax.Array, rows: RowSum, function: Callable[[jax.Array], jax.Array]) -> None:
         """``table * factor + function(rows)``, of the whole table."""
-        self.table = rows.added_to(self.kept(self.table * factor), function)
+        self.table = rows.added_to(self.mask_table(self.table * factor), function)
 
     def _write(self, method: Method, updates: jax.Array) -> jax.Array:
         assert self._indices is not None

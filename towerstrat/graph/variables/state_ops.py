@@ -107,14 +107,14 @@ def _first_outside(lower: Lower) -> Lower:
     Only variables that became varying when their towers first differed (``StateVariable.own``) are read like that.
     """
 
-    def lowered(lowering: Lowering, op: Operation) -> list[Array]:
+    def lower_first(lowering: Lowering, op: Operation) -> list[Array]:
         values = lower(lowering, op)
         cell = _cell(op.inputs[0])
         if op.axis is None and lowering.axis is not None and cell.own is not None and cell.is_varying:
             return [at_first(value, lowering.axis) for value in values]
         return values
 
-    return lowered
+    return lower_first
 
 
 def _read(lowering: Lowering, op: Operation) -> list[Array]:
@@ -153,7 +153,7 @@ def _check_shape(cell: StateVariable, old: Array, new: Array) -> None:
         raise ValueError(f"Variable {cell.name} has shape {np.shape(old)}, the assigned value {np.shape(new)}.")
 
 
-def _updating(function: Callable[[Array, Array], Array]) -> Lower:
+def _update_lowering(function: Callable[[Array, Array], Array]) -> Lower:
     """The lowering of ``variable = function(variable, value)``."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
@@ -168,13 +168,13 @@ def _updating(function: Callable[[Array, Array], Array]) -> Lower:
     return lower
 
 
-def _rows_written(lowering: Lowering, op: Operation, value: Array) -> list[Array]:
+def _write_rows(lowering: Lowering, op: Operation, value: Array) -> list[Array]:
     """Write the result of a row update, which is masked already: its indices were dropped if a check had failed."""
     lowering.state.write(_cell(op.inputs[0]), value, lowering.errors.record)
     return [value]
 
 
-def _scattering(method: Method) -> Lower:
+def _scatter_lowering(method: Method) -> Lower:
     """The lowering of a row update by a method of ``array.at[indices]``."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
@@ -185,22 +185,22 @@ def _scattering(method: Method) -> Lower:
         shape = (*indices.shape, *old.shape[1:])
         updates = jnp.broadcast_to(jnp.asarray(updates, old.dtype), shape)
         value = write_rows(jnp.asarray(old), indices, method, updates, distinct=are_distinct(op.inputs[1]))
-        return _rows_written(lowering, op, lax.stop_gradient(value))
+        return _write_rows(lowering, op, lax.stop_gradient(value))
 
     return lower
 
 
-def _scattering_nd(method: str) -> Lower:
+def _scatter_nd_lowering(method: str) -> Lower:
     """The lowering of a slice update, where ``indices[..., :]`` are leading indices; those out of range are dropped."""
 
     def lower(lowering: Lowering, op: Operation) -> list[Array]:
         cell = _cell(op.inputs[0])
         old = lowering.state.read(cell, op)
         indices, updates = _storable(lowering, op, 1), _storable(lowering, op, 2)
-        first, *rest = jnp.moveaxis(indices, -1, 0)
-        at = jnp.asarray(old).at[(drop_if(lowering.errors.failed(), first), *rest)]
+        first, *others = jnp.moveaxis(indices, -1, 0)
+        at = jnp.asarray(old).at[(drop_if(lowering.errors.failed(), first), *others)]
         written = getattr(at, method)(jnp.asarray(updates, old.dtype), mode="drop", wrap_negative_indices=False)
-        return _rows_written(lowering, op, lax.stop_gradient(written))
+        return _write_rows(lowering, op, lax.stop_gradient(written))
 
     return lower
 
@@ -211,10 +211,10 @@ def _scatter_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
         raise TypeError(f"Expected {cell.dtype.name} updates for variable {cell.name}, got {updates.dtype.name}.")
     if not indices.dtype.is_integer:
         raise TypeError(f"Expected integer indices, got {indices.dtype.name}.")
-    wanted = None if cell.dims is None or indices.dims is None else (*indices.dims, *cell.dims[1:])
-    if updates.dims != () and not shapes.TensorShape(wanted).is_compatible_with(updates.dims):
+    expected = None if cell.dims is None or indices.dims is None else (*indices.dims, *cell.dims[1:])
+    if updates.dims != () and not shapes.TensorShape(expected).is_compatible_with(updates.dims):
         raise ValueError(
-            f"Expected updates of shape {shapes.TensorShape(wanted)} (the indices' and a row's), got {updates.shape}."
+            f"Expected updates of shape {shapes.TensorShape(expected)} (the indices' and a row's), got {updates.shape}."
         )
     return [Signature(cell.dtype, cell.dims)]
 
@@ -279,12 +279,12 @@ define_op(
     needs_no_compile=True, execute=_assign_eagerly,
 )  # fmt: skip
 define_op(
-    "AssignAddVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a + b)), reads=True, writes=True,
-    stateful=True, differentiable=False,
+    "AssignAddVariableOp", _assign_rule, lower=_first_outside(_update_lowering(lambda a, b: a + b)), reads=True,
+    writes=True, stateful=True, differentiable=False,
 )  # fmt: skip
 define_op(
-    "AssignSubVariableOp", _assign_rule, lower=_first_outside(_updating(lambda a, b: a - b)), reads=True, writes=True,
-    stateful=True, differentiable=False,
+    "AssignSubVariableOp", _assign_rule, lower=_first_outside(_update_lowering(lambda a, b: a - b)), reads=True,
+    writes=True, stateful=True, differentiable=False,
 )  # fmt: skip
 _ROW_WRITES: tuple[tuple[str, Method], ...] = (
     ("ResourceScatterUpdate", "set"),
@@ -297,8 +297,8 @@ _ROW_WRITES: tuple[tuple[str, Method], ...] = (
 )
 for _type, _row_method in _ROW_WRITES:
     define_op(
-        _type, _scatter_rule, lower=_first_outside(_scattering(_row_method)), reads=True, writes=True, stateful=True,
-        differentiable=False, check=ROWS,
+        _type, _scatter_rule, lower=_first_outside(_scatter_lowering(_row_method)), reads=True, writes=True,
+        stateful=True, differentiable=False, check=ROWS,
     )  # fmt: skip
 for _type, _method in (
     ("ResourceScatterNdUpdate", "set"),
@@ -306,7 +306,7 @@ for _type, _method in (
     ("ResourceScatterNdSub", "subtract"),
 ):
     define_op(
-        _type, _cell_rule, lower=_first_outside(_scattering_nd(_method)), reads=True, writes=True, stateful=True,
+        _type, _cell_rule, lower=_first_outside(_scatter_nd_lowering(_method)), reads=True, writes=True, stateful=True,
         differentiable=False, check=COORDINATES,
     )  # fmt: skip
 define_op(

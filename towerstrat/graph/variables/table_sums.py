@@ -29,7 +29,7 @@ from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.variables.rows import (
     from_positions,
     left_over,
-    looked_up,
+    lookup_source,
     read_rows,
     repeated,
     scale_of,
@@ -57,11 +57,11 @@ class TableSum(NamedTuple):
         """The given rows as ``sum_repeated`` has them, padded, at most the table's; ``indices``: of all shards."""
         size = self.given.shape[0]
         count = min(size, indices.shape[0])
-        place = jnp.where(self.given, jnp.cumsum(self.given, dtype=jnp.int32) - 1, count)
-        found = left_over(indices[:count]).at[place].set(lax.iota(indices.dtype, size), mode="drop")
-        values = read_rows(self.values, found)
-        held = jnp.reshape(found < size, (count, *(1,) * (values.ndim - 1)))
-        return jnp.where(held, values, jnp.zeros_like(values)), found
+        slots = jnp.where(self.given, jnp.cumsum(self.given, dtype=jnp.int32) - 1, count)
+        present = left_over(indices[:count]).at[slots].set(lax.iota(indices.dtype, size), mode="drop")
+        values = read_rows(self.values, present)
+        held = jnp.reshape(present < size, (count, *(1,) * (values.ndim - 1)))
+        return jnp.where(held, values, jnp.zeros_like(values)), present
 
 
 def table_sum(
@@ -77,37 +77,37 @@ def table_sum(
       added: whether it only adds rows, as many times as they come.
     """
     values, indices = repeated(values, indices)
-    ways, source = [from_positions(values), from_positions(indices)], looked_up(indices)
+    ways, source = [from_positions(values), from_positions(indices)], lookup_source(indices)
     axis = lowering.axis
     if source is None or axis is None or lowering.classes.partition is not None or lowering.vjp.active:
         return None
-    own = [way.pop() for way in ways]
+    local = [way.pop() for way in ways]
     between = [t for way in ways for t in way]
     scaled = [t.op for t in reversed(ways[0]) if scale_of(t.op) is not None]
     # What is fed has other values; in a branch that towers choose for themselves nothing is summed over them.
     if not all(ways) or any(t in lowering.fed or t.op.block is not op.block for t in between):
         return None
     dims = (source.op.attrs["cell"] if source.dtype is resource else source).dims
-    if not all(map(lowering.is_known, own)) or not dims or dims[0] is None:
+    if not all(map(lowering.is_known, local)) or not dims or dims[0] is None:
         return None
     size = dims[0]
-    rows, places = (vary(jnp.asarray(lowering.value(t)), axis) for t in own)
+    rows, places = (vary(jnp.asarray(lowering.value(t)), axis) for t in local)
     if size > (ADDED_UP_TO if added else JOINED_UP_TO) * axis.size * places.size:
         return None
 
     def make() -> TableSum:
-        scaled_rows = reduce(partial(_scaled, lowering), scaled, rows)
-        table, given = (vary(jnp.zeros((size, *shape), rows.dtype), axis) for shape in (rows.shape[1:], ()))
+        scaled_rows = reduce(partial(_scale, lowering), scaled, rows)
+        table, mask = (vary(jnp.zeros((size, *shape), rows.dtype), axis) for shape in (rows.shape[1:], ()))
         table = write_rows(table, places, "add", scaled_rows)
-        given = write_rows(given, places, "set", jnp.ones_like(rows, shape=places.shape))
-        table, given = lax.psum((table, given), axis.name)
-        return TableSum(table, given > 0)
+        mask = write_rows(mask, places, "set", jnp.ones_like(rows, shape=places.shape))
+        table, mask = lax.psum((table, mask), axis.name)
+        return TableSum(table, mask > 0)
 
-    found: TableSum = lowering.memoize(("table sum", values, indices), make)
-    return found
+    result: TableSum = lowering.memoize(("table sum", values, indices), make)
+    return result
 
 
-def _scaled(lowering: Lowering, rows: jax.Array, by: Operation) -> jax.Array:
+def _scale(lowering: Lowering, rows: jax.Array, by: Operation) -> jax.Array:
     """One shard's rows multiplied or divided by the scalar by which an operation scales all shards' rows."""
     scale = scale_of(by)
     assert scale is not None
@@ -123,9 +123,9 @@ def _deduplicate_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]
 
 def _lower_deduplicate(lowering: Lowering, op: Operation) -> Sequence[Array]:
     values, indices = op.inputs
-    given = [lowering.value(values), lowering.value(indices)]
-    found = table_sum(lowering, op, values, indices)
-    return lowering.apply(op, given) if found is None else found.rows(jnp.asarray(given[1]))
+    inputs = [lowering.value(values), lowering.value(indices)]
+    total = table_sum(lowering, op, values, indices)
+    return lowering.apply(op, inputs) if total is None else total.rows(jnp.asarray(inputs[1]))
 
 
 define_op(

@@ -226,10 +226,10 @@ class Trackable:
           **kwargs_for_getter: further keywords of the getter.
         """
         assert getter is not None
-        made = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
-        if overwrite and not isinstance(made, Trackable):
-            return made
-        return self._track_trackable(made, name, overwrite)
+        variable = getter(name=name, shape=shape, dtype=dtype, initializer=initializer, **kwargs_for_getter)
+        if overwrite and not isinstance(variable, Trackable):
+            return variable
+        return self._track_trackable(variable, name, overwrite)
 
     def _no_dependency(self, value: Any) -> Any:
         """A value that is assigned without making it a dependency; as it is where assignments make none."""

@@ -146,8 +146,8 @@ def is_variable_initialized(variable: Any) -> Tensor:
     if isinstance(variable, Tensor):
         cell = variable.op.attrs["cell"]
         return get_default_graph().add(type_for(cell, "VarIsInitializedOp"), [variable]).outputs[0]
-    found: Tensor = variable.is_initialized()
-    return found
+    result: Tensor = variable.is_initialized()
+    return result
 
 
 def report_uninitialized_variables(
@@ -197,10 +197,10 @@ class Assignable(Protocol):
     def scatter(self, kind: str, indices: TensorLike, updates: TensorLike, name: str | None = None) -> Any: ...
 
 
-def _assignable(ref: Tensor | Assignable, what: str) -> Assignable:
-    """``ref`` if it is a variable. Raises TypeError, naming the function ``what``, if not."""
+def _assignable(ref: Tensor | Assignable, function: str) -> Assignable:
+    """``ref`` if it is a variable. Raises TypeError, naming the ``function``, if not."""
     if isinstance(ref, Tensor) or not hasattr(ref, "assign"):
-        raise TypeError(f"{what} needs a variable, got {ref!r}.")
+        raise TypeError(f"{function} needs a variable, got {ref!r}.")
     return ref
 
 

@@ -41,7 +41,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import DType, DTypeLike, HostArray
 from towerstrat.graph.ir.user_lines import unconverted
 from towerstrat.graph.variables import static_shapes
-from towerstrat.graph.variables.initialization_order import guarded
+from towerstrat.graph.variables.initialization_order import guard
 from towerstrat.graph.variables.scatter_methods import ScatterMethods
 from towerstrat.graph.variables.state_ops import variable_handle
 from towerstrat.graph.variables.string_variables import type_for
@@ -137,10 +137,10 @@ def _by_name(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
 
 def create_variable(**kwargs: Any) -> Any:
     """A new variable, made by the creators in scope, which get each argument of 1.12's ``tf.Variable``."""
-    given = {**_DEFAULTS, **kwargs}
-    if given["aggregation"] is None:
-        given["aggregation"] = VariableAggregation.NONE
-    return _through_creators(given)
+    arguments = {**_DEFAULTS, **kwargs}
+    if arguments["aggregation"] is None:
+        arguments["aggregation"] = VariableAggregation.NONE
+    return _through_creators(arguments)
 
 
 def _through_creators(arguments: Mapping[str, Any]) -> Any:
@@ -172,9 +172,9 @@ _MODES: dict[str, type[enum.Enum]] = {"synchronization": VariableSynchronization
 def default_creator(**kwargs: Any) -> Variable:
     """The innermost creator: a strategy's, or the class of variables of the default graph."""
     synchronization = kwargs.get("synchronization", VariableSynchronization.AUTO)
-    for what, value in (("synchronization", synchronization), ("aggregation", kwargs.get("aggregation"))):
-        if value is not None and value not in tuple(_MODES[what]):
-            raise ValueError(f"Invalid variable {what} mode: {value} for variable: {kwargs.get('name')}")
+    for argument, value in (("synchronization", synchronization), ("aggregation", kwargs.get("aggregation"))):
+        if value is not None and value not in tuple(_MODES[argument]):
+            raise ValueError(f"Invalid variable {argument} mode: {value} for variable: {kwargs.get('name')}")
     if kwargs.get("trainable") is None:
         kwargs["trainable"] = synchronization is not VariableSynchronization.ON_READ
     for for_creators in ("trackable_parent", _LIFTING):
@@ -184,11 +184,11 @@ def default_creator(**kwargs: Any) -> Variable:
     maker, graph.variable_scopes.maker = graph.variable_scopes.maker, None
     try:
         if maker is not None:
-            given: Variable = maker(**kwargs)
-            return given
-        made: Variable = type.__call__(graph.variable_class or Variable, **kwargs)
-        made._use_resource = ORIGINAL.later if use_resource is None else bool(use_resource)
-        return made
+            strategy_variable: Variable = maker(**kwargs)
+            return strategy_variable
+        variable: Variable = type.__call__(graph.variable_class or Variable, **kwargs)
+        variable._use_resource = ORIGINAL.later if use_resource is None else bool(use_resource)
+        return variable
     finally:
         graph.variable_scopes.maker = maker
 
@@ -320,7 +320,7 @@ class Variable(ScatterMethods, Operators, Convertible, TrackableVariable, metacl
             with graph.outside():
                 self._handle = variable_handle(self._cell, base)
                 self._initializer = graph.add(
-                    self._type("AssignVariableOp"), (self._handle, guarded(graph, initial, _of_references(graph))),
+                    self._type("AssignVariableOp"), (self._handle, guard(graph, initial, _of_references(graph))),
                     {"validate_shape": validate_shape}, f"{base}/Assign/", axis=axis,
                 )  # fmt: skip
                 read = graph.add(self._type("ReadVariableOp"), (self._handle,), None, f"{base}/read/", axis=axis)
@@ -635,9 +635,9 @@ class _ThroughCreatorsV2(_ThroughCreators):
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         if cls is not VariableV2:
             return type.__call__(cls, *args, **kwargs)
-        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
-        given.apply_defaults()
-        return _through_creators({k: v for k, v in given.arguments.items() if k != "self"})
+        bound = inspect.signature(cls.__init__).bind(None, *args, **kwargs)
+        bound.apply_defaults()
+        return _through_creators({k: v for k, v in bound.arguments.items() if k != "self"})
 
     def __instancecheck__(cls, instance: Any) -> bool:
         return isinstance(instance, Variable) if cls is VariableV2 else type.__instancecheck__(cls, instance)

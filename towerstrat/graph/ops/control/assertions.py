@@ -37,14 +37,14 @@ Sizes: TypeAlias = "ShapeLike | Iterable[Any]"
 _TYPES = {"<": "Less", "<=": "LessEqual", ">": "Greater", ">=": "GreaterEqual", "==": "Equal", "!=": "NotEqual"}
 
 
-def _named(x: Tensor, what: str) -> str:
+def _describe(x: Tensor, role: str) -> str:
     """A value's name in a message, or its shape and dtype where it has no name."""
     if get_default_graph().executing_eagerly:
-        return f"{what} (shape={x.shape} dtype={x.dtype.name}) = "
-    return f"{what} ({x.name}) = "
+        return f"{role} (shape={x.shape} dtype={x.dtype.name}) = "
+    return f"{role} ({x.name}) = "
 
 
-def _comparing(sign: str, name: str) -> Callable[..., Operation | None]:
+def _comparison(sign: str, name: str) -> Callable[..., Operation | None]:
     def function(
         x: TensorLike, y: TensorLike, data: Data = None, summarize: int | None = None, message: str | None = None,
         name: str | None = None,
@@ -72,7 +72,7 @@ def _compare(
         if data is None:
             words = "for every single element" if sign == "!=" else "element-wise"
             data = [message or "", f"Condition x {sign} y did not hold {words}:"]
-            data += [_named(x, "x"), x, _named(y, "y"), y]
+            data += [_describe(x, "x"), x, _describe(y, "y"), y]
         condition = add_op(_TYPES[sign], [x, y])
         if sign == "==":
             _decide(x, y, data)
@@ -89,12 +89,12 @@ def _decide(x: Tensor, y: Tensor, data: Sequence[object]) -> None:
     )
 
 
-assert_equal = _comparing("==", "assert_equal")
-assert_none_equal = _comparing("!=", "assert_none_equal")
-assert_less = _comparing("<", "assert_less")
-assert_less_equal = _comparing("<=", "assert_less_equal")
-assert_greater = _comparing(">", "assert_greater")
-assert_greater_equal = _comparing(">=", "assert_greater_equal")
+assert_equal = _comparison("==", "assert_equal")
+assert_none_equal = _comparison("!=", "assert_none_equal")
+assert_less = _comparison("<", "assert_less")
+assert_less_equal = _comparison("<=", "assert_less_equal")
+assert_greater = _comparison(">", "assert_greater")
+assert_greater_equal = _comparison(">=", "assert_greater_equal")
 
 
 def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[..., Operation | None]:
@@ -109,7 +109,7 @@ def _with_zero(sign: str, swapped: bool, words: str, name: str) -> Callable[...,
         with graph.name_scope(name or default):
             x = convert_to_tensor(x, name="x")
             if data is None:
-                data = [message or "", f"Condition {words} did not hold element-wise:", _named(x, "x"), x]
+                data = [message or "", f"Condition {words} did not hold element-wise:", _describe(x, "x"), x]
             zero = convert_to_tensor(0, x.dtype)
             one_side, other = (zero, x) if swapped else (x, zero)
             inner = "assert_less_equal" if sign == "<=" else "assert_less"
@@ -152,7 +152,7 @@ def assert_near(
         atol = convert_to_tensor(epsilon if atol is None else atol, x.dtype, name="atol")
         if data is None:
             data = [message or "", f"x and y not equal to tolerance rtol = {rtol}, atol = {atol}"]
-            data += [_named(x, "x"), x, _named(y, "y"), y]
+            data += [_describe(x, "x"), x, _describe(y, "y"), y]
         tolerance = add_op("Add", [atol, add_op("Mul", [rtol, add_op("Abs", [y])])])
         return assert_all(add_op("Less", [add_op("Abs", [add_op("Sub", [x, y])]), tolerance]), data, summarize)
 
@@ -167,14 +167,14 @@ def _rank(
     graph = get_default_graph()
     with graph.name_scope(name):
         x = convert_to_tensor(x, name="x")
-        wanted = [convert_to_tensor(r, name="rank") for r in ranks]
-        for rank in wanted:
+        expected = [convert_to_tensor(r, name="rank") for r in ranks]
+        for rank in expected:
             assert_type(rank, int32)
-        known = [constant_value(r) for r in wanted]
+        known = [constant_value(r) for r in expected]
         if any(k is not None and k.ndim != 0 for k in known):
             raise ValueError("Rank must be a scalar.")
         numbers = [int(k) for k in known if k is not None]
-        if x.dims is not None and len(numbers) == len(wanted):
+        if x.dims is not None and len(numbers) == len(expected):
             if not fits(len(x.dims), numbers):
                 said = numbers[0] if sign != "in" else tuple(numbers)
                 raise ValueError(
@@ -184,11 +184,11 @@ def _rank(
             passed: Operation | None = no_op("static_checks_determined_all_ok")
             return passed
         if data is None:
-            data = [message or "", f"Tensor {x.name} must have {words}", *wanted, "Received shape: ", arrays.shape(x)]
+            data = [message or "", f"Tensor {x.name} must have {words}", *expected, "Received shape: ", arrays.shape(x)]
         actual = arrays.rank(x)
         kind = "Equal" if sign == "in" else _TYPES[sign]
-        condition = add_op(kind, [actual, wanted[0]])
-        for rank in wanted[1:]:
+        condition = add_op(kind, [actual, expected[0]])
+        for rank in expected[1:]:
             condition = add_op("LogicalOr", [condition, add_op(kind, [actual, rank])])
         return assert_all(condition, data, summarize)
 
@@ -260,31 +260,33 @@ def assert_shapes(
     pairs = list(shapes.items() if isinstance(shapes, Mapping) else shapes)
     graph = get_default_graph()
     with graph.name_scope(name or "assert_shapes"):
-        found: dict[Hashable, tuple[int | Tensor, Tensor]] = {}
+        by_symbol: dict[Hashable, tuple[int | Tensor, Tensor]] = {}
         checks = []
-        for value, wanted in pairs:
+        for value, specification in pairs:
             tensor = convert_to_tensor(value)
-            sizes, open_end = _sizes(wanted)
-            checks.append(_ranked(tensor, len(sizes), open_end, data, summarize, message))
+            sizes, open_end = _sizes(specification)
+            checks.append(_check_rank(tensor, len(sizes), open_end, data, summarize, message))
             rank = None if tensor.dims is None else len(tensor.dims)
-            for place, size in enumerate(sizes, start=-len(sizes)):
+            for axis, size in enumerate(sizes, start=-len(sizes)):
                 if size in (None, "."):
                     continue
-                known = None if rank is None or rank < -place else tensor.dims[place]  # type: ignore[index]
-                own = known if known is not None else arrays.shape(tensor)[place]
-                other = int(size) if _is_size(size) else found.setdefault(size, (own, tensor))[0]
-                checks.append(_size_is(tensor, own, other, place + len(sizes), data, summarize, message))
-        made = [c for c in checks if c is not None]
-        return None if graph.executing_eagerly else group(*made, name="shape_checks") if made else no_op()
+                known = None if rank is None or rank < -axis else tensor.dims[axis]  # type: ignore[index]
+                actual = known if known is not None else arrays.shape(tensor)[axis]
+                other = int(size) if _is_size(size) else by_symbol.setdefault(size, (actual, tensor))[0]
+                checks.append(_size_is(tensor, actual, other, axis + len(sizes), data, summarize, message))
+        operations = [c for c in checks if c is not None]
+        return None if graph.executing_eagerly else group(*operations, name="shape_checks") if operations else no_op()
 
 
-def _sizes(wanted: Sizes) -> tuple[list[Any], bool]:
+def _sizes(specification: Sizes) -> tuple[list[Any], bool]:
     """The sizes of a specification, and whether more dimensions may come before them."""
-    sizes = list(wanted) if isinstance(wanted, str | list | tuple) else TensorShape(wanted).as_list()
+    sizes = (
+        list(specification) if isinstance(specification, str | list | tuple) else TensorShape(specification).as_list()
+    )
     open_end = bool(sizes) and (sizes[0] is Ellipsis or sizes[0] == "*")
     if any(s is Ellipsis or s == "*" for s in sizes[1:]):
         raise ValueError(
-            f"Symbol `...` or `*` for any number of dimensions is only allowed at the beginning: {wanted}."
+            f"Symbol `...` or `*` for any number of dimensions is only allowed at the beginning: {specification}."
         )
     return sizes[1:] if open_end else sizes, open_end
 
@@ -297,7 +299,7 @@ def _is_size(size: SupportsInt | str) -> bool:
     return True
 
 
-def _ranked(
+def _check_rank(
     tensor: Tensor, count: int, open_end: bool, data: Data, summarize: int | None, message: str | None
 ) -> Operation | None:
     if open_end:
@@ -308,21 +310,21 @@ def _ranked(
 
 
 def _size_is(
-    tensor: Tensor, own: int | Tensor, other: int | Tensor, place: int, data: Data, summarize: int | None,
+    tensor: Tensor, actual: int | Tensor, other: int | Tensor, axis: int, data: Data, summarize: int | None,
     message: str | None,
 ) -> Operation | None:  # fmt: skip
-    if isinstance(own, int) and isinstance(other, int):
-        if own != other:
+    if isinstance(actual, int) and isinstance(other, int):
+        if actual != other:
             raise ValueError(
-                f"{message or ''}.  Tensor {tensor!r} dimension {place} must have size {other}.  Received size {own}, "
-                f"shape {tensor.shape}"
+                f"{message or ''}.  Tensor {tensor!r} dimension {axis} must have size {other}.  Received size "
+                f"{actual}, shape {tensor.shape}"
             )
         return None
     if data is None:
-        data = [message or "", f"Tensor {tensor.name} dimension {place} must have size", other, "Received shape: "]
+        data = [message or "", f"Tensor {tensor.name} dimension {axis} must have size", other, "Received shape: "]
         data = [convert_to_tensor(d) if isinstance(d, int) else d for d in [*data, arrays.shape(tensor)]]
     return assert_all(
-        add_op("Equal", [convert_to_tensor(own, int32), convert_to_tensor(other, int32)]), data, summarize
+        add_op("Equal", [convert_to_tensor(actual, int32), convert_to_tensor(other, int32)]), data, summarize
     )
 
 
@@ -378,22 +380,22 @@ def assert_same_float_dtype(tensors: Any = None, dtype: DTypeLike | None = None)
     Raises:
       ValueError: they differ, or are not floating.
     """
-    found = None if dtype is None else as_dtype(dtype)
+    common = None if dtype is None else as_dtype(dtype)
     first = None
     for item in tensors or ():
         if item is None:
             continue
         kind = as_dtype(item.dtype)
-        if found is None:
-            found, first = kind, item
-        elif kind is not found:
+        if common is None:
+            common, first = kind, item
+        elif kind is not common:
             named = f" as {first.name}" if first is not None else ""
-            raise ValueError(f"{item.name}, type={kind!r}, must be of the same type ({found!r}){named}.")
-    if found is None:
+            raise ValueError(f"{item.name}, type={kind!r}, must be of the same type ({common!r}){named}.")
+    if common is None:
         return float32
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found!r}.")
-    return found
+    if not common.is_floating:
+        raise ValueError(f"Expected floating point type, got {common!r}.")
+    return common
 
 
 def is_numeric_tensor(tensor: object) -> bool:

@@ -40,12 +40,12 @@ from towerstrat.graph.lowering.lowering_errors import NeedsStatic
 from towerstrat.graph.lowering.python_gradients import differentiable_leaves
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.building.op_builder import add_op
-from towerstrat.graph.ops.control.collective_predicates import agreed
+from towerstrat.graph.ops.control.collective_predicates import require_agreement
 from towerstrat.graph.ops.control.regions import (
     by_position,
     captures_of,
+    carry_type,
     check_under_varying,
-    described,
     entering,
     flows_of,
     flows_through,
@@ -103,8 +103,8 @@ def with_dependencies(dependencies: Iterable[Any], output_tensor: Any, name: str
     if graph.executing_eagerly:
         return output_tensor
     with graph.name_scope(name or "control_dependency") as scope, graph.control_dependencies(dependencies):
-        first, *rest = parts_of(output_tensor)
-        tensors = [identity(first, name=scope), *(identity(t) for t in rest)]
+        first, *others = parts_of(output_tensor)
+        tensors = [identity(first, name=scope), *(identity(t) for t in others)]
     return rebuilt(output_tensor, iter(tensors))
 
 
@@ -171,7 +171,7 @@ def cond(
     graph = get_default_graph()
     if graph.executing_eagerly:
         result = true_fn() if pred else false_fn()
-        return result if strict else _unpacked(result)
+        return result if strict else _unpack(result)
     with graph.name_scope(name or "cond"):
         if isinstance(pred, bool):
             raise TypeError("pred must not be a Python bool: the branch would be fixed now. Use Python's `if`.")
@@ -183,7 +183,7 @@ def cond(
         true, true_result = _branch(pred, true_fn, "true_fn")
         false, false_result = _branch(pred, false_fn, "false_fn")
         if not strict:
-            true_result, false_result = _unpacked(true_result), _unpacked(false_result)
+            true_result, false_result = _unpack(true_result), _unpack(false_result)
         _check_alike(true_result, false_result)
         true_result, false_result = (
             _with_wide_indices(true, true_result, false_result), _with_wide_indices(false, false_result, true_result)
@@ -196,7 +196,7 @@ def cond(
 def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
     """Add the ``If`` operation of two finished regions; return the results of the one that is taken."""
     graph = get_default_graph()
-    pred = agreed(pred, (true, false))
+    pred = require_agreement(pred, (true, false))
     inputs = [pred, *captures_of((true, false), but=[pred])]
     flows, reach = (
         flows_of(
@@ -214,35 +214,35 @@ def add_if(pred: Tensor, true: Block, false: Block) -> list[Tensor]:
 
 
 def _function(
-    what: str, given: Callable[[], Any] | None, old: str, old_given: Callable[[], Any] | None
+    name: str, function: Callable[[], Any] | None, old: str, old_function: Callable[[], Any] | None
 ) -> Callable[[], Any]:
-    if old_given is not None:
-        if given is not None:
-            raise TypeError(f"cond(): {what} and {old} may not be set simultaneously.")
-        given = old_given
-    if given is None:
-        raise TypeError(f"cond(): {what} argument required")
-    if not callable(given):
-        raise TypeError(f"{what} must be callable.")
-    return given
+    if old_function is not None:
+        if function is not None:
+            raise TypeError(f"cond(): {name} and {old} may not be set simultaneously.")
+        function = old_function
+    if function is None:
+        raise TypeError(f"cond(): {name} argument required")
+    if not callable(function):
+        raise TypeError(f"{name} must be callable.")
+    return function
 
 
-def _unpacked(result: Any) -> Any:
+def _unpack(result: Any) -> Any:
     if isinstance(result, list | builtins.tuple) and len(result) == 1:
         return result[0]
     return result
 
 
-def _branch(pred: Tensor, function: Callable[[], Any], what: str) -> builtins.tuple[Block, Any]:
+def _branch(pred: Tensor, function: Callable[[], Any], name: str) -> builtins.tuple[Block, Any]:
     """Build a branch as a region; return it with the function's result."""
     graph = get_default_graph()
-    with graph.body(f"the {what} of {graph.scope_name}") as block:
+    with graph.body(f"the {name} of {graph.scope_name}") as block:
         block.predicate = graph.own(pred)
         result = function()
         # In functions, whose effects run anyway, a branch may return None or have None among its results.
         nothing = graph.building_function
         if result is None and not nothing:
-            raise ValueError(f"{what} must have a return value.")
+            raise ValueError(f"{name} must have a return value.")
         leaves: list[Any] = []
         for leaf in nest.flatten(result):
             if isinstance(leaf, Operation):
@@ -303,7 +303,7 @@ def _if_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return signatures
 
 
-def _if_varying(op: Operation) -> list[bool]:
+def _if_variance(op: Operation) -> list[bool]:
     for block in op.bodies:
         remark(block)
     pred = op.inputs[0]
@@ -319,10 +319,10 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
     Raises:
       NeedsStatic: the branches differ in shape or make strings, so that the predicate's value must be known.
     """
-    given = entering(lowering, op.inputs)
-    pred = given[op.inputs[0]] if op.inputs[0] in given else lowering.value(op.inputs[0])
+    inputs = entering(lowering, op.inputs)
+    pred = inputs[op.inputs[0]] if op.inputs[0] in inputs else lowering.value(op.inputs[0])
     if lowering.eager or not isinstance(pred, jax.core.Tracer):
-        return _run_known(lowering, op, given, bool(pred))
+        return _run_known(lowering, op, inputs, bool(pred))
     if any(t.dtype is string for t in op.outputs):
         raise NeedsStatic(op, 0)
     templates: list[Shape | None] = [None] * len(op.outputs)
@@ -334,10 +334,10 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
     def branch(which: int) -> Callable[[], builtins.tuple[list[Value], list[jax.Array], list[Array]]]:
         def run() -> builtins.tuple[list[Value], list[jax.Array], list[Array]]:
             block = op.bodies[which]
-            child = lowering.fork(given)
+            child = lowering.fork(inputs)
             child.run(block.needed)
-            values = [_filled(v, t) for v, t in zip(_results(child, op, block), templates, strict=True)]
-            traced[which] = [described(v) for v in values if not isinstance(v, Unwritten)]
+            values = [_fill(v, t) for v, t in zip(_results(child, op, block), templates, strict=True)]
+            traced[which] = [carry_type(v) for v in values if not isinstance(v, Unwritten)]
             # lax.cond would raise a TypeError about its branches; the plan can run the operation another way.
             if len(traced) == 2 and traced[0] != traced[1]:
                 raise NeedsStatic(op, 0)
@@ -348,14 +348,14 @@ def _lower_if(lowering: Lowering, op: Operation) -> list[Value]:
 
         return run
 
-    unwritten = _unwritten(lowering, op, given, templates)
-    made, state, indices = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
+    unwritten = _unwritten(lowering, op, inputs, templates)
+    outputs, state, indices = lax.cond(jnp.reshape(pred, ()), branch(0), branch(1))
     if lowering.vjp.lookups is not None:
         lowering.vjp.lookups.join(keys, indices)
     before = lowering.errors.record
     for cell, value in zip(cells, state, strict=True):
         lowering.state.write(cell, value, None if cell in ungated else before)
-    values = iter(made)
+    values = iter(outputs)
     return [unwritten[i] if i in unwritten else next(values) for i in range(len(op.outputs))]
 
 
@@ -365,10 +365,10 @@ def _results(child: Lowering, op: Operation, block: Block, keep: bool = False) -
     return [leaving(child, r, varying or out.varies, keep) for r, out in zip(block.results, op.outputs, strict=True)]
 
 
-def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array], pred: bool) -> list[Value]:
+def _run_known(lowering: Lowering, op: Operation, inputs: Mapping[Tensor, Array], pred: bool) -> list[Value]:
     """Evaluate only the branch that is taken."""
     block = op.bodies[0 if pred else 1]
-    child = lowering.fork(given)
+    child = lowering.fork(inputs)
     child.run(block.needed)
     gates = {cell: lowering.errors.record if child.errors.is_masked(cell) else None for cell in child.state.written}
     for cell, gate in gates.items():
@@ -378,30 +378,30 @@ def _run_known(lowering: Lowering, op: Operation, given: Mapping[Tensor, Array],
     return _results(child, op, block, keep=True)
 
 
-def _filled(value: Value, template: Shape | None) -> Value:
+def _fill(value: Value, template: Shape | None) -> Value:
     """The value; zeros of the template's shape for an array that this branch leaves unwritten."""
     filled = value.like(template) if isinstance(value, Unwritten) and template is not None else None
     return value if filled is None else filled
 
 
 def _unwritten(
-    lowering: Lowering, op: Operation, given: Mapping[Tensor, Array], templates: list[Shape | None]
+    lowering: Lowering, op: Operation, inputs: Mapping[Tensor, Array], templates: list[Shape | None]
 ) -> dict[int, Unwritten]:
-    """Outputs, by place, that neither branch writes; fills ``templates`` with the shapes of those that one does."""
+    """Outputs, by index, that neither branch writes; fills ``templates`` with the shapes of those that one does."""
     if not any(isinstance(lowering.value(t), Unwritten) for t in op.inputs if t.dtype not in (string, resource)):
         return {}
-    found: list[list[Value]] = []
+    results: list[list[Value]] = []
 
     def probe(block: Block) -> builtins.tuple[()]:
-        child = lowering.fork(given)
+        child = lowering.fork(inputs)
         child.run(block.needed)
-        found.append([child.value(r) for r in block.results])
+        results.append([child.value(r) for r in block.results])
         return ()
 
     for block in op.bodies:
         jax.eval_shape(partial(probe, block))
     left: dict[int, Unwritten] = {}
-    for i, (a, b) in enumerate(zip(*found, strict=True)):
+    for i, (a, b) in enumerate(zip(*results, strict=True)):
         shaped = [v for v in (a, b) if not isinstance(v, Unwritten)]
         if not shaped:
             left[i] = a
@@ -435,7 +435,7 @@ define_op(
     "If",
     _if_rule,
     lower=by_position(_lower_if),
-    varying=_if_varying,
+    varying=_if_variance,
     stage="branch",
     unroll=_unroll_if,
     narrow=_narrow_if,
@@ -485,7 +485,7 @@ def case(
     with graph.name_scope(name):
         preds: list[Tensor] = [pred for pred, _ in pairs]
         if default is None:
-            default = _checked_last(preds, pairs.pop()[1])
+            default = _check_last(preds, pairs.pop()[1])
         checks = []
         if exclusive and len(preds) > 1:
             few = graph.add("AtMostOneTrue", preds, None, "exclusive").outputs[0]
@@ -494,8 +494,8 @@ def case(
         for pred, function in reversed(pairs):
             result = partial(cond, pred, true_fn=function, false_fn=result, strict=strict)
         with graph.control_dependencies(checks):
-            found = result()
-    return found
+            value = result()
+    return value
 
 
 def switch_case(
@@ -517,7 +517,7 @@ def switch_case(
         raise TypeError(f"'branch_index' must be a Tensor, got {type(branch_index)}")
     if not branch_index.dtype.is_integer:
         raise TypeError(f"'branch_index' must be an integer Tensor, got {branch_index.dtype!r}")
-    functions = _numbered(branch_fns)
+    functions = _sort_by_number(branch_fns)
     last = functions.pop() if default is None else default
     if not callable(last):
         raise TypeError("default must be callable.")
@@ -528,7 +528,7 @@ def switch_case(
     return case(chosen, last, strict=True, name=name) if chosen else last()
 
 
-def _numbered(branch_fns: object) -> list[Callable[[], Any]]:
+def _sort_by_number(branch_fns: object) -> list[Callable[[], Any]]:
     """The branch functions, sorted by number. Raises TypeError or ValueError for any other argument."""
     if not isinstance(branch_fns, dict | list | builtins.tuple):
         raise TypeError("'branch_fns' must be a list, tuple, or dict")
@@ -549,7 +549,7 @@ def _numbered(branch_fns: object) -> list[Callable[[], Any]]:
     return [function for _, function in pairs]
 
 
-def _checked_last(preds: Sequence[Tensor], function: Callable[[], Any]) -> Callable[[], Any]:
+def _check_last(preds: Sequence[Tensor], function: Callable[[], Any]) -> Callable[[], Any]:
     """The last function with an ``Assert`` of its predicate, for a ``case`` without a default."""
 
     def run() -> Any:

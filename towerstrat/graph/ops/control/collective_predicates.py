@@ -28,7 +28,7 @@ _EQUAL = frozenset({"Const", "VarHandleOp", "LoopVariable"})
 of a loop."""
 
 
-def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
+def require_agreement(pred: Tensor, branches: Sequence[Block]) -> Tensor:
     """The predicate, made the same in all processes; a run in which it was not raises InvalidArgumentError.
 
     Only where a branch has a collective over several processes and the predicate depends on values that each process
@@ -36,32 +36,32 @@ def agreed(pred: Tensor, branches: Sequence[Block]) -> Tensor:
     """
     if PROCESSES.count == 1:
         return pred
-    axis = next((axis for block in branches for axis in _combined(block) if axis.is_multi_process), None)
-    if axis is None or pred.varies or not any(_is_brought(op) for op in _made_by(pred)):
+    axis = next((axis for block in branches for axis in _collective_axes(block) if axis.is_multi_process), None)
+    if axis is None or pred.varies or not any(_is_brought(op) for op in _ancestors(pred)):
         return pred
     graph = get_default_graph()
     with graph.name_scope("agreed"):
-        found = all_concat(reshape(pred, [1]), axis)
-        is_same = equal(reduce_all(found), reduce_any(found))
+        predicates = all_concat(reshape(pred, [1]), axis)
+        is_same = equal(reduce_all(predicates), reduce_any(predicates))
         text = (
             f"The predicate {pred.name} (created at {pred.op.line}) of a cond differs by process, and the branches "
             "combine values of all towers: some processes would wait for others forever. Make it the same in all, or "
             "combine outside of the cond. By tower, which come in the order of the processes, it is"
         )
-        with graph.control_dependencies([Assert(is_same, [text, found], summarize=axis.size)]):
-            return identity(reduce_any(found))
+        with graph.control_dependencies([Assert(is_same, [text, predicates], summarize=axis.size)]):
+            return identity(reduce_any(predicates))
 
 
-def _combined(block: Block) -> Iterator[Axis]:
+def _collective_axes(block: Block) -> Iterator[Axis]:
     """Yield the axes of the collectives in a block, or in bodies inside."""
     for op in block.needed:
         if op.definition.collective:
             yield op.attrs["axis"]
         for body in op.bodies:
-            yield from _combined(body)
+            yield from _collective_axes(body)
 
 
-def _made_by(tensor: Tensor) -> Iterator[Operation]:
+def _ancestors(tensor: Tensor) -> Iterator[Operation]:
     """Yield the operations that a value depends on."""
     seen: set[Operation] = set()
     left = [tensor.op]

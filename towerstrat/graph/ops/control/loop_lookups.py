@@ -65,8 +65,8 @@ class LoopLookups:
 
     def padding_of_all(self, count: int) -> list[Array]:
         """The indices of ``count`` iterations none of which runs."""
-        rest = self.padding([zeros[0] for zeros in self.zeros(count)])
-        return [jnp.broadcast_to(r, (count, *r.shape)) for r in rest]
+        padding = self.padding([zeros[0] for zeros in self.zeros(count)])
+        return [jnp.broadcast_to(r, (count, *r.shape)) for r in padding]
 
     def note(self, indices: Sequence[Array], count: int) -> None:
         """Enter the indices that ``count`` iterations have looked up, stacked."""

@@ -69,10 +69,10 @@ def merged_dims(one: Dims, two: Dims) -> Dims:
 
 def captures_of(blocks: Iterable[Block], but: Iterable[Tensor] = ()) -> list[Tensor]:
     """The outside tensors that regions use, each once, without those in ``but``."""
-    found = dict.fromkeys(t for block in blocks for t in block.captures())
+    captures = dict.fromkeys(t for block in blocks for t in block.captures())
     for tensor in but:
-        found.pop(tensor, None)
-    return list(found)
+        captures.pop(tensor, None)
+    return list(captures)
 
 
 # ---- variance along the axis -----------------------------------------------------------------------------------
@@ -158,7 +158,7 @@ def by_position(lower: Lower) -> Lower:
     A sharded value would need an exchange between logical devices that only some replicas reach.
     """
 
-    def lowered(lowering: Lowering, op: Operation) -> list[Any]:
+    def lower_whole(lowering: Lowering, op: Operation) -> list[Any]:
         if not has_logical() or region_is_uniform(op.block, op.bodies[1]):
             return lower(lowering, op)
         inputs = [t for t in op.inputs if t.dtype not in (resource, string)]
@@ -174,7 +174,7 @@ def by_position(lower: Lower) -> Lower:
         gathered: list[Any] = whole(outputs)
         return gathered
 
-    return lowered
+    return lower_whole
 
 
 def leaving(child: Lowering, tensor: Tensor, varying: bool, keep: bool = False) -> Any:
@@ -198,12 +198,12 @@ def state_type(lowering: Lowering, cell: StateVariable, value: Array | ByClass) 
     return jnp.asarray(value)
 
 
-def described(value: Array) -> tuple[tuple[int, ...], str]:
+def carry_type(value: Array) -> tuple[tuple[int, ...], str]:
     """(shape, name of the dtype) of a carry's value, which must not change."""
     return (np.shape(value), str(value.dtype))
 
 
-def passing(name: str) -> None:
+def _define_identity(name: str) -> None:
     """Define an identity operation of this type."""
     define_op(
         name, lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)],
@@ -212,8 +212,8 @@ def passing(name: str) -> None:
     )  # fmt: skip
 
 
-passing("Merge")
-passing("Exit")
+_define_identity("Merge")
+_define_identity("Exit")
 
 
 def flows_of(
@@ -236,12 +236,12 @@ def flows_of(
 
 
 def flows_through(
-    flows: Sequence[frozenset[int]], inputs: Sequence[Tensor], kept: Sequence[Tensor]
+    flows: Sequence[frozenset[int]], inputs: Sequence[Tensor], remaining: Sequence[Tensor]
 ) -> tuple[frozenset[int], ...]:
     """The flows of an operation of which only some inputs are left."""
-    return flows_of([{inputs[i] for i in flow} for flow in flows], kept)
+    return flows_of([{inputs[i] for i in flow} for flow in flows], remaining)
 
 
-def bind(tensors: Sequence[Tensor], values: Sequence[Any], given: Mapping[Tensor, Array]) -> dict[Tensor, Any]:
-    """A copy of ``given`` with values for some more tensors."""
-    return {**given, **dict(zip(tensors, values, strict=True))}
+def bind(tensors: Sequence[Tensor], values: Sequence[Any], bindings: Mapping[Tensor, Array]) -> dict[Tensor, Any]:
+    """A copy of ``bindings`` with values for some more tensors."""
+    return {**bindings, **dict(zip(tensors, values, strict=True))}

@@ -34,7 +34,7 @@ from towerstrat.platform.deferred import jax_extend
 
 Carry = TypeVar("Carry")
 Row = TypeVar("Row")
-Made = TypeVar("Made")
+Y = TypeVar("Y")
 Chosen = TypeVar("Chosen")
 Variable: TypeAlias = "jax_extend.core.Var"
 Operand: TypeAlias = "jax_extend.core.Var | jax_extend.core.Literal"
@@ -43,46 +43,46 @@ Aval = Any
 """The abstract value (shape, dtype, varying axes) of a traced value. JAX exports no type that has all of these."""
 Counter: TypeAlias = "jax.Array | np.int32"
 Cotangents: TypeAlias = "tuple[Sequence[jax.Array | SymbolicZero], Sequence[jax.Array | SymbolicZero]]"
-"""Of the last carry and of ``made``."""
+"""Of the last carry and of ``ys``."""
 Constants: TypeAlias = "tuple[list[Array], list[Array], list[Array]]"
-"""Those of an iteration, those of the condition, and the first stacks of ``made``."""
+"""Those of an iteration, those of the condition, and the first stacks of ``ys``."""
 Nothing: TypeAlias = "tuple[list[None], list[None]]"
 """The cotangents of the other constants than those of an iteration."""
 Outputs: TypeAlias = "tuple[Sequence[Array], Sequence[Array]]"
-"""The last carry, and the stacks of ``made``."""
+"""The last carry, and the stacks of ``ys``."""
 Gradients: TypeAlias = "list[jax.Array | None]"
 """None where no cotangent is asked for."""
 Pulled: TypeAlias = "tuple[tuple[Gradients, list[None], list[None]], Gradients, Gradients]"
 """The cotangents of constants, first carry and rows."""
 Primals: TypeAlias = "Sequence[CustomVJPPrimal]"
 _State: TypeAlias = "tuple[Counter, Sequence[Array], Sequence[Array], Sequence[Array]]"
-"""Of a loop forwards: the counter, the carry, the stacks of ``made`` and of residuals."""
+"""Of a loop forwards: the counter, the carry, the stacks of ``ys`` and of residuals."""
 _Back: TypeAlias = "tuple[Counter, list[jax.Array], list[jax.Array], list[jax.Array]]"
 """Of a loop backwards: the counter, the cotangents of constants, of the carry, and the stacks of those of rows."""
 ONE = np.int32(1)
 
 
 def repeat(
-    step: Callable[[Carry, Row], tuple[Carry, Made]],
+    step: Callable[[Carry, Row], tuple[Carry, Y]],
     carry: Carry,
     rows: Row,
     bound: int,
     test: Callable[[Carry], Array] | None = None,
-    rest: object = (),
-) -> tuple[Carry, Made]:
-    """Iterate ``carry, made = step(carry, row)``, ``bound`` times or while ``test(carry)``; once differentiable.
+    initial: object = (),
+) -> tuple[Carry, Y]:
+    """Iterate ``carry, y = step(carry, row)``, ``bound`` times or while ``test(carry)``; once differentiable.
 
     Args:
-      step: (carry, row) -> (carry, made), traced once; the carry keeps its structure, shapes and dtypes.
+      step: (carry, row) -> (carry, y), traced once; the carry keeps its structure, shapes and dtypes.
       carry: a pytree of arrays.
       rows: one of arrays, of which each iteration gets a row; as many rows as there are iterations at least.
       bound: the most iterations there may be, 1 or more.
       test: a scalar bool, evaluated before each iteration; None: there are ``bound`` iterations.
-      rest: with ``test``, the initial stacks of ``made``, which entries of iterations that do not happen keep. It has
+      initial: with ``test``, the initial stacks of ``y``, which entries of iterations that do not happen keep. It has
         no derivative.
 
     Returns:
-      The last carry, and ``made`` of all iterations, stacked.
+      The last carry, and ``y`` of all iterations, stacked.
     """
     first = jax.tree.map(lambda row: lax.index_in_dim(row, 0, keepdims=False), rows)
     one, shapes = jax.make_jaxpr(step, return_shape=True)(carry, first)
@@ -92,9 +92,9 @@ def repeat(
     function = jax.custom_vjp(loop.run)
     # With symbolic zeros the rule sees which inputs are perturbed, and keeps residuals for these alone.
     function.defvjp(loop.forward, lambda pull, cotangents: pull(cotangents), symbolic_zeros=True)
-    consts = (list(one.consts), [] if asked is None else list(asked.consts), jax.tree.leaves(rest))
-    after, made = function(consts, leaves, jax.tree.leaves(rows))
-    result: tuple[Carry, Made] = jax.tree.unflatten(jax.tree.structure(shapes), [*after, *made])
+    consts = (list(one.consts), [] if asked is None else list(asked.consts), jax.tree.leaves(initial))
+    after, ys = function(consts, leaves, jax.tree.leaves(rows))
+    result: tuple[Carry, Y] = jax.tree.unflatten(jax.tree.structure(shapes), [*after, *ys])
     return result
 
 
@@ -108,25 +108,25 @@ class _Function:
         self.avals = [_aval(v) for v in jaxpr.outvars]
 
     def __call__(self, *inputs: Array) -> list[jax.Array]:
-        return _evaluated(self.jaxpr, inputs)
+        return _evaluate(self.jaxpr, inputs)
 
-    def reached(self, active: Sequence[bool]) -> list[bool]:
+    def reach(self, active: Sequence[bool]) -> list[bool]:
         """For each output whether it may have a derivative by an ``active`` input, by types and equations alone."""
-        found = set(_chosen(self.jaxpr.invars, active))
+        variables = set(_select(self.jaxpr.invars, active))
         for equation in self.jaxpr.eqns:
-            if not found.isdisjoint(_variables(equation.invars)):
-                found.update(v for v in equation.outvars if jnp.issubdtype(_aval(v).dtype, jnp.inexact))
-        return [not found.isdisjoint(_variables([v])) for v in self.jaxpr.outvars]
+            if not variables.isdisjoint(_variables(equation.invars)):
+                variables.update(v for v in equation.outvars if jnp.issubdtype(_aval(v).dtype, jnp.inexact))
+        return [not variables.isdisjoint(_variables([v])) for v in self.jaxpr.outvars]
 
 
 class _Loop:
     """One loop, traced.
 
     Args:
-      one: an iteration: (carry, row) -> (carry, made). asked: the condition, of the carry.
+      one: an iteration: (carry, row) -> (carry, y). asked: the condition, of the carry.
       size: number of arrays in the carry. bound: as of ``repeat``.
 
-    Constants are those of ``one``, those of ``asked``, and the ``rest``.
+    Constants are those of ``one``, those of ``asked``, and the ``initial`` stacks.
     """
 
     def __init__(self, one: _Function, asked: _Function | None, size: int, bound: int):
@@ -136,32 +136,32 @@ class _Loop:
         self.bound = bound
 
     def run(self, consts: Constants, carry: Sequence[Array], rows: Sequence[Array]) -> Outputs:
-        """Run the loop: (last carry, stacks of ``made``)."""
-        return self.iterated(consts, carry, rows, lambda *inputs: (self.one(*inputs), []), [])[1]
+        """Run the loop: (last carry, stacks of ``ys``)."""
+        return self.evaluate(consts, carry, rows, lambda *inputs: (self.one(*inputs), []), [])[1]
 
-    def iterated(
+    def evaluate(
         self, consts: Constants, carry: Sequence[Array], rows: Sequence[Array],
-        iterate: Callable[..., tuple[list[jax.Array], list[jax.Array]]], kept: Sequence[jax.Array],
+        iterate: Callable[..., tuple[list[jax.Array], list[jax.Array]]], stacks: Sequence[jax.Array],
     ) -> tuple[Counter, Outputs, Sequence[Array]]:  # fmt: skip
-        """Run the loop: (number of iterations, the result of ``run``, the stacks ``kept``, filled by ``iterate``)."""
+        """Run the loop: (number of iterations, the result of ``run``, the ``stacks`` filled by ``iterate``)."""
 
         def goes_on(state: _State) -> jax.Array | np.bool_:
             within = state[0] < np.int32(self.bound)
             return within if self.asked is None else within & self.asked(*consts[1], *state[1])[0]
 
         def body(state: _State) -> _State:
-            i, carry, made, kept = state
+            i, carry, ys, stacks = state
             outputs, residuals = iterate(*consts[0], *carry, *_at(rows, i))
-            return i + ONE, outputs[: self.size], _put(made, outputs[self.size :], i), _put(kept, residuals, i)
+            return i + ONE, outputs[: self.size], _put(ys, outputs[self.size :], i), _put(stacks, residuals, i)
 
-        made = self.stacks(self.one.avals[self.size :]) if self.asked is None else list(consts[2])
-        start: _State = (self.zero(), list(carry), made, kept)
+        ys = self.stacks(self.one.avals[self.size :]) if self.asked is None else list(consts[2])
+        start: _State = (self.zero(), list(carry), ys, stacks)
         count, last, stacked, filled = lax.while_loop(goes_on, body, start)
         return np.int32(self.bound) if self.asked is None else count, (last, stacked), filled
 
     def zero(self) -> Counter:
         """The initial counter; it varies if the condition does: shards may count differently."""
-        return np.int32(0) if self.asked is None else _typed(jnp.int32(0), self.asked.avals[0])
+        return np.int32(0) if self.asked is None else _as_type(jnp.int32(0), self.asked.avals[0])
 
     def stacks(self, avals: Iterable[Aval]) -> list[jax.Array]:
         """Stacks of which each iteration fills an entry.
@@ -181,17 +181,17 @@ class _Loop:
         """The forward rule of ``jax.custom_vjp``: the result of ``run``, and its pullback."""
         perturbed = [x.perturbed for x in (*consts[0], *carry, *rows)]
         parts: Iterator[list[Array]] = ([x.value for x in part] for part in (*consts, carry, rows))
-        steps, asked, rest, begin, every = parts
+        steps, asked, initial, begin, every = parts
         first = [lax.index_in_dim(row, 0, keepdims=False) for row in every]
         derivative = _Derivative(self, perturbed, [*steps, *begin, *first], [len(row) for row in every])
         common = derivative.common(steps)
         empty = self.stacks(_aval(v) for v in derivative.kept["stacked"])
         iterate = partial(derivative.iterate, common)
-        count, outputs, stacks = self.iterated((steps, asked, rest), begin, every, iterate, empty)
+        count, outputs, stacks = self.evaluate((steps, asked, initial), begin, every, iterate, empty)
         shared = [_read(v, common) for v in derivative.kept["shared"]]
-        nothing = [None] * len(asked), [None] * len(rest)
-        kept = {"stacked": stacks, **derivative.kept_anyway({"rows": every, "made": outputs[1]})}
-        return outputs, jax.tree_util.Partial(derivative.pull, count, kept, shared, nothing)
+        nothing = [None] * len(asked), [None] * len(initial)
+        residuals = {"stacked": stacks, **derivative.kept_anyway({"rows": every, "ys": outputs[1]})}
+        return outputs, jax.tree_util.Partial(derivative.pull, count, residuals, shared, nothing)
 
 
 class _Derivative:
@@ -204,7 +204,7 @@ class _Derivative:
     Attributes:
       active: which inputs of an iteration have cotangents; reached: which of its outputs.
       fixed: equations that are the same in all iterations; moving: those of each.
-      kept: the residuals by their place: "stacked", or once, "shared"; among the "rows" or in "made", of
+      kept: the residuals by their place: "stacked", or once, "shared"; among the "rows" or the "ys", of
         which there are stacks anyway.
       places: for each residual a key of ``kept``, and its index there.
     """
@@ -221,14 +221,14 @@ class _Derivative:
         self.fixed: list[Equation] = []
         self.moving: list[Equation] = []
         moved = self._divide()
-        self.kept: dict[str, list[Operand]] = {kind: [] for kind in ("stacked", "shared", "rows", "made")}
+        self.kept: dict[str, list[Operand]] = {kind: [] for kind in ("stacked", "shared", "rows", "ys")}
         self.places = [self._place(v, moved) for v in self.jaxpr.outvars[len(self.reached) :]]
 
     def _active(self, perturbed: Sequence[bool]) -> tuple[list[bool], list[bool]]:
         """For each input and output of an iteration whether it has a cotangent: a fixpoint over the carry."""
         active = list(perturbed)
         while True:
-            reached = self.loop.one.reached(active)
+            reached = self.loop.one.reach(active)
             before = active[self.constants : self.end]
             after = [a or r for a, r in zip(before, reached, strict=False)]
             if after == before:
@@ -239,11 +239,11 @@ class _Derivative:
         """Evaluate an iteration: (outputs, residuals of its VJP)."""
 
         def of_active(*args: Array) -> tuple[list[jax.Array], list[jax.Array]]:
-            given = iter(args)
-            outputs = self.loop.one(*(next(given) if a else x for x, a in zip(inputs, self.active, strict=True)))
-            return _chosen(outputs, self.reached), outputs
+            values = iter(args)
+            outputs = self.loop.one(*(next(values) if a else x for x, a in zip(inputs, self.active, strict=True)))
+            return _select(outputs, self.reached), outputs
 
-        _, pull, outputs = jax.vjp(of_active, *_chosen(inputs, self.active), has_aux=True)
+        _, pull, outputs = jax.vjp(of_active, *_select(inputs, self.active), has_aux=True)
         residuals, self.tree = jax.tree.flatten(pull)
         return outputs, residuals
 
@@ -272,70 +272,70 @@ class _Derivative:
         kind = next((kind for kind, variables in kinds if any(residual is v for v in variables)), "stacked")
         if not _variables([residual]) or residual not in moved:
             kind = "shared"
-        return kind, _place_in(self.kept[kind], residual)
+        return kind, _index_in(self.kept[kind], residual)
 
     def _stacks(self) -> dict[str, Sequence[Operand]]:
-        """The variables that are stacked in any case: the rows, and ``made``."""
-        made = self.jaxpr.outvars[self.loop.size : len(self.reached)]
-        return {"rows": self.jaxpr.invars[self.end :], "made": made}
+        """The variables that are stacked in any case: the rows, and ``ys``."""
+        ys = self.jaxpr.outvars[self.loop.size : len(self.reached)]
+        return {"rows": self.jaxpr.invars[self.end :], "ys": ys}
 
     def kept_anyway(self, arrays: Mapping[str, Sequence[Array]]) -> dict[str, list[Array]]:
-        """Select those stacks of rows and of ``made`` that hold residuals."""
+        """Select those stacks of rows and of ``ys`` that hold residuals."""
         return {
-            kind: [arrays[kind][_place_in(list(variables), v)] for v in self.kept[kind]]
+            kind: [arrays[kind][_index_in(list(variables), v)] for v in self.kept[kind]]
             for kind, variables in self._stacks().items()
         }
 
     def common(self, consts: Sequence[Array]) -> dict[Variable, Array]:
         """The values of variables that all iterations have in common."""
         values = dict(zip([*self.jaxpr.constvars, *self.jaxpr.invars], [*self.consts, *consts], strict=False))
-        made = [v for e in self.fixed for v in e.outvars if not isinstance(v, jax_extend.core.DropVar)]
-        return values | dict(zip(made, self._evaluated(self.fixed, values, made), strict=True))
+        outputs = [v for e in self.fixed for v in e.outvars if not isinstance(v, jax_extend.core.DropVar)]
+        return values | dict(zip(outputs, self._evaluate(self.fixed, values, outputs), strict=True))
 
     def iterate(self, common: Mapping[Variable, Array], *inputs: Array) -> tuple[list[jax.Array], list[jax.Array]]:
         """Evaluate an iteration: (outputs, residuals to stack)."""
         values = {**common, **dict(zip(self.jaxpr.invars, inputs, strict=True))}
         outputs = self.jaxpr.outvars[: len(self.reached)]
-        found = self._evaluated(self.moving, values, [*outputs, *self.kept["stacked"]])
-        return found[: len(outputs)], found[len(outputs) :]
+        results = self._evaluate(self.moving, values, [*outputs, *self.kept["stacked"]])
+        return results[: len(outputs)], results[len(outputs) :]
 
-    def _evaluated(
-        self, equations: Sequence[Equation], values: Mapping[Variable, Array], wanted: Sequence[Operand]
+    def _evaluate(
+        self, equations: Sequence[Equation], values: Mapping[Variable, Array], requested: Sequence[Operand]
     ) -> list[jax.Array]:
-        made = {v for e in equations for v in e.outvars}
-        used = [*(v for e in equations for v in _variables(e.invars)), *_variables(wanted)]
-        taken = list(dict.fromkeys(v for v in used if v not in made))
-        jaxpr = self.jaxpr.replace(constvars=[], invars=taken, outvars=list(wanted), eqns=list(equations))
-        return _evaluated(jaxpr, [values[v] for v in taken])
+        outputs = {v for e in equations for v in e.outvars}
+        used = [*(v for e in equations for v in _variables(e.invars)), *_variables(requested)]
+        operands = list(dict.fromkeys(v for v in used if v not in outputs))
+        jaxpr = self.jaxpr.replace(constvars=[], invars=operands, outvars=list(requested), eqns=list(equations))
+        return _evaluate(jaxpr, [values[v] for v in operands])
 
     def pull(
-        self, count: Counter, kept: Mapping[str, Sequence[Array]], shared: list[Array], nothing: Nothing,
+        self, count: Counter, residuals: Mapping[str, Sequence[Array]], shared: list[Array], nothing: Nothing,
         cotangents: Cotangents,
     ) -> Pulled:  # fmt: skip
-        """Pull cotangents of the last carry and ``made`` back to those of constants, first carry and rows."""
-        avals = _chosen([_aval(v) for v in self.jaxpr.invars], self.active)
+        """Pull cotangents of the last carry and ``ys`` back to those of constants, first carry and rows."""
+        avals = _select([_aval(v) for v in self.jaxpr.invars], self.active)
         first, last = sum(self.active[: self.constants]), sum(self.active[: self.end])
-        size, lengths = self.loop.size, _chosen(self.lengths, self.active[self.end :])
-        made = _chosen(cotangents[1], self.reached[size:])
+        size, lengths = self.loop.size, _select(self.lengths, self.active[self.end :])
+        of_ys = _select(cotangents[1], self.reached[size:])
 
         def body(state: _Back) -> _Back:
-            done, sums, carried, found = state
+            done, sums, carried, row_cotangents = state
             i = count - ONE - done
-            values = {kind: _at(arrays, i) for kind, arrays in kept.items()} | {"shared": shared}
+            values = {kind: _at(arrays, i) for kind, arrays in residuals.items()} | {"shared": shared}
             pull = jax.tree.unflatten(self.tree, [values[kind][number] for kind, number in self.places])
-            more = pull([*carried, *(_row_of(c, i) for c in made)])
-            sums = [total + new for total, new in zip(sums, more[:first], strict=True)]
-            return done + ONE, sums, list(more[first:last]), _put(found, more[last:], i)
+            of_step = pull([*carried, *(_row_of(c, i) for c in of_ys)])
+            sums = [total + new for total, new in zip(sums, of_step[:first], strict=True)]
+            return done + ONE, sums, list(of_step[first:last]), _put(row_cotangents, of_step[last:], i)
 
         start = (
             self.loop.zero(),
             [_zeros(aval) for aval in avals[:first]],
-            [_instantiated(c) for c in _chosen(cotangents[0], self.reached[:size])],
+            [_instantiate(c) for c in _select(cotangents[0], self.reached[:size])],
             [_zeros(aval, length) for aval, length in zip(avals[last:], lengths, strict=True)],
         )
-        _, sums, carried, found = lax.while_loop(lambda state: state[0] < count, body, start)
-        given = iter([*sums, *carried, *found])
-        every = [next(given) if a else None for a in self.active]
+        _, sums, carried, row_cotangents = lax.while_loop(lambda state: state[0] < count, body, start)
+        results = iter([*sums, *carried, *row_cotangents])
+        every = [next(results) if a else None for a in self.active]
         return (every[: self.constants], *nothing), every[self.constants : self.end], every[self.end :]
 
 
@@ -346,7 +346,7 @@ def _aval(operand: Operand) -> Aval:
     return operand.aval
 
 
-def _evaluated(jaxpr: jax_extend.core.Jaxpr, inputs: Sequence[Array]) -> list[jax.Array]:
+def _evaluate(jaxpr: jax_extend.core.Jaxpr, inputs: Sequence[Array]) -> list[jax.Array]:
     """The outputs of a jaxpr without constants."""
     outputs: list[jax.Array] = jax_extend.core.jaxpr_as_fun(jax_extend.core.ClosedJaxpr(jaxpr, []))(*inputs)
     return outputs
@@ -360,30 +360,30 @@ def _read(operand: Operand, values: Mapping[Variable, Array]) -> Array:
     return operand.val if isinstance(operand, jax_extend.core.Literal) else values[operand]
 
 
-def _chosen(values: Iterable[Chosen], which: Iterable[bool]) -> list[Chosen]:
+def _select(values: Iterable[Chosen], which: Iterable[bool]) -> list[Chosen]:
     return [value for value, chosen in zip(values, which, strict=True) if chosen]
 
 
-def _place_in(found: list[Operand], operand: Operand) -> int:
+def _index_in(operands: list[Operand], operand: Operand) -> int:
     """The index of an operand in a list; a new one is appended."""
-    place = next((i for i, other in enumerate(found) if other is operand), len(found))
-    if place == len(found):
-        found.append(operand)
-    return place
+    index = next((i for i, other in enumerate(operands) if other is operand), len(operands))
+    if index == len(operands):
+        operands.append(operand)
+    return index
 
 
-def _typed(value: jax.Array, aval: Aval) -> jax.Array:
+def _as_type(value: jax.Array, aval: Aval) -> jax.Array:
     """A value, cast to vary along the axes along which its type varies."""
     axes = tuple(sorted(aval.manual_axis_type.varying))
     return lax.pcast(value, axes, to="varying") if axes else value
 
 
 def _zeros(aval: Aval, *sizes: int) -> jax.Array:
-    return _typed(jnp.zeros((*sizes, *aval.shape), aval.dtype), aval)
+    return _as_type(jnp.zeros((*sizes, *aval.shape), aval.dtype), aval)
 
 
 def _empty(aval: Aval, *sizes: int) -> jax.Array:
-    return _typed(lax.empty((*sizes, *aval.shape), aval.dtype), aval)
+    return _as_type(lax.empty((*sizes, *aval.shape), aval.dtype), aval)
 
 
 def _at(arrays: Iterable[Array], i: Counter) -> list[jax.Array]:
@@ -399,7 +399,7 @@ def _put(arrays: Iterable[Array], values: Iterable[Array], i: Counter) -> list[j
     ]
 
 
-def _instantiated(cotangent: jax.Array | SymbolicZero) -> jax.Array:
+def _instantiate(cotangent: jax.Array | SymbolicZero) -> jax.Array:
     return _zeros(cotangent.aval) if isinstance(cotangent, SymbolicZero) else cotangent
 
 

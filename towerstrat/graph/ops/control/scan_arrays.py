@@ -46,7 +46,7 @@ class Walk(NamedTuple):
         """Whether it goes upwards from within an array of ``size`` elements."""
         return self.step == 1 and 0 <= self.first < size
 
-    def taken(self, array: Array, count: int) -> jax.Array:
+    def take(self, array: Array, count: int) -> jax.Array:
         """The elements that are read, in the order of the iterations: ``[count, ...]``, or up to the array's end."""
         rows = lax.slice_in_dim(array, self.lowest(count), min(self.lowest(count) + count, array.shape[0]))
         return rows if self.step == 1 else jnp.flip(rows, 0)
@@ -59,7 +59,7 @@ class Walk(NamedTuple):
         if size == count:
             return rows
         if isinstance(array, Unwritten):
-            array = array.filled(rows.shape[1:])
+            array = array.zeros(rows.shape[1:])
         return lax.dynamic_update_slice_in_dim(array, rows, self.lowest(count), 0)
 
 
@@ -100,12 +100,12 @@ class Walks:
         return walk.op in self._unsure
 
 
-def _course_of(index: Tensor, variables: Sequence[Tensor], found: LoopTrajectory) -> tuple[int, int] | None:
+def _course_of(index: Tensor, variables: Sequence[Tensor], trajectory: LoopTrajectory) -> tuple[int, int] | None:
     """(first value, step) of an index that is a loop variable with step 1 or -1, else None."""
-    place = place_of(index, variables)
-    if place is None or place not in found.values:
+    number = place_of(index, variables)
+    if number is None or number not in trajectory.values:
         return None
-    places = np.array(found.values[place])
+    places = np.array(trajectory.values[number])
     if places.ndim != 1 or not places.size:
         return None
     steps = np.diff(places)
@@ -120,7 +120,7 @@ def indices_in(op: Operation) -> set[Tensor]:
     return {o.inputs[1] for o in op.bodies[1].needed if o.type in ("TensorArrayReadV3", "TensorArrayWriteV3")}
 
 
-def reads_of(op: Operation, found: LoopTrajectory, fixed: Collection[Tensor]) -> list[Walk]:
+def reads_of(op: Operation, trajectory: LoopTrajectory, fixed: Collection[Tensor]) -> list[Walk]:
     """Reads, one element per iteration, of arrays that the loop does not change: outside ones and ``fixed``."""
     body = op.bodies[1]
     variables: Sequence[Tensor] = op.attrs["variables"][1]
@@ -129,13 +129,13 @@ def reads_of(op: Operation, found: LoopTrajectory, fixed: Collection[Tensor]) ->
         if inner.type != "TensorArrayReadV3":
             continue
         array, index = inner.inputs
-        course = _course_of(index, variables, found)
+        course = _course_of(index, variables, trajectory)
         if course is not None and (array in fixed or not body.encloses(array.op.block)):
             result.append(Walk(inner, *course))
     return result
 
 
-def writes_of(op: Operation, found: LoopTrajectory, changing: Sequence[int]) -> dict[int, Walk]:
+def writes_of(op: Operation, trajectory: LoopTrajectory, changing: Sequence[int]) -> dict[int, Walk]:
     """Place -> write of each array that the body writes once per iteration, in order, and uses in no other way."""
     cond, body = op.bodies
     loop: tuple[Sequence[Tensor], Sequence[Tensor]] = op.attrs["variables"]
@@ -146,12 +146,12 @@ def writes_of(op: Operation, found: LoopTrajectory, changing: Sequence[int]) -> 
         uses[tensor] = uses.get(tensor, 0) + 1
     result = {}
     for i in changing:
-        made = body.results[i]
-        inner = made.op
+        output = body.results[i]
+        inner = output.op
         if inner.type != "TensorArrayWriteV3" or inner.block is not body.region or cond_vars[i] in used_by_condition:
             continue
         array, index, _ = inner.inputs
-        course = _course_of(index, variables, found)
-        if course is not None and array is variables[i] and uses[array] == 1 and uses[made] == 1:
+        course = _course_of(index, variables, trajectory)
+        if course is not None and array is variables[i] and uses[array] == 1 and uses[output] == 1:
             result[i] = Walk(inner, *course)
     return result

@@ -37,9 +37,9 @@ def _lower_switch(lowering: Lowering, op: Operation) -> Sequence[Array]:
 define_op("Switch", lambda inputs, attrs: [Signature(inputs[0].dtype, inputs[0].dims)] * 2, lower=_lower_switch)
 
 
-def _refuse_eager(what: str) -> None:
+def _refuse_eager(description: str) -> None:
     if get_default_graph().executing_eagerly:
-        raise RuntimeError(f"{what} is not supported when eager execution is enabled. Use Python's `if`.")
+        raise RuntimeError(f"{description} is not supported when eager execution is enabled. Use Python's `if`.")
 
 
 def add_switch(
@@ -76,28 +76,28 @@ def add_merge(inputs: Sequence[TensorLike], name: str | None = None) -> tuple[Te
     with get_default_graph().name_scope(name or "Merge"):
         tensors = [convert_to_tensor(value) for value in inputs]
         merged, number = case(
-            [(_runs(tensor), partial(_computed, tensor, i)) for i, tensor in enumerate(tensors)], name="branches"
+            [(_runs(tensor), partial(_compute, tensor, i)) for i, tensor in enumerate(tensors)], name="branches"
         )
         return merged, number
 
 
-def _switched(tensor: Tensor) -> list[Operation]:
+def _path_from_switch(tensor: Tensor) -> list[Operation]:
     """The operations between ``switch`` and a tensor, both ends included."""
     return path_from(tensor, lambda op: op.type == "Switch")
 
 
 def _runs(tensor: Tensor) -> Tensor:
     """The predicate under which a tensor's branch runs: all its results of ``switch`` have a value."""
-    operations = _switched(tensor)
-    taken = {t for op in operations for t in op.inputs if t.op.type == "Switch"}
-    taken |= {tensor} if tensor.op.type == "Switch" else set()
-    if not taken:
+    operations = _path_from_switch(tensor)
+    switched = {t for op in operations for t in op.inputs if t.op.type == "Switch"}
+    switched |= {tensor} if tensor.op.type == "Switch" else set()
+    if not switched:
         raise ValueError(
             f"control_flow_ops.merge() of {tensor!r}, which is not computed from a result of control_flow_ops.switch."
         )
     conditions = [
         t.op.inputs[1] if t.value_index == 1 else add_op("LogicalNot", [t.op.inputs[1]])
-        for t in sorted(taken, key=lambda t: t.name)
+        for t in sorted(switched, key=lambda t: t.name)
     ]
     joined = conditions[0]
     for condition in conditions[1:]:
@@ -105,10 +105,10 @@ def _runs(tensor: Tensor) -> Tensor:
     return joined
 
 
-def _computed(tensor: Tensor, number: int) -> tuple[Tensor, Tensor]:
+def _compute(tensor: Tensor, number: int) -> tuple[Tensor, Tensor]:
     """The tensor and its number, computed inside of the branch that is being built."""
     copying = Copying(get_default_graph(), {})
-    for op in _switched(tensor):
+    for op in _path_from_switch(tensor):
         if op.type == "Switch":
             copying.tensors.update(dict.fromkeys(op.outputs, copying.tensors.get(op.inputs[0], op.inputs[0])))
         else:

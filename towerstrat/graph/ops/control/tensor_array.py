@@ -103,17 +103,19 @@ class TensorArray(Composite):
             eager._dtype, eager._element = self._dtype, self._element
             eager._rows, eager._cleared, eager._once = [*arrays.unstack(flow)], set(), False
             return eager
-        made = object.__new__(TensorArray)
-        made._dtype, made._element, made._flow = self._dtype, self._element, flow
-        return made
+        array = object.__new__(TensorArray)
+        array._dtype, array._element, array._flow = self._dtype, self._element, flow
+        return array
 
     def _op(self, type: str, inputs: Sequence[Tensor], name: str | None, **attrs: Any) -> Tensor:
         return get_default_graph().add(type, [self._flow, *inputs], self._attrs(**attrs), name or type).outputs[0]
 
-    def _values(self, value: TensorLike, what: str) -> Tensor:
+    def _values(self, value: TensorLike, method: str) -> Tensor:
         tensor = convert_to_tensor(value, preferred_dtype=self._dtype)
         if tensor.dtype is not self._dtype:
-            raise TypeError(f"Expected a {self._dtype.name} value in TensorArray.{what}, got {tensor!r}. Use tf.cast.")
+            raise TypeError(
+                f"Expected a {self._dtype.name} value in TensorArray.{method}, got {tensor!r}. Use tf.cast."
+            )
         return tensor
 
     def _tensors(self) -> list[Tensor]:
@@ -246,7 +248,7 @@ class EagerTensorArray(TensorArray):
     @property
     def flow(self) -> Any:
         """None; in the graph of a function that uses the array, its elements as they are now."""
-        return None if get_default_graph().executing_eagerly else self._stacked(range(len(self._rows)))
+        return None if get_default_graph().executing_eagerly else self._stack_rows(range(len(self._rows)))
 
     @property
     def handle(self) -> Any:
@@ -264,35 +266,35 @@ class EagerTensorArray(TensorArray):
             )  # fmt: skip
         return tensor
 
-    def _place(self, index: Any, what: str, doing: str) -> int:
-        place = int(index)
-        if place < 0:
-            raise OutOfRangeError(None, None, f"{doing} negative indices (index {place}) is not allowed.")
-        if place < len(self._rows):
-            return place
-        if what == "write to" and self.dynamic_size:
-            self._rows += [None] * (place + 1 - len(self._rows))
-            return place
-        fixed = "array is not resizeable and size is" if what == "write to" else "array size is"
-        raise OutOfRangeError(None, None, f"Tried to {what} index {place} but {fixed}: {len(self._rows)}")
+    def _place(self, index: Any, action: str, doing: str) -> int:
+        number = int(index)
+        if number < 0:
+            raise OutOfRangeError(None, None, f"{doing} negative indices (index {number}) is not allowed.")
+        if number < len(self._rows):
+            return number
+        if action == "write to" and self.dynamic_size:
+            self._rows += [None] * (number + 1 - len(self._rows))
+            return number
+        fixed = "array is not resizeable and size is" if action == "write to" else "array size is"
+        raise OutOfRangeError(None, None, f"Tried to {action} index {number} but {fixed}: {len(self._rows)}")
 
-    def _row(self, place: int) -> Tensor:
-        row = self._rows[place]
+    def _row(self, number: int) -> Tensor:
+        row = self._rows[number]
         if row is not None:
             return row
-        if place in self._cleared:
+        if number in self._cleared:
             raise EagerArgumentError(
-                None, None, f"Could not read index {place} twice because it was cleared after a previous read (perhaps "
-                "try setting clear_after_read = False?)",
+                None, None, f"Could not read index {number} twice because it was cleared after a previous read "
+                "(perhaps try setting clear_after_read = False?)",
             )  # fmt: skip
         if not self.element_shape.is_fully_defined():
             raise ValueError(
-                f"Element {place} of the TensorArray was never written, and the elements' shape is not known; pass "
+                f"Element {number} of the TensorArray was never written, and the elements' shape is not known; pass "
                 "element_shape=."
             )
         return arrays.zeros(self._element.dims, self._dtype)
 
-    def _stacked(self, places: Sequence[int]) -> Tensor:
+    def _stack_rows(self, places: Sequence[int]) -> Tensor:
         if places:
             return arrays.stack([self._row(p) for p in places])
         return arrays.zeros([0, *(d or 0 for d in self._element.dims or ())], self._dtype)
@@ -303,11 +305,11 @@ class EagerTensorArray(TensorArray):
         Raises:
           OutOfRangeError: there is none. InvalidArgumentError: it was read before, and ``clear_after_read`` is set.
         """
-        place = self._place(index, "read from", "Reading from")
-        row = self._row(place)
+        number = self._place(index, "read from", "Reading from")
+        row = self._row(number)
         if self._once:
-            self._rows[place] = None
-            self._cleared.add(place)
+            self._rows[number] = None
+            self._cleared.add(number)
         return row
 
     def write(self, index: Any, value: TensorLike, name: str | None = None) -> TensorArray:
@@ -318,22 +320,22 @@ class EagerTensorArray(TensorArray):
         """
         tensor = self._tensor(value)
         self._element.learn(tensor.dims, "TensorArray.write")
-        place = self._place(index, "write to", "Writing to")
-        self._rows[place] = tensor
-        self._cleared.discard(place)
+        number = self._place(index, "write to", "Writing to")
+        self._rows[number] = tensor
+        self._cleared.discard(number)
         return self
 
     def stack(self, name: str | None = None) -> Tensor:
-        return self._stacked(range(len(self._rows)))
+        return self._stack_rows(range(len(self._rows)))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
-        return self._stacked([self._place(i, "read from", "Reading from") for i in np.ravel(indices)])
+        return self._stack_rows([self._place(i, "read from", "Reading from") for i in np.ravel(indices)])
 
     def concat(self, name: str | None = None) -> Tensor:
         joined: Tensor = arrays.concat([self._row(p) for p in range(len(self._rows))], 0)
         return joined
 
-    def _replaced(self, rows: Sequence[Tensor]) -> TensorArray:
+    def _replace_rows(self, rows: Sequence[Tensor]) -> TensorArray:
         if len(rows) > len(self._rows) and not self.dynamic_size:
             raise ValueError(f"Cannot unstack {len(rows)} tensors into a TensorArray of static size {len(self._rows)}")
         self._rows[: len(rows)] = rows
@@ -343,7 +345,7 @@ class EagerTensorArray(TensorArray):
         return self
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
-        return self._replaced(arrays.unstack(self._tensor(value)))
+        return self._replace_rows(arrays.unstack(self._tensor(value)))
 
     def scatter(self, indices: Any, value: TensorLike, name: str | None = None) -> TensorArray:
         for index, row in zip(np.ravel(indices), arrays.unstack(self._tensor(value)), strict=True):
@@ -352,7 +354,7 @@ class EagerTensorArray(TensorArray):
 
     def split(self, value: TensorLike, lengths: Any, name: str | None = None) -> TensorArray:
         """The array with consecutive parts of ``value`` as elements."""
-        return self._replaced(arrays.split(self._tensor(value), [int(n) for n in np.ravel(lengths)]))
+        return self._replace_rows(arrays.split(self._tensor(value), [int(n) for n in np.ravel(lengths)]))
 
     def size(self, name: str | None = None) -> Tensor:
         return constant(len(self._rows), int32)

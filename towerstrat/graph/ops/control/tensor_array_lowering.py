@@ -59,13 +59,13 @@ class Element:
 
     __hash__ = object.__hash__
 
-    def learn(self, dims: Dims, what: str) -> None:
+    def learn(self, dims: Dims, description: str) -> None:
         """Merge the shape of an element that is written. Raises ValueError where it contradicts earlier ones."""
         if not self.checked:
             return
         if not TensorShape(self.dims).is_compatible_with(dims):
             raise ValueError(
-                f"Inconsistent shapes: saw {TensorShape(dims)} but expected {TensorShape(self.dims)} in {what}."
+                f"Inconsistent shapes: saw {TensorShape(dims)} but expected {TensorShape(self.dims)} in {description}."
             )
         self.dims = shapes.merge(self.dims, dims)
 
@@ -82,13 +82,13 @@ class Unwritten:
         self.size = size
         self.dtype = dtype
 
-    def filled(self, shape: Sequence[int]) -> jax.Array:
+    def zeros(self, shape: Sequence[int]) -> jax.Array:
         """Zeros ``[size, *shape]``."""
         return jnp.zeros((self.size, *shape), self.dtype)
 
     def like(self, shape: Sequence[int]) -> jax.Array | None:
         """Zeros of the shape of a whole array, or None where its first dimension is not ``size``."""
-        return self.filled(shape[1:]) if shape[0] == self.size else None
+        return self.zeros(shape[1:]) if shape[0] == self.size else None
 
 
 class Blank(Unwritten):
@@ -184,7 +184,7 @@ def _create(lowering: Lowering, op: Operation) -> list[Value]:
     size = int(lowering.static(op, 0))
     array = Unwritten(size, op.outputs[0].dtype.np)
     dims = op.attrs["_element"].dims
-    return [array if dims is None or None in dims else array.filled(dims)]
+    return [array if dims is None or None in dims else array.zeros(dims)]
 
 
 def _place(index: Array) -> int | None:
@@ -199,7 +199,7 @@ def _length(array: Value) -> int:
 def _longer(array: Value, size: int, shape: Sequence[int]) -> jax.Array:
     """The array, padded with zeros to at least ``size`` elements; an unwritten one of elements of ``shape``."""
     if isinstance(array, Unwritten):
-        return Unwritten(max(size, array.size), array.dtype).filled(shape)
+        return Unwritten(max(size, array.size), array.dtype).zeros(shape)
     if array.shape[0] >= size:
         return jnp.asarray(array)
     return jnp.concatenate([array, jnp.zeros((size - array.shape[0], *array.shape[1:]), array.dtype)])
@@ -208,12 +208,12 @@ def _longer(array: Value, size: int, shape: Sequence[int]) -> jax.Array:
 def _write(lowering: Lowering, op: Operation) -> list[Array]:
     array, index, value = (lowering.value(t) for t in op.inputs)
     value = jnp.asarray(value)
-    place, dynamic = _place(index), op.attrs["_element"].dynamic
-    if place is None and dynamic:
+    number, dynamic = _place(index), op.attrs["_element"].dynamic
+    if number is None and dynamic:
         raise Grows(op)
-    if place is not None and not 0 <= place < (max(_length(array), place + 1) if dynamic else _length(array)):
-        raise IndexError(f"Tried to write to index {place} but array is not resizeable and size is: {_length(array)}")
-    array = _longer(array, _length(array) if place is None else place + 1, value.shape)
+    if number is not None and not 0 <= number < (max(_length(array), number + 1) if dynamic else _length(array)):
+        raise IndexError(f"Tried to write to index {number} but array is not resizeable and size is: {_length(array)}")
+    array = _longer(array, _length(array) if number is None else number + 1, value.shape)
     if array.shape[1:] != value.shape:
         raise ValueError(
             f"A TensorArray holds elements of one shape: got {list(value.shape)}, the others are "
@@ -226,13 +226,13 @@ def _write(lowering: Lowering, op: Operation) -> list[Array]:
 
 def _read(lowering: Lowering, op: Operation) -> list[Array]:
     array, index = (lowering.value(t) for t in op.inputs)
-    array = _written(array)
+    array = _require_written(array)
     if not array.shape[0]:
         return [jnp.zeros(array.shape[1:], array.dtype)]
     return [lax.dynamic_index_in_dim(array, jnp.asarray(index, jnp.int32), 0, keepdims=False)]
 
 
-def _written(array: Value) -> jax.Array:
+def _require_written(array: Value) -> jax.Array:
     """The array. Raises ValueError where nothing was written to it."""
     if isinstance(array, Unwritten):
         raise ValueError(
@@ -243,11 +243,11 @@ def _written(array: Value) -> jax.Array:
 
 def _gather(lowering: Lowering, op: Operation) -> list[Array]:
     array, indices = (lowering.value(t) for t in op.inputs)
-    return [jnp.take(_written(array), jnp.asarray(indices, jnp.int32), axis=0, mode="clip")]
+    return [jnp.take(_require_written(array), jnp.asarray(indices, jnp.int32), axis=0, mode="clip")]
 
 
 def _concat(lowering: Lowering, op: Operation) -> list[Array]:
-    array = _written(lowering.value(op.inputs[0]))
+    array = _require_written(lowering.value(op.inputs[0]))
     return [jnp.reshape(array, (array.shape[0] * array.shape[1], *array.shape[2:]))]
 
 
@@ -302,12 +302,12 @@ def _check_place(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     if op.attrs["_element"].dynamic and op.type != "TensorArrayReadV3":
         return None
     size = _length(array)
-    what = "read from" if op.type in ("TensorArrayReadV3", "TensorArrayGatherV3") else "write to"
-    more = "array size is" if what == "read from" else "array is not resizeable and size is"
+    action = "read from" if op.type in ("TensorArrayReadV3", "TensorArrayGatherV3") else "write to"
+    size_words = "array size is" if action == "read from" else "array is not resizeable and size is"
     return input_checks.first_of(
         input_checks.outside(index, size),
         index,
-        message=lambda _, i: f"Tried to {what} index {int(i)} but {more}: {size}",
+        message=lambda _, i: f"Tried to {action} index {int(i)} but {size_words}: {size}",
     )
 
 
@@ -316,7 +316,7 @@ _IN_ARRAY = InputCheck(_check_place, (1,))
 define_op("TensorArrayWriteV3", _flow_rule, lower=_write, check=_IN_ARRAY)
 define_op("TensorArrayIdentity", _flow_rule, lower=lambda lowering, op: [lowering.value(op.inputs[0])])
 define_op("TensorArrayReadV3", _read_rule, lower=_read, check=_IN_ARRAY)
-define_op("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_written(lowering.value(op.inputs[0]))])
+define_op("TensorArrayStack", _stack_rule, lower=lambda lowering, op: [_require_written(lowering.value(op.inputs[0]))])
 define_op("TensorArrayGatherV3", _gather_rule, lower=_gather, check=_IN_ARRAY)
 define_op("TensorArrayConcatV3", _concat_rule, lower=_concat)
 define_op("TensorArrayUnstack", _flow_rule, lower=_unstack)

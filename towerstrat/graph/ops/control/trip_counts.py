@@ -83,7 +83,7 @@ def control_of(op: Operation) -> LoopControl | None:
     places: dict[int, None] = {}
     if not _slice(cond.results[0], cond, cond_vars, condition, outside, shaped, places):
         return None
-    if not _completed(body, body_vars, steps, outside, shaped, places):
+    if not _complete(body, body_vars, steps, outside, shaped, places):
         return None
     return LoopControl(
         tuple(places),
@@ -94,7 +94,7 @@ def control_of(op: Operation) -> LoopControl | None:
     )
 
 
-def _completed(
+def _complete(
     body: Block,
     variables: tuple[Tensor, ...],
     steps: dict[Operation, None],
@@ -104,8 +104,8 @@ def _completed(
 ) -> bool:
     """Add to the slice all that the loop variables at ``places`` depend on in the body; False as of ``_slice``."""
     done: set[int] = set()
-    while rest := [i for i in places if i not in done]:
-        for i in rest:
+    while remaining := [i for i in places if i not in done]:
+        for i in remaining:
             done.add(i)
             if not _slice(body.results[i], body, variables, steps, outside, shaped, places):
                 return False
@@ -146,7 +146,7 @@ def _slice(
     return True
 
 
-def unknown(lowering: Lowering, op: Operation, control: LoopControl) -> Tensor | None:
+def first_unknown(lowering: Lowering, op: Operation, control: LoopControl) -> Tensor | None:
     """The first outside tensor whose value the control part needs and lowering does not know, or None."""
     for tensor in (*(op.inputs[i] for i in control.variables), *control.outside):
         if not _is_known(lowering.value(tensor)):
@@ -171,10 +171,10 @@ def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> Lo
       cannot be computed: the loop itself then says why.
     """
     control = control_of(op)
-    if control is None or unknown(lowering, op, control) is not None:
+    if control is None or first_unknown(lowering, op, control) is not None:
         return None
     try:
-        return _followed(lowering, op, control, limit)
+        return _follow(lowering, op, control, limit)
     except (TypeError, ValueError, IndexError, ZeroDivisionError):
         return None
 
@@ -182,24 +182,24 @@ def evaluate_control(lowering: Lowering, op: Operation, limit: int | None) -> Lo
 def evaluate_counters(lowering: Lowering, op: Operation, counters: Collection[Tensor], count: int) -> LoopTrajectory:
     """The first ``count`` values of those ``counters`` that can be evaluated, whenever the loop ends."""
     body, variables = op.bodies[1], op.attrs["variables"][1]
-    steps, outside, shaped, places = whole = Parts({}, {}, {}, {})
+    steps, outside, shaped, places = all_parts = Parts({}, {}, {}, {})
     for i, variable in enumerate(variables):
-        own = Parts({}, {}, {}, {i: None})
-        if variable not in counters or not _completed(body, variables, *own):
+        parts = Parts({}, {}, {}, {i: None})
+        if variable not in counters or not _complete(body, variables, *parts):
             continue
-        if all(_is_known(lowering.value(t)) for t in (*own.outside, *(op.inputs[k] for k in own.places))):
-            for all_of, more in zip(whole, own, strict=True):
-                all_of.update(more)  # type: ignore[attr-defined]
+        if all(_is_known(lowering.value(t)) for t in (*parts.outside, *(op.inputs[k] for k in parts.places))):
+            for all_of, of_variable in zip(all_parts, parts, strict=True):
+                all_of.update(of_variable)  # type: ignore[attr-defined]
     ordered = tuple(o for o in body.needed if o in steps)
     control = LoopControl(tuple(places), (), ordered, tuple(outside), tuple(shaped))
     try:
-        found = _followed(lowering, op, control, count, asked=False)
+        trajectory = _follow(lowering, op, control, count, asked=False)
     except (TypeError, ValueError, IndexError, ZeroDivisionError):
-        found = None
-    return found or LoopTrajectory(count, {})
+        trajectory = None
+    return trajectory or LoopTrajectory(count, {})
 
 
-def _followed(
+def _follow(
     lowering: Lowering, op: Operation, control: LoopControl, limit: int | None, asked: bool = True
 ) -> LoopTrajectory | None:
     """Evaluate the control part until its condition (where it is ``asked``) or the limit ends the loop."""
@@ -250,36 +250,36 @@ def _evaluate(ops: tuple[Operation, ...], result: Tensor, values: dict[Tensor, A
 
 def gradients_decide(around: Operation) -> bool:
     """Whether a gradient taken inside of a loop or branch decides the number of iterations of a loop inside."""
-    found: set[Tensor | StateVariable] = set()
+    reached: set[Tensor | StateVariable] = set()
     size = -1
-    while size < len(found):
-        size = len(found)
-        _spread(around, found)
-    return not found.isdisjoint(_deciding(around))
+    while size < len(reached):
+        size = len(reached)
+        _spread(around, reached)
+    return not reached.isdisjoint(_loop_decisions(around))
 
 
-def _spread(op: Operation, found: set[Tensor | StateVariable]) -> None:
-    """Add to ``found`` the tensors and state variables that an operation computes from it, or from gradients."""
+def _spread(op: Operation, reached: set[Tensor | StateVariable]) -> None:
+    """Add to ``reached`` the tensors and state variables that an operation computes from it, or from gradients."""
     if op.type == "Gradients":
-        found.update(op.outputs)
+        reached.update(op.outputs)
         return
     for body in op.bodies:
         for inner in body.needed:
-            _spread(inner, found)
+            _spread(inner, reached)
     if op.type == "While":
         cond, body = op.bodies
         for i, variables in enumerate(zip(*op.attrs["variables"], op.outputs, strict=False)):
-            if not found.isdisjoint((op.inputs[i], body.results[i], cond.results[0])):
-                found.update(variables)
+            if not reached.isdisjoint((op.inputs[i], body.results[i], cond.results[0])):
+                reached.update(variables)
     elif op.bodies:
         for i, output in enumerate(op.outputs):
-            if op.inputs[0] in found or any(body.results[i] in found for body in op.bodies):
-                found.add(output)
-    elif not found.isdisjoint((*op.inputs, *op.reads)):
-        found.update((*op.outputs, *op.writes))
+            if op.inputs[0] in reached or any(body.results[i] in reached for body in op.bodies):
+                reached.add(output)
+    elif not reached.isdisjoint((*op.inputs, *op.reads)):
+        reached.update((*op.outputs, *op.writes))
 
 
-def _deciding(op: Operation) -> Iterator[Tensor]:
+def _loop_decisions(op: Operation) -> Iterator[Tensor]:
     """The conditions and bounds of the loops in an operation, and the predicates of branches around some."""
     if op.type == "While":
         yield op.bodies[0].results[0]
@@ -288,4 +288,4 @@ def _deciding(op: Operation) -> Iterator[Tensor]:
         yield op.inputs[0]
     for body in op.bodies:
         for inner in body.needed:
-            yield from _deciding(inner)
+            yield from _loop_decisions(inner)

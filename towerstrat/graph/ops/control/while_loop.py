@@ -9,7 +9,7 @@
 
 A structure of loop variables is flattened to leaves, a leaf to tensors (a TensorArray to its flow). Dtypes must stay,
 and shapes within their invariants. Three fixpoints over the body tell what lowering needs: which outputs vary along the
-axis (``_while_varying``), which inputs get a cotangent of which output (``_flows``), and which loop variables a pruned
+axis (``_while_variance``), which inputs get a cotangent of which output (``_flows``), and which loop variables a pruned
 loop still needs (``_narrow_while``). Eagerly a loop is Python's.
 """
 
@@ -100,14 +100,14 @@ def while_loop(
         inits = [parts_of(leaf) for leaf in leaves]
         flat = [t for parts in inits for t in parts]
         dims = _invariants(leaves, inits, shape_invariants)
-        made = _Regions(graph, loop_vars, leaves, flat, dims)
-        made.condition(cond)
-        made.step(body)
-        op = _add(graph, made, flat, bound, back_prop)
+        regions = _Regions(graph, loop_vars, leaves, flat, dims)
+        regions.condition(cond)
+        regions.step(body)
+        op = _add(graph, regions, flat, bound, back_prop)
         outputs = iter([graph.add("Exit", [t], None, "Exit").outputs[0] for t in op.outputs[: len(flat)]])
-        final = [rebuilt(leaf, outputs) for leaf in made.last]
+        final = [rebuilt(leaf, outputs) for leaf in regions.last]
         # The original's graphs give what the body returns, a list or a tuple; its functions what they were given.
-        packed = nest.pack_sequence_as(loop_vars if graph.building_function else made.result, final)
+        packed = nest.pack_sequence_as(loop_vars if graph.building_function else regions.result, final)
         single = len(loop_vars) == 1 if bound is not None else len(flat) == 1 and not return_same_structure
         return next(nest.children(packed)) if single else packed
 
@@ -122,9 +122,9 @@ def _eagerly(
     """Run the loop in Python."""
     values, single, left = loop_vars, False, None if bound is None else int(bound)  # type: ignore[call-overload]
     while (left is None or left > 0) and cond(*values):
-        found = body(*values)
-        single = len(loop_vars) == 1 and not isinstance(found, list | tuple)
-        values = [found] if single else found
+        results = body(*values)
+        single = len(loop_vars) == 1 and not isinstance(results, list | tuple)
+        values = [results] if single else results
         nest.assert_same_structure(list(loop_vars), list(values))
         left = None if left is None else left - 1
     values = nest.pack_sequence_as(values, [_as_value(leaf) for leaf in nest.flatten(values)])
@@ -148,25 +148,25 @@ def _maximum(value: TensorLike | None) -> Tensor | None:
     return tensor
 
 
-def _invariants(leaves: Sequence[object], inits: Sequence[Sequence[Tensor]], given: Any) -> list[Dims]:
+def _invariants(leaves: Sequence[object], inits: Sequence[Sequence[Tensor]], shape_invariants: Any) -> list[Dims]:
     """The partially known shape that each loop variable has in every iteration.
 
     Args:
       leaves: the loop variables.
       inits: the tensors of each.
-      given: ``shape_invariants``, or None.
+      shape_invariants: as of ``while_loop``, or None.
 
     Raises:
       ValueError: an initial value does not fit its invariant.
     """
-    wanted = [None] * len(leaves) if given is None else nest.flatten(given)
+    invariants = [None] * len(leaves) if shape_invariants is None else nest.flatten(shape_invariants)
     result: list[Dims] = []
-    for leaf, parts, invariant in zip(leaves, inits, wanted, strict=True):
+    for leaf, parts, invariant in zip(leaves, inits, invariants, strict=True):
         if isinstance(leaf, TensorArray):
             result.append(None)
         elif len(parts) > 1:
             result += [None if t.dims is None else (None,) * len(t.dims) for t in parts]
-        elif given is None:
+        elif shape_invariants is None:
             result.append(parts[0].dims)
         else:
             shape = as_shape(invariant)
@@ -281,14 +281,14 @@ class _Regions:
                 )
 
 
-def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | None, back_prop: bool) -> Operation:
-    blocks = (made.cond, made.body)
+def _add(graph: Graph, regions: _Regions, inits: Sequence[Tensor], bound: Tensor | None, back_prop: bool) -> Operation:
+    blocks = (regions.cond, regions.body)
     first = [*inits] if bound is None else [*inits, bound]
     inputs = [*first, *captures_of(blocks, but=first)]
-    flows, reach = _flows(made, inputs)
+    flows, reach = _flows(regions, inputs)
     attrs = {
         "bodies": blocks,
-        "variables": (tuple(made.cond_vars), tuple(made.body_vars)),
+        "variables": (tuple(regions.cond_vars), tuple(regions.body_vars)),
         "bounded": bound is not None,
         "back_prop": back_prop,
         "flows": flows if back_prop else (frozenset(),) * len(flows),
@@ -297,7 +297,9 @@ def _add(graph: Graph, made: _Regions, inits: Sequence[Tensor], bound: Tensor | 
     return graph.add("While", inputs, attrs, "While")
 
 
-def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[tuple[frozenset[int], ...], tuple[frozenset[int], ...]]:
+def _flows(
+    regions: _Regions, inputs: Sequence[Tensor]
+) -> tuple[tuple[frozenset[int], ...], tuple[frozenset[int], ...]]:
     """For each output the indices of the inputs that get a cotangent of it, through any number of iterations.
 
     As in the original, a loop variable that an output depends on through ``stop_gradient`` alone has a cotangent of
@@ -306,26 +308,29 @@ def _flows(made: _Regions, inputs: Sequence[Tensor]) -> tuple[tuple[frozenset[in
     Returns:
       These indices, and those of all inputs that it depends on through floats alone, differentiably or not.
     """
-    found, reached = _sources(made, stopped=False), _sources(made, stopped=True)
-    of = dict(zip(made.body_vars, found, strict=True))
-    flows = [sources.union(*(of[t] for t in more if t in of)) for sources, more in zip(found, reached, strict=True)]
-    of_flows, of_reach = (flows_of(sets, inputs, made.body_vars) for sets in (flows, reached))
+    differentiable, reached = _sources(regions, stopped=False), _sources(regions, stopped=True)
+    of = dict(zip(regions.body_vars, differentiable, strict=True))
+    flows = [
+        sources.union(*(of[t] for t in dependences if t in of))
+        for sources, dependences in zip(differentiable, reached, strict=True)
+    ]
+    of_flows, of_reach = (flows_of(sets, inputs, regions.body_vars) for sets in (flows, reached))
     return (*of_flows, frozenset()), (*of_reach, frozenset())
 
 
-def _sources(made: _Regions, stopped: bool) -> list[set[Tensor]]:
+def _sources(regions: _Regions, stopped: bool) -> list[set[Tensor]]:
     """For each loop variable those, and the captures, that it depends on at last: a fixpoint over the body."""
-    direct = [differentiable_leaves([result], made.body, stopped) for result in made.body.results]
-    place = {t: i for i, t in enumerate(made.body_vars)}
-    found: list[set[Tensor]] = [{variable, *d} for variable, d in zip(made.body_vars, direct, strict=True)]
+    direct = [differentiable_leaves([result], regions.body, stopped) for result in regions.body.results]
+    index_of = {t: i for i, t in enumerate(regions.body_vars)}
+    all_sources: list[set[Tensor]] = [{variable, *d} for variable, d in zip(regions.body_vars, direct, strict=True)]
     changed = True
     while changed:
         changed = False
-        for sources in found:
-            more = {t for s in tuple(sources) if s in place for t in found[place[s]]}
-            changed |= not more <= sources
-            sources |= more
-    return found
+        for sources in all_sources:
+            inherited = {t for s in tuple(sources) if s in index_of for t in all_sources[index_of[s]]}
+            changed |= not inherited <= sources
+            sources |= inherited
+    return all_sources
 
 
 def _while_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
@@ -333,7 +338,7 @@ def _while_rule(inputs: Sequence[Tensor], attrs: Attrs) -> list[Signature]:
     return [*(Signature(v.dtype, v.dims) for v in variables), Signature(int32, ())]
 
 
-def _while_varying(op: Operation) -> list[bool]:
+def _while_variance(op: Operation) -> list[bool]:
     """Whether each output varies: the least fixpoint over the body, starting from the initial values that vary.
 
     Where the condition varies, replicas make different numbers of iterations, so that all that changes varies.
@@ -390,8 +395,8 @@ def _unroll_while(unrolling: Unrolling, op: Operation) -> None:
         values = [step.tensors[t] for t in body.results]
         count += 1
     kind = op.outputs[-1].dtype
-    made = unrolling.execute("Const", (), {"value": kind.np.type(count), "dtype": kind})
-    unrolling.tensors.update(zip(op.outputs, [*values, *made], strict=True))
+    counts = unrolling.execute("Const", (), {"value": kind.np.type(count), "dtype": kind})
+    unrolling.tensors.update(zip(op.outputs, [*values, *counts], strict=True))
 
 
 def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
@@ -399,16 +404,16 @@ def _narrow_while(op: Operation, used: Set[Tensor]) -> Operation:
     cond, body = op.bodies
     cond_vars, body_vars = op.attrs["variables"]
     cond = prune_block(cond, cond.results)
-    wanted = {t for t, output in zip(body_vars, op.outputs, strict=False) if output in used}
+    needed = {t for t, output in zip(body_vars, op.outputs, strict=False) if output in used}
     condition = captured_by([cond])
-    wanted |= {b for c, b in zip(cond_vars, body_vars, strict=True) if c in condition}
+    needed |= {b for c, b in zip(cond_vars, body_vars, strict=True) if c in condition}
     while True:
-        places = [i for i, t in enumerate(body_vars) if t in wanted]
+        places = [i for i, t in enumerate(body_vars) if t in needed]
         step = prune_block(body, [body.results[i] for i in places])
-        more = captured_by([step]).intersection(body_vars)
-        if more <= wanted:
+        captured = captured_by([step]).intersection(body_vars)
+        if captured <= needed:
             break
-        wanted |= more
+        needed |= captured
     if cond is op.bodies[0] and step is body:
         return op
     size = len(body_vars)
@@ -426,7 +431,7 @@ define_op(
     "While",
     _while_rule,
     lower=by_position(lower_while),
-    varying=_while_varying,
+    varying=_while_variance,
     stage="loop",
     unroll=_unroll_while,
     narrow=_narrow_while,

@@ -39,7 +39,7 @@ from towerstrat.graph.ir.types import Array, string
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic, NeedsTripCount
 from towerstrat.graph.ops.control.loop_lookups import LoopLookups
-from towerstrat.graph.ops.control.regions import bind, described, entering, leaving, state_type
+from towerstrat.graph.ops.control.regions import bind, carry_type, entering, leaving, state_type
 from towerstrat.graph.ops.control.residual_stacks import repeat
 from towerstrat.graph.ops.control.scan_arrays import Walk, Walks, indices_in, reads_of, writes_of
 from towerstrat.graph.ops.control.tensor_array_lowering import Grows, Unwritten, Value
@@ -48,7 +48,7 @@ from towerstrat.graph.ops.control.trip_counts import (
     control_of,
     evaluate_control,
     evaluate_counters,
-    unknown,
+    first_unknown,
 )
 
 _UNROLLED = 1024
@@ -168,7 +168,7 @@ class Loop:
         goes_on = jnp.reshape(leaving(child, result, self.lowering.vjp.active or result.varies), ())
         if self.maximum is not None:
             goes_on = goes_on & (carry[0] < jnp.asarray(self.maximum, jnp.int32))
-        return goes_on, (carry[0], carry[1], self._typed(self._state(child)))
+        return goes_on, (carry[0], carry[1], self._carry_state(self._state(child)))
 
     def run_body(self, child: Lowering, but: Set[Operation] = frozenset()) -> None:
         """Evaluate the body, without the operations in ``but``, whose outputs are known."""
@@ -205,17 +205,17 @@ class Loop:
             self._check(child, walk)
         elements = tuple(leaving(child, walk.op.inputs[2], self._varies(i)) for i, walk in walks.writes.items())
         values = tuple(leaving(child, results[i], self._varies(i)) for i in self.changing)
-        if [described(v) for v in values] != [described(v) for v in carry[1]]:
+        if [carry_type(v) for v in values] != [carry_type(v) for v in carry[1]]:
             raise Changes
         indices = self.lookups.indices(child)
-        return (carry[0] + np.int32(1), values, self._typed(self._state(child))), (elements, indices)
+        return (carry[0] + np.int32(1), values, self._carry_state(self._state(child))), (elements, indices)
 
     def _check(self, child: Lowering, walk: Walk) -> None:
         """Check the index of a read or write that became a scan's input or output, where it may be out of range."""
         if self.walks.is_unsure(walk):
             child.check(walk.op)
 
-    def _typed(self, state: Sequence[Array]) -> tuple[Array, ...]:
+    def _carry_state(self, state: Sequence[Array]) -> tuple[Array, ...]:
         """The state, typed as in the carry: varying or replicated."""
         return tuple(state_type(self.lowering, c, v) for c, v in zip(self.cells, state, strict=True))
 
@@ -228,7 +228,7 @@ class Loop:
             value = jnp.asarray(self.lowering.classes.require_one_shape(self.inits[i], self.op.inputs[i]))
             values.append(vary(value, axis) if self._varies(i) else value)
         state = [self.lowering.state.read(c, self.op) for c in self.cells]
-        return vary(count, axis) if self._varies(len(self.inits)) else count, tuple(values), self._typed(state)
+        return vary(count, axis) if self._varies(len(self.inits)) else count, tuple(values), self._carry_state(state)
 
     # ---- the whole -------------------------------------------------------------------------------------------
 
@@ -244,16 +244,16 @@ class Loop:
         if any(t.dtype is string for t in self.op.outputs):
             raise self._needs_course()
         # Without gradients lax.while_loop serves any trip count, so the control part is not worth following.
-        found = evaluate_control(self.lowering, self.op, self._limit()) if self.lowering.vjp.active else None
+        trajectory = evaluate_control(self.lowering, self.op, self._limit()) if self.lowering.vjp.active else None
         try:
             self.shape_arrays()
-            return self._finish(self._compiled(found))
+            return self._finish(self._run_compiled(trajectory))
         except (Changes, Grows):
-            found = found or evaluate_control(self.lowering, self.op, self._limit())
-            if found is None or found.length > _UNROLLED:
+            trajectory = trajectory or evaluate_control(self.lowering, self.op, self._limit())
+            if trajectory is None or trajectory.length > _UNROLLED:
                 raise self._needs_course() from None
         again = Loop(self.lowering, self.op)
-        return again._finish(again._one_by_one(found.length))
+        return again._finish(again._one_by_one(trajectory.length))
 
     def _limit(self) -> int | None:
         """``maximum_iterations`` as a number, where it is known while lowering."""
@@ -262,7 +262,7 @@ class Loop:
     def _needs_course(self) -> NeedsStatic:
         """The request for the value of the first unknown input of the control part."""
         control = control_of(self.op)
-        tensor = unknown(self.lowering, self.op, control) if control is not None else None
+        tensor = first_unknown(self.lowering, self.op, control) if control is not None else None
         return NeedsStatic(self.op, (place_of(tensor, self.op.inputs) or 0) if tensor is not None else 0)
 
     def _finish(self, carry: Carry) -> list[Value]:
@@ -288,22 +288,22 @@ class Loop:
           Changes: the body returns an array of another size.
         """
         while any(isinstance(self.inits[i], Unwritten) for i in self.changing):
-            found: list[Value] = []
+            results: list[Value] = []
 
-            def probe(found: list[Value] = found) -> tuple[()]:
+            def probe(results: list[Value] = results) -> tuple[()]:
                 child = self._child(
                     self.regions.body_vars, (0, tuple(self.inits[i] for i in self.changing), self._first_state())
                 )
                 # The zeros of the row lookups are those of all iterations, too many for one.
                 child.vjp.lookups = None
                 self.run_body(child)
-                found.extend(child.value(r) for r in self.regions.body.results)
+                results.extend(child.value(r) for r in self.regions.body.results)
                 return ()
 
             jax.eval_shape(probe)
             before = len(self.changing)
             for i in list(self.changing):
-                init, result = self.inits[i], found[i]
+                init, result = self.inits[i], results[i]
                 if not isinstance(init, Unwritten):
                     continue
                 if isinstance(result, Unwritten):
@@ -318,14 +318,14 @@ class Loop:
     def _first_state(self) -> tuple[Array, ...]:
         return tuple(self.lowering.state.read(c, self.op) for c in self.cells)
 
-    def _compiled(self, found: LoopTrajectory | None) -> Carry:
-        """Evaluate the loop as one JAX loop. ``found``: its evaluated control part, where it is known."""
+    def _run_compiled(self, trajectory: LoopTrajectory | None) -> Carry:
+        """Evaluate the loop as one JAX loop. ``trajectory``: its evaluated control part, where it is known."""
         # A derivative drops calls that depend on nothing: the last test makes its own where it might not be due.
-        if found is not None and not self.regions.condition_calls:
-            return self._differentiable(found, exact=True)
+        if trajectory is not None and not self.regions.condition_calls:
+            return self._differentiable(trajectory, exact=True)
         if not self.lowering.vjp.active:
             return self._loop()
-        bound = self._limit() if found is None else found.length
+        bound = self._limit() if trajectory is None else trajectory.length
         if bound is None:
             bound = self.lowering.trip_counts.get(self.op)
         if bound is None:
@@ -339,26 +339,26 @@ class Loop:
             return lax.while_loop(lambda c: self.test(c)[0], self.step, self.start())
         return lax.while_loop(lambda c: c[0], lambda c: self.test(self.step(c[1])), self.test(self.start()))[1]
 
-    def _differentiable(self, found: LoopTrajectory, exact: bool) -> Carry:
-        """Lower to a differentiable loop of ``found.length`` iterations, or at most so many where that is not exact.
+    def _differentiable(self, trajectory: LoopTrajectory, exact: bool) -> Carry:
+        """Lower to a differentiable loop of ``trajectory.length`` iterations, or at most as many where not ``exact``.
 
         A condition that acts is evaluated before the first iteration and after each: it cannot act in one of JAX.
         """
-        count, changing = found.length, self.changing
+        count, changing = trajectory.length, self.changing
         acts = self.regions.condition_acts
-        self._find_walks(found, exact)
+        self._find_walks(trajectory, exact)
         state: State = self.test(self.start()) if acts else self.start()
         elements: Sequence[Any] = ()
         if count:
-            rows = tuple(walk.taken(self._rows(walk.op.inputs[0]), count) for walk in self.walks.reads)
+            rows = tuple(walk.take(self._rows(walk.op.inputs[0]), count) for walk in self.walks.reads)
             inputs = (rows, self.lookups.zeros(count))
             if not self.lowering.vjp.nested:
                 ends = () if exact else (self._goes_on, self._rest(count))
-                state, (elements, indices) = repeat(self._advanced, state, inputs, count, *ends)
+                state, (elements, indices) = repeat(self._advance, state, inputs, count, *ends)
             elif exact:
-                state, (elements, indices) = lax.scan(self._advanced, state, inputs, length=count)
+                state, (elements, indices) = lax.scan(self._advance, state, inputs, length=count)
             else:
-                state, (elements, indices) = self._masked(state, inputs, count)
+                state, (elements, indices) = self._run_masked(state, inputs, count)
             self.lookups.note(indices, count)
         for (i, walk), rows in zip(self.walks.writes.items(), elements, strict=True):
             self.inits[i] = walk.put(self.inits[i], rows)
@@ -367,7 +367,7 @@ class Loop:
         self.changing, self.walks = changing, Walks()
         return carry[0], tuple(values[i] if i in values else self.inits[i] for i in changing), carry[2]
 
-    def _advanced(self, state: State, inputs: Rows) -> tuple[State, Rows]:
+    def _advance(self, state: State, inputs: Rows) -> tuple[State, Rows]:
         if not self.regions.condition_acts:
             return self.scan_step(state, inputs)
         carry, outputs = self.scan_step(state[1], inputs)
@@ -379,10 +379,10 @@ class Loop:
     def _rest(self, count: int) -> Rows:
         """The stacks of iterations that do not run: the arrays' own elements, and no lookups."""
         axis, writes = self.lowering.axis, self.walks.writes
-        arrays = [vary(jnp.asarray(walk.taken(self.inits[i], count)), axis) for i, walk in writes.items()]
+        arrays = [vary(jnp.asarray(walk.take(self.inits[i], count)), axis) for i, walk in writes.items()]
         return tuple(arrays), self.lookups.padding_of_all(count)
 
-    def _masked(self, state: State, inputs: Rows, bound: int) -> tuple[State, Rows]:
+    def _run_masked(self, state: State, inputs: Rows, bound: int) -> tuple[State, Rows]:
         """Lower to ``lax.scan`` of ``bound`` iterations, of which those after the loop's end pass the state on.
 
         It has derivatives of any order. For these, iterations without effects are rematerialized, so that values common
@@ -392,39 +392,39 @@ class Loop:
         def keep(state: State, inputs: Rows) -> tuple[State, Rows]:
             return state, ((), self.lookups.padding(inputs[1]))
 
-        def masked(state: State, inputs: Rows) -> tuple[State, Rows]:
-            result: tuple[State, Rows] = lax.cond(self._goes_on(state), self._advanced, keep, state, inputs)
+        def masked_step(state: State, inputs: Rows) -> tuple[State, Rows]:
+            result: tuple[State, Rows] = lax.cond(self._goes_on(state), self._advance, keep, state, inputs)
             return result
 
         if not self.regions.has_effects:
-            masked = jax.checkpoint(masked, prevent_cse=False)
-        result: tuple[State, Rows] = lax.scan(masked, state, inputs, length=bound)
+            masked_step = jax.checkpoint(masked_step, prevent_cse=False)
+        result: tuple[State, Rows] = lax.scan(masked_step, state, inputs, length=bound)
         return result
 
     def _rows(self, tensor: Tensor) -> Any:
         """The value of an array that the loop reads."""
-        place = place_of(tensor, self.regions.body_vars)
+        number = place_of(tensor, self.regions.body_vars)
         return self.lowering.classes.require_one_shape(
-            self._value(tensor) if place is None else self.inits[place], tensor
+            self._value(tensor) if number is None else self.inits[number], tensor
         )
 
-    def _find_walks(self, found: LoopTrajectory, exact: bool) -> None:
+    def _find_walks(self, trajectory: LoopTrajectory, exact: bool) -> None:
         """Find the arrays that become inputs and outputs of iterations (``walks``); see ``scan_arrays``.
 
         Where the number of iterations is not ``exact``, only those that are walked upwards, and written first.
         """
-        if not found.length:
+        if not trajectory.length:
             return
         walks = self.walks
         fixed = [v for i, v in enumerate(self.regions.body_vars) if i not in self.changing]
-        for walk in reads_of(self.op, found, fixed):
+        for walk in reads_of(self.op, trajectory, fixed):
             array = self._rows(walk.op.inputs[0])
-            if not isinstance(array, Unwritten) and walks.admits(walk, array.shape[0], found.length, exact):
+            if not isinstance(array, Unwritten) and walks.admits(walk, array.shape[0], trajectory.length, exact):
                 walks.reads.append(walk)
-        for i, walk in writes_of(self.op, found, self.changing).items():
+        for i, walk in writes_of(self.op, trajectory, self.changing).items():
             init, new = self.inits[i], self.op.inputs[i].op.type == "TensorArrayV3"
             size = init.size if isinstance(init, Unwritten) else init.shape[0]
-            if (exact or new) and walks.admits(walk, size, found.length, exact):
+            if (exact or new) and walks.admits(walk, size, trajectory.length, exact):
                 walks.writes[i] = walk
         self.changing = [i for i in self.changing if i not in walks.writes]
 

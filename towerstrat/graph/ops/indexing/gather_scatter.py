@@ -534,7 +534,8 @@ def _partition(data: Any, partitions: Any, *, num_partitions: int) -> tuple[Any,
 
 define_op(
     "DynamicPartition", _partition_rule, _partition, numpy=numpy_kernels.partition, dynamic=True,
-    check=input_checks.indices(lambda op, values: op.attrs["num_partitions"], what="partitions"), derivative="linear",
+    check=input_checks.indices(lambda op, values: op.attrs["num_partitions"], description="partitions"),
+    derivative="linear",
 )  # fmt: skip
 
 

@@ -34,17 +34,19 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
     """
     said = error.message if isinstance(error, OpError) else str(error)
     mine = (state, type(error).__name__, f"{type(error).__name__}: {said}")
-    found = COLLECTIVES.gather(mine, tuple[int, str, str])
+    states = COLLECTIVES.gather(mine, tuple[int, str, str])
     if error is not None:
         raise _here(error)
-    for process, (their_state, kind, text) in enumerate(found):
+    for process, (their_state, kind, text) in enumerate(states):
         if their_state == FAILED:
             known: object = getattr(errors, kind, None)
-            wanted: Callable[..., OpError] = UnknownError
+            error_class: Callable[..., OpError] = UnknownError
             if isinstance(known, type) and issubclass(known, OpError) and known is not OpError:
-                wanted = known
-            raise wanted(None, None, f"The input pipeline of process {process}, of {PROCESSES.count}, raised {text}")
-    return [their_state for their_state, _, _ in found]
+                error_class = known
+            raise error_class(
+                None, None, f"The input pipeline of process {process}, of {PROCESSES.count}, raised {text}"
+            )
+    return [their_state for their_state, _, _ in states]
 
 
 def _here(error: BaseException) -> BaseException:

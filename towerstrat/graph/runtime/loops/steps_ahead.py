@@ -117,16 +117,16 @@ class _Steps:
     def begin_part(self) -> bool:
         """Start the next part; False where no more steps may run, or there is no input for them."""
         source, feeder = self.lifted.source(self.run), self.lifted.input
-        wanted, room = next_chunk(self.left, self.length, 2)
-        self.left -= wanted
-        if not wanted:
+        requested, room = next_chunk(self.left, self.length, 2)
+        self.left -= requested
+        if not requested:
             return False
-        chunk = feeder.take(source, wanted, wanted, room, _never)
+        chunk = feeder.take(source, requested, requested, room, _never)
         lifted = self.lifted
         if chunk.steps == self.length and lifted.refuses(self.run, lifted.programs, lifted.pace, chunk):
             feeder.put_back(source, chunk, 0)
-            self.left += wanted
-            self.length = lifted.pace.divide(wanted, lifted.pace.fitting(chunk.size // chunk.steps))
+            self.left += requested
+            self.length = lifted.pace.divide(requested, lifted.pace.fitting(chunk.size // chunk.steps))
             return self.begin_part()
         ran = 0
         try:
@@ -136,10 +136,12 @@ class _Steps:
         finally:
             if ran < chunk.steps or chunk.error is not None:
                 feeder.put_back(source, chunk, ran)
-        if chunk.steps < wanted:
+        if chunk.steps < requested:
             self.left = 0
         else:
-            feeder.look_ahead(source, *next_chunk(self.left or wanted, self.length, 2), lambda s: self.lifted.pace.idle)
+            feeder.look_ahead(
+                source, *next_chunk(self.left or requested, self.length, 2), lambda s: self.lifted.pace.idle
+            )
         return ran > 0
 
     def _pieces(self, chunk: Chunk) -> list[Chunk]:
@@ -152,9 +154,9 @@ class _Steps:
     def _run(self, chunk: Chunk) -> None:
         lifted = self.lifted
         lifted.pace.wait_until_at_most(1)
-        program, made = self._carry_out(chunk)
-        bad = made[-1] if lifted.checked and program.checks.can_fail else None
-        self.parts.append(_Part(chunk, made[: len(lifted.per_step_outputs)], bad))
+        program, outputs = self._carry_out(chunk)
+        bad = outputs[-1] if lifted.checked and program.checks.can_fail else None
+        self.parts.append(_Part(chunk, outputs[: len(lifted.per_step_outputs)], bad))
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
         lifted, store = self.lifted, self.run.store
@@ -165,9 +167,9 @@ class _Steps:
             # One by one: they may lie on different devices.
             self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
         start = time.perf_counter()
-        made, record = program(store, inputs)
+        outputs, record = program(store, inputs)
         lifted.pace.started(record, chunk.steps, start)
-        return program, made
+        return program, outputs
 
     def next(self) -> Run | None:
         """Hand out the next step, as a run; None where there is none, or a check fails in its program."""
@@ -183,12 +185,12 @@ class _Steps:
             if part.bad is not None and int(part.bad) >= 0:
                 return None
             part.stacks = [np.asarray(stack) for stack in part.stacks]
-        found = self.lifted.at(self.run, part.stacks, self._place)
+        run = self.lifted.at(self.run, part.stacks, self._place)
         self.given += 1
         self._place += 1
         if self._place == part.chunk.steps:
             self._handed, self._place = self._handed + 1, 0
-        return found
+        return run
 
     def take_back(self) -> bool:
         """Count the last step handed out as unseen again; False where the state before it is not kept."""
@@ -475,15 +477,15 @@ class SpeculativeSteps:
             raise NotAStep("its data reads variables")
         pace.wait_until_at_most(0)
         lifted.seconds = lifted.seconds or pace.seconds or runs.seconds
-        wanted = 1 if lifted.seconds is None else self._together(runs, lifted, run, source, most)
-        if wanted < 2 and not runs.plan.trains:
+        requested = 1 if lifted.seconds is None else self._together(runs, lifted, run, source, most)
+        if requested < 2 and not runs.plan.trains:
             return None
-        parts = max(1, min(_PARTS, int(wanted * (lifted.seconds or 0.0) / _PART_SECONDS)))
-        length = pace.divide(wanted, max(2, -(-wanted // parts))) if wanted > 1 else 0
-        begun = _Steps(lifted, run, wanted, length)
+        parts = max(1, min(_PARTS, int(requested * (lifted.seconds or 0.0) / _PART_SECONDS)))
+        length = pace.divide(requested, max(2, -(-requested // parts))) if requested > 1 else 0
+        begun = _Steps(lifted, run, requested, length)
         if not begun.begin_part():
             return None
-        self.returns += wanted > 1
+        self.returns += requested > 1
         return begun
 
     def _together(self, runs: _PlanRuns, lifted: PlanStep, run: Run, source: Source, most: int) -> int:

@@ -311,15 +311,15 @@ class Runner:
         """The iterator of this name, with its position in the data; made when first asked for."""
         if name not in self.positions:
             self.positions[name] = make()
-        found: T = self.positions[name]
-        return found
+        iterator: T = self.positions[name]
+        return iterator
 
     def resource(self, key: Hashable, make: Callable[[], T]) -> T:
         """The resource of ``key``, made when first asked for."""
         if key not in self._resources:
             self._resources[key] = make()
-        found: T = self._resources[key]
-        return found
+        value: T = self._resources[key]
+        return value
 
     def named_resource(self, key: Hashable, make: Callable[[], T]) -> T:
         """The resource of a key that names it; the sessions of one server share it."""
@@ -327,8 +327,8 @@ class Runner:
             return self.resource(key, make)
         if key not in self.server.resources:
             self.server.resources[key] = make()
-        found: T = self.server.resources[key]
-        return found
+        value: T = self.server.resources[key]
+        return value
 
     def execute_plan(
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
@@ -362,13 +362,13 @@ class Runner:
         with self._errors_told():
             try:
                 run.begin(stages)
-                found = read(run)
+                result = read(run)
                 run.raise_earlier_errors()
                 if late:
                     self._late = (run, thread)
                 else:
                     run.raise_late_errors()
-                return found
+                return result
             except BaseException:
                 if run.before is not None and run.before.checks:
                     self._late = before

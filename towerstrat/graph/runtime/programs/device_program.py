@@ -180,11 +180,11 @@ class Program:
         return [next(split) if is_split else next(same) for is_split in self.output_specs]
 
     def _outgoing(self, value: Array, split: bool) -> jax.Array:
-        whole, axis = jnp.asarray(value), self.placement.axis
+        array, axis = jnp.asarray(value), self.placement.axis
         if split and axis is not None:
-            varying: jax.Array = vary(whole, axis)
+            varying: jax.Array = vary(array, axis)
             return varying[None]
-        return whole
+        return array
 
     def _record(self, lowering: Lowering) -> jax.Array:
         """The error record, one row per shard; without checks an empty bool array."""
@@ -217,9 +217,9 @@ class Program:
                 placement.input_shardings,
             )
             # What the host looks at is whole in each process.
-            whole = (ALL, ALL) if mapped.is_multi_process else outs
+            result_specs = (ALL, ALL) if mapped.is_multi_process else outs
             options["out_shardings"] = (
-                tuple(mapped.placed(s) for s in whole),
+                tuple(mapped.placed(s) for s in result_specs),
                 placement.state_shardings(state.written),
                 mapped.placed(ALL if mapped.is_multi_process else records),
             )
@@ -264,12 +264,12 @@ class Program:
     @property
     def memory(self) -> int:
         """Bytes of device memory that it needs, with arguments and outputs; 0 where the compiler does not say."""
-        found = None if self.compiled is None else self.compiled.memory_analysis()
-        if found is None:
+        analysis = None if self.compiled is None else self.compiled.memory_analysis()
+        if analysis is None:
             return 0
-        parts = found.argument_size_in_bytes + found.temp_size_in_bytes + found.output_size_in_bytes
+        parts = analysis.argument_size_in_bytes + analysis.temp_size_in_bytes + analysis.output_size_in_bytes
         # Which of the two holds what loops copy in front of them depends on the compiler.
-        return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
+        return int(max(analysis.peak_memory_in_bytes, parts - analysis.alias_size_in_bytes))
 
     def _state_arrays(self, store: StateStore) -> tuple[list[Array], list[Array]]:
         """(arrays to donate, arrays to read) for the next call; those of the store where this ran last."""

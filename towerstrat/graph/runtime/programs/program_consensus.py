@@ -39,12 +39,12 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 
 
 def require_same_program(
-    what: str, operations: Sequence[Operation], signature: object, values: Mapping[str, Array]
+    description: str, operations: Sequence[Operation], signature: object, values: Mapping[str, Array]
 ) -> None:
     """Require that all processes run this program on these values. Collective, before a program's first call.
 
     Args:
-      what: the program, in words.
+      description: the program, in words.
       operations: evaluated by it.
       signature: shapes and dtypes of its arguments.
       values: arrays by name that must be identical on all processes.
@@ -58,7 +58,7 @@ def require_same_program(
     def details() -> list[tuple[str, str]]:
         return [(_digest(repr(_described(op)).encode()), _in_words(op)) for op in _all(operations)]
 
-    COLLECTIVES.agree(what, parts, details)
+    COLLECTIVES.agree(description, parts, details)
 
 
 def fingerprint(operations: Sequence[Operation], signature: object) -> str:

@@ -122,10 +122,10 @@ class _Fetches:
                 f"{element!r} (created at {op.line}) has a value on every tower. Fetch "
                 "distribution.unwrap(...) for all of them, or reduce them to one."
             )
-        place = self._places.setdefault(element, len(self.elements))
-        if place == len(self.elements):
+        index = self._places.setdefault(element, len(self.elements))
+        if index == len(self.elements):
             self.elements.append(element)
-        return lambda values: values[place]
+        return lambda values: values[index]
 
     def _joined(self, graph: Graph, parts: Sequence[Any], join: Joined) -> Joined:
         builders = [self._expand(graph, p) for p in parts]
@@ -239,8 +239,8 @@ class BaseSession(Runner):
         """
         with self.lock, jax.enable_x64(True):
             fed = self._feeds(feed_dict or {})
-            given = [t for t in fed if t.dtype is not resource]
-            plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], given)
+            fed_tensors = [t for t in fed if t.dtype is not resource]
+            plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], fed_tensors)
 
             def read(run: Run) -> list[HostArray]:
                 run.raise_late_errors()
@@ -394,22 +394,22 @@ class BaseSession(Runner):
         self, fetches: Fetches, fed: Mapping[Tensor, HostArray], together: bool = True
     ) -> tuple[_Fetches, Plan, SideBySide | None]:
         """Look up or make (structure, plan, towers) of a run. ``together``: hand-written towers may run so."""
-        given = frozenset(t for t in fed if t.dtype is not resource)
-        key = (_key(fetches), given)
+        fed_tensors = frozenset(t for t in fed if t.dtype is not resource)
+        key = (_key(fetches), fed_tensors)
         try:
-            found = self._plans.get(key)
+            entry = self._plans.get(key)
         except TypeError:
             _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
             raise
-        if found is not None and found[0] == self._graph.nodes.rewired and (together or found[3] is None):
-            return found[1:]
+        if entry is not None and entry[0] == self._graph.nodes.rewired and (together or entry[3] is None):
+            return entry[1:]
         structure = _Fetches(self._graph, fetches)
-        towers = side_by_side(self._graph, structure.elements, given) if together else None
+        towers = side_by_side(self._graph, structure.elements, fed_tensors) if together else None
         if towers is None:
-            plan = plan_of(self._graph, structure.elements, given)
+            plan = plan_of(self._graph, structure.elements, fed_tensors)
         else:
             structure.elements = [towers.of(element) for element in structure.elements]
-            plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in given])
+            plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in fed_tensors])
         take_for_here({op.device for op in plan.order})
         self._plans[key] = (self._graph.nodes.rewired, structure, plan, towers)
         return structure, plan, towers
@@ -519,14 +519,14 @@ class BaseSession(Runner):
             for each in options.tensor_connection
         }
         structure = _Fetches(graph, [list(options.fetch), list(options.target)])
-        made: list[tuple[int, Plan]] = []
+        cached: list[tuple[int, Plan]] = []
 
         def run(values: Sequence[Any], spans: list[Span] | None = None) -> Any:
             self._check_open()
-            if not made or made[0][0] != graph.nodes.rewired:
-                made[:] = [(graph.nodes.rewired, plan_of(graph, structure.elements, feeds, connections))]
+            if not cached or cached[0][0] != graph.nodes.rewired:
+                cached[:] = [(graph.nodes.rewired, plan_of(graph, structure.elements, feeds, connections))]
             fed = self._feeds(dict(zip(feeds, values, strict=True)))
-            return self._execute_plan(structure, made[0][1], fed, spans)[0]
+            return self._execute_plan(structure, cached[0][1], fed, spans)[0]
 
         def call(*values: Any, run_metadata: messages.RunMetadata | None = None) -> list[Any]:
             if len(values) != len(feeds):

@@ -155,7 +155,7 @@ class ExecutionRecord(Record):
             except NeedsStatic as needed:
                 if not isinstance(self.execution, OperationProgram):
                     raise
-                self.execution = SINGLE_OPERATIONS.specialised(self.execution, needed, self.inputs)
+                self.execution = SINGLE_OPERATIONS.specialise(self.execution, needed, self.inputs)
         found = iter(pull.results)
         for place, is_wanted in enumerate(wanted):
             kind = next(found) if is_wanted else None
@@ -284,7 +284,7 @@ class EagerContext(Graph):
                 break
             except NeedsStatic as needed:
                 # The kernel asked for the value of an input: compile again with that value as a constant.
-                execution = SINGLE_OPERATIONS.specialised(execution, needed, inputs)
+                execution = SINGLE_OPERATIONS.specialise(execution, needed, inputs)
         if check is not None and check.after:
             self._check(check, execution.op, [*inputs, *outputs])
         return outputs

@@ -42,7 +42,7 @@ from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.runtime.loops.collective_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
-from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage, SharedLoopState, noted
+from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage, SharedLoopState, with_note
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, PreviousChunk, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import Stages
 from towerstrat.graph.runtime.plans.runner import Run
@@ -105,7 +105,7 @@ class SharedLoop(LoopStage):
         if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(course.results)
-        joined = (self._joined(p, x) for x, *p in zip(self.per_step_outputs, *course.stacks, strict=True))
+        joined = (self._join(p, x) for x, *p in zip(self.per_step_outputs, *course.stacks, strict=True))
         return [*course.results, *joined]
 
     def _go(
@@ -180,7 +180,7 @@ class SharedLoop(LoopStage):
             feeder.put_back(source, chunk, 0)
             raise ValueError(
                 f"{self.op.name} (created at {self.op.line}): towers need batches of one shape in each step, got "
-                f"{_listed(known[first])} in process {first} and {_listed(known[other])} in process {other}. Use "
+                f"{_as_lists(known[first])} in process {first} and {_as_lists(known[other])} in process {other}. Use "
                 "batch(..., drop_remainder=True)."
             )
         if mine is None:
@@ -263,7 +263,7 @@ class SharedLoop(LoopStage):
         assert course.closed is not None
         (chunk, ran), course.closed = course.closed, None
         state = THERE if ran < chunk.steps else FAILED if chunk.error else ENDED if chunk.at_end else THERE
-        error = noted(chunk.error, self.op) if state == FAILED and chunk.error is not None else None
+        error = with_note(chunk.error, self.op) if state == FAILED and chunk.error is not None else None
         try:
             states = raise_first_failure(state, error)
         except BaseException:
@@ -283,7 +283,7 @@ class SharedLoop(LoopStage):
         )
 
 
-def _listed(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
+def _as_lists(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
     return [list(shape) for shape in shapes]
 
 

@@ -111,7 +111,7 @@ class _Feed:
         self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.is_multi_process else None
         """The mesh axis of which processes hold only their own shards of the input; None where each holds all."""
         self.varying = [t.varies for t in parts]
-        self.shapes = [_stored(t, takes[0].axis) for t in parts]
+        self.shapes = [_source_shape(t, takes[0].axis) for t in parts]
         self.feeder = ChunkAssembler(self.shapes, [t.dtype.np for t in parts], len(takes))
 
     def placed(self, chunk: Chunk) -> Sequence[Array]:
@@ -122,7 +122,7 @@ class _Feed:
         return [self.axis.put_sharded(np.asarray(b), 2) if varying else b for b, varying in pairs]
 
 
-def _stored(tensor: Tensor, axis: Axis | None) -> Dims:
+def _source_shape(tensor: Tensor, axis: Axis | None) -> Dims:
     """The shape of a component as the source gives it: with the own shards as first dimension if it varies."""
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
@@ -569,13 +569,13 @@ class _DataLoopProgram(Program):
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
         loop.record_size = self.checks.record_size
         number, bad, (_, changed, state) = (
-            self._scanned(loop, buffers, before) if steps is None else self._counted(loop, buffers, steps, before)
+            self._scan(loop, buffers, before) if steps is None else self._count(loop, buffers, steps, before)
         )
         for cell, value in zip(loop.cells, state, strict=True):
             lowering.state.write(cell, value)
         return [*changed, number, bad]
 
-    def _scanned(
+    def _scan(
         self, loop: _BufferedLoop, buffers: Sequence[Array], before: jax.Array
     ) -> tuple[jax.Array | np.int32, jax.Array, Carry]:
         """Lower as ``lax.scan``: (iterations run, first failed one, carry). Those after a failed one change nothing."""
@@ -599,10 +599,10 @@ class _DataLoopProgram(Program):
         (bad, carry), _ = lax.scan(iterate, (before, loop.start()), (numbers, *buffers))
         return np.int32(steps), bad, carry
 
-    def _counted(
+    def _count(
         self, loop: _BufferedLoop, buffers: Sequence[Array], steps: Array, before: jax.Array
     ) -> tuple[jax.Array | np.int32, jax.Array, Carry]:
-        """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scanned``."""
+        """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scan``."""
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
         checked = self.tested and loop.regions.condition_acts

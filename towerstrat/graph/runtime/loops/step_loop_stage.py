@@ -18,7 +18,7 @@
 
 ``_run_chunks`` is a pipeline two deep: while a program runs, the input of the next one is assembled on the host, and
 the checks of the one before are looked at. The host thus learns of a failed check when another program has been
-started; that one gets the failed step's number as an input, and changes nothing (``step_program``). ``_raise_found``
+started; that one gets the failed step's number as an input, and changes nothing (``step_program``). ``_raise_errors``
 then raises, and puts back the input of all steps after the failed one.
 
 Whatever happens (an exception, an interrupt, the end of the data) the state is that after some number of whole steps,
@@ -54,7 +54,7 @@ from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms
 from towerstrat.platform.accounts import ACCOUNTS
 
 
-def noted(error: BaseException, op: Operation) -> BaseException:
+def with_note(error: BaseException, op: Operation) -> BaseException:
     """The exception of an input pipeline, with a note that names the operation whose dataset raised it."""
     if not isinstance(error, OpError):
         error.add_note(f"  while operation {op.name} (created at {op.line}) took elements from its dataset")
@@ -140,7 +140,7 @@ class LoopStage(StepBody):
             return self._run_chunks(run, loop_state, source, iterations, course)
         finally:
             try:
-                self._raise_found(loop_state.feeder, source, course, 0)
+                self._raise_errors(loop_state.feeder, source, course, 0)
             finally:
                 if course.ready:
                     self._return_ready_to_source(loop_state.feeder, source, course)
@@ -178,9 +178,9 @@ class LoopStage(StepBody):
                 if not course.ready and chunk.error is None:
                     feeder.look_ahead(source, *next_chunk(behind or iterations, length), lambda steps: pace.idle)
                 # The newest program is not looked at: that would wait for it, and leave the device without work.
-                self._raise_found(feeder, source, course, 1)
+                self._raise_errors(feeder, source, course, 1)
             if chunk.error is not None:
-                raise noted(chunk.error, self.op)
+                raise with_note(chunk.error, self.op)
             if chunk.at_end and done < iterations:
                 if done and self.op.attrs["partial"]:
                     break
@@ -193,9 +193,9 @@ class LoopStage(StepBody):
         if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(results)
-        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.per_step_outputs, *stacks, strict=True))]
+        return [*results, *(self._join(parts, x) for x, *parts in zip(self.per_step_outputs, *stacks, strict=True))]
 
-    def _joined(self, parts: Sequence[Array], output: Tensor | StateVariable) -> HostArray:
+    def _join(self, parts: Sequence[Array], output: Tensor | StateVariable) -> HostArray:
         """The values after each step, of all programs: ``[steps, ...]``, or ``[axis size, steps, ...]`` if varying."""
         return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(output))
 
@@ -262,7 +262,7 @@ class LoopStage(StepBody):
         """The dimension of a stack that counts the steps: 1 behind the towers' dimension of varying values, else 0."""
         return int(isinstance(output, Tensor) and output.varies and self.axis is not None)
 
-    def _raise_found(self, feeder: ChunkAssembler, source: Source, course: _Course, most: int) -> None:
+    def _raise_errors(self, feeder: ChunkAssembler, source: Source, course: _Course, most: int) -> None:
         """Fetch the error records of dispatched programs, until at most ``most`` are left.
 
         Raises:

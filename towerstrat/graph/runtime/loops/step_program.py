@@ -145,7 +145,7 @@ class StepBody:
           bad: int32, the step of an earlier program in which a check failed, -1 for none.
           behind: the outcome of the chunk before, where several processes run the loop.
         """
-        compiled, make, extra_arguments = self._asked(run, programs, chunk, full, bad, behind)
+        compiled, make, extra_arguments = self._request(run, programs, chunk, full, bad, behind)
         try:
             program, inputs = compiled.find(run.values, run.store, make, extra_arguments, (full, chunk.room))
         except NeedsStatic as needed:
@@ -157,16 +157,16 @@ class StepBody:
         """Begin to compile, in another thread, the program for the steps that scans of this length leave over."""
         if self.shared:  # they compile in step
             return
-        compiled, make, extra_arguments = self._asked(run, programs, chunk.beginning(2), False, NO_FAILED_STEP, None)
+        compiled, make, extra_arguments = self._request(run, programs, chunk.beginning(2), False, NO_FAILED_STEP, None)
         compiled.expect(run.values, run.store, make, extra_arguments, (False, 2))
 
-    def _asked(
+    def _request(
         self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk, full: bool, bad: Array,
         behind: PreviousChunk | None,
     ) -> tuple[ProgramVariants[StepLoopProgram], Callable[..., StepLoopProgram], list[Array]]:  # fmt: skip
         """(programs of the loop, factory of one, arguments beside the captures) for a chunk, as in ``program``."""
         compiled = self.compiled(run.static, programs)
-        extra_arguments = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
+        extra_arguments = [*self._place(chunk.buffers), *((bad,) if self.checked else ())]
         if behind is not None:
             assert self.axis is not None
             have = self.axis.put_sharded(np.full(len(self.axis.local_indices), chunk.steps, np.int32))
@@ -190,7 +190,7 @@ class StepBody:
 
         return pace.refuses(self.what, chunk.steps, chunk.size, program)
 
-    def _placed(self, buffers: Sequence[Array]) -> Sequence[Array]:
+    def _place(self, buffers: Sequence[Array]) -> Sequence[Array]:
         """The buffers, made global arrays over the devices of all processes where these hold only their own shards."""
         if not self.shared:
             return buffers
@@ -247,7 +247,7 @@ class StepLoopProgram(Program):
         results: list[Array] = [
             self._varying(t, jnp.asarray(o)) for o, t in zip(steps.zeros(), steps.results, strict=True)
         ]
-        results, stacks = self._sized(lowering, chunk, results)
+        results, stacks = self._initial_carry(lowering, chunk, results)
         state = [jnp.asarray(lowering.state.read(c, steps.op)) for c in self.state.written]
         # A loop's carry keeps its type: what varies after a step has to be varying before the first one.
         record = vary(jnp.asarray(no_error(self.checks.record_size)), self.placement.axis) if steps.checked else None
@@ -257,7 +257,7 @@ class StepLoopProgram(Program):
             # The failure of an earlier program counts as this one's, so that programs behind it change nothing either.
             checks = (bad >= 0, jnp.maximum(bad, 0))
         carry: Carry = (state, results, record, checks)
-        ran, short = self._agreed(remaining) if steps.shared else (None, None)
+        ran, short = self._agree(remaining) if steps.shared else (None, None)
         if self.full:
             carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x), carry, chunk, self.room)
         else:
@@ -279,7 +279,7 @@ class StepLoopProgram(Program):
         failed = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]
         return [*stacks, *final_results, *failed, *(() if ran is None else (ran, short))]
 
-    def _agreed(self, remaining: Iterator[Array]) -> tuple[jax.Array, jax.Array]:
+    def _agree(self, remaining: Iterator[Array]) -> tuple[jax.Array, jax.Array]:
         """Return (steps to run, whether fewer than requested): the least of all processes, 0 after a short program."""
         requested, short, have = (jnp.asarray(next(remaining)) for _ in range(3))
         least = jnp.min(have) if self.placement.axis is None else lax.pmin(jnp.min(have), self.placement.axis.name)
@@ -290,7 +290,7 @@ class StepLoopProgram(Program):
         typed: jax.Array = vary(value, self.placement.axis) if _differs(tensor) else value
         return typed
 
-    def _sized(
+    def _initial_carry(
         self, lowering: Lowering, chunk: Sequence[Array], results: list[Array]
     ) -> tuple[list[Array], list[Array]]:
         """Initial (results, stacks) of the carry: zeros, with shapes by ``jax.eval_shape`` of a step if not static.

@@ -137,7 +137,7 @@ class HostLoop:
             return limit
         if self.control is None:
             return None
-        counted = self._counted(run)
+        counted = self._range_length(run)
         if counted is None:
             lowering = Lowering("cpu")
             for tensor in (*(self.op.inputs[i] for i in self.control.variables), *self.control.outside):
@@ -146,7 +146,7 @@ class HostLoop:
             return None if control_values is None else control_values.length
         return counted if limit is None else min(limit, counted)
 
-    def _counted(self, run: Run) -> int | None:
+    def _range_length(self, run: Run) -> int | None:
         """The number of iterations of a loop that counts up to a limit."""
         if self.counting is None:
             return None

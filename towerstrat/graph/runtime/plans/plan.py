@@ -261,7 +261,7 @@ class DeviceStage:
     ) -> Program:  # fmt: skip
         """A program of this stage's operations whose outputs ``evaluate`` computes; ``varying``: which of them vary."""
         known, tensors = program_inputs.known, program_inputs.tensors
-        divided = self._divided(program_inputs)
+        divided = self._divided_inputs(program_inputs)
         ops = [op for op in self.ops if op not in divided.values()]
 
         def body(lowering: Lowering, values: Sequence[Array]) -> list[Array]:
@@ -275,7 +275,7 @@ class DeviceStage:
         specs = ["uneven" if t in program_inputs.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
         return Program(self.ops, body, specs, varying, present, trips, kinds=kinds)
 
-    def _divided(self, program_inputs: ProgramInputs) -> dict[Tensor, Operation]:
+    def _divided_inputs(self, program_inputs: ProgramInputs) -> dict[Tensor, Operation]:
         """Inputs of which each shard needs its own rows only -> the ``Divide`` operation that would slice them.
 
         They are placed sharded, and the operation is left out. Only where dimension 0 divides evenly, nothing else uses
@@ -296,7 +296,7 @@ class DeviceStage:
         return operations
 
     def _spec(self, tensor: Tensor) -> str:
-        return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
+        return "same" if tensor in self.fed and not _is_stacked(tensor, self.inner) else tensor_spec(tensor)
 
     def _learn_trips(self, key: Hashable, program_inputs: ProgramInputs, store: StateStore) -> dict[Operation, int]:
         """Bounds of the iterations of differentiated loops of unknown length, by a forward run on these inputs.
@@ -432,7 +432,7 @@ class Plan:
     def _cut(self) -> Iterator[Stage]:
         """Yield the stages: first what needs no device, then the rest of the order, cut at host operations."""
         ahead = self._without_device()
-        self.on_host = self._wanted_on_host(ahead)
+        self.on_host = self._host_operations(ahead)
         folding: list[Operation] = []
         for op in self.order:
             if op not in self.on_host:
@@ -495,7 +495,7 @@ class Plan:
             hosted = needs_host(op)
             # What is constant waits for nothing: it is the same before and after.
             ready = op.definition.constant or (
-                all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs)
+                all(t.op in ahead or (t in self.fed and not _is_stacked(t, self.inner)) for t in op.inputs)
                 and all(c in ahead for c in op._control_inputs)
             )
             if on_host and ready:
@@ -511,7 +511,7 @@ class Plan:
             writes.update(op.writes)
         return ahead
 
-    def _wanted_on_host(self, ahead: set[Operation]) -> set[Operation]:
+    def _host_operations(self, ahead: set[Operation]) -> set[Operation]:
         """Of ``ahead`` what has to be computed on the host: inputs of host operations, and fetched constants."""
         constant: set[Operation] = set()
         for op in self.order:
@@ -618,7 +618,7 @@ class Plan:
         return stage
 
 
-def _stacked(tensor: Tensor, inner: bool) -> bool:
+def _is_stacked(tensor: Tensor, inner: bool) -> bool:
     """Whether a fed value has one row per tower."""
     return tensor.varies and (inner or tensor.op.type == "PositionInput")
 

@@ -24,8 +24,8 @@ an input.
 A stage in which several processes meet (``CollectiveStage``) must be told of a run that failed (``missed``): the other
 processes wait in it, and have to raise as well instead of waiting for ever.
 
-Errors leave through ``_errors_told``: device failures become ResourceExhaustedError or InternalError that names the
-variables whose donated buffers are gone.
+Errors leave through ``_translate_errors``: device failures become ResourceExhaustedError or InternalError that names
+the variables whose donated buffers are gone.
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class Runner:
         late = self._late
         if late is None or late[1] != threading.get_ident():
             return
-        with self.lock, self._errors_told():
+        with self.lock, self._translate_errors():
             try:
                 late[0].raise_late_errors()
             except Exception:
@@ -359,7 +359,7 @@ class Runner:
             before, self._late = self._late, None
         run = Run(self, self._store if store is None else store, dict(fed), fed, None if before is None else before[0])
         self.runs += 1
-        with self._errors_told():
+        with self._translate_errors():
             try:
                 run.begin(stages)
                 result = read(run)
@@ -375,7 +375,7 @@ class Runner:
                 raise
 
     @contextmanager
-    def _errors_told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Translate errors of the device and of JAX to ``tf.errors``, with a note on variables that were lost."""
         try:
             yield

@@ -6,7 +6,7 @@ one that was written under its name. Random counters (state variables with a def
 
     server.target      two sessions of two graphs, both with a variable "w"
     session 1          assign w = 1        ServerState.cells["w"] is the state variable of graph 1
-    session 2          read w -> 1         ServedStore._place(w of graph 2) -> (server's store, w of graph 1)
+    session 2          read w -> 1         ServedStore._locate(w of graph 2) -> (server's store, w of graph 1)
 
 >>> from towerstrat.graph.ir.types import float32
 >>> server = ServerState("grpc://localhost:2222")
@@ -150,12 +150,12 @@ class ServedStore(StateStore):
     def reusable_arguments(self, value: ReusableArguments | None) -> None:
         self._server.reusable_arguments = None if value is None else (self, value)
 
-    def _place(self, cell: StateVariable, written: bool = False) -> tuple[StateStore | None, StateVariable]:
+    def _locate(self, cell: StateVariable, written: bool = False) -> tuple[StateStore | None, StateVariable]:
         """(store, state variable) that hold a variable's value; store None for random counters, which are here."""
         return (None, cell) if cell.default is not None else (self._server.store, self._server.cell(cell, written))
 
     def get(self, cell: StateVariable) -> Any:
-        store, key = self._place(cell)
+        store, key = self._locate(cell)
         return super().get(key) if store is None else store.get(key)
 
     def wait(self) -> None:
@@ -163,11 +163,11 @@ class ServedStore(StateStore):
 
     def share_buffer(self, cell: StateVariable) -> Any:
         self.reusable_arguments = None
-        store, key = self._place(cell)
+        store, key = self._locate(cell)
         return super().share_buffer(key) if store is None else store.share_buffer(key)
 
     def has_shared_buffer(self, cell: StateVariable) -> bool:
-        store, key = self._place(cell)
+        store, key = self._locate(cell)
         return super().has_shared_buffer(key) if store is None else store.has_shared_buffer(key)
 
     def move(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
@@ -178,18 +178,18 @@ class ServedStore(StateStore):
 
     def discard(self, cell: StateVariable) -> None:
         self.reusable_arguments = None
-        store, key = self._place(cell)
+        store, key = self._locate(cell)
         if store is None:
             super().discard(key)
         else:
             store.discard(key)
 
     def is_gone(self, cell: StateVariable) -> bool:
-        store, key = self._place(cell)
+        store, key = self._locate(cell)
         return super().is_gone(key) if store is None else store.is_gone(key)
 
     def __contains__(self, cell: StateVariable) -> bool:
-        store, key = self._place(cell)
+        store, key = self._locate(cell)
         return super().__contains__(key) if store is None else key in store
 
     def __iter__(self) -> Iterator[StateVariable]:

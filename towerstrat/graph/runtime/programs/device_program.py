@@ -134,13 +134,13 @@ class Program:
         divided = ("split", "uneven") if self.placement.axis is not None else ()
         values = [v[0] if spec in divided else v for v, spec in zip(inputs, self.input_specs, strict=True)]
         if self.kinds is None:
-            return self._evaluated((donated, undonated, values), ())
+            return self._evaluate_body((donated, undonated, values), ())
         padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
         even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
-        traced: Traced = switch_by_class(self.kinds, self._evaluated, (donated, undonated, even), padded)
+        traced: Traced = switch_by_class(self.kinds, self._evaluate_body, (donated, undonated, even), padded)
         return traced
 
-    def _evaluated(
+    def _evaluate_body(
         self, arguments: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], uneven: Sequence[ByClass]
     ) -> Traced:
         donated, undonated, even = arguments
@@ -163,12 +163,12 @@ class Program:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
         results = [lowering.classes.padded_value(v) for v in results]
         return (
-            self._grouped(results),
+            self._group(results),
             [self._outgoing(v, c.is_varying) for c, v in zip(written, new_state, strict=True)],
             self._record(lowering),
         )
 
-    def _grouped(self, results: Sequence[Array]) -> Outputs:
+    def _group(self, results: Sequence[Array]) -> Outputs:
         """Partition the outputs by ``out_specs`` into (varying, replicated); ``_in_order`` is the inverse."""
         pairs = list(zip(results, self.output_specs, strict=True))
         varying = [self._outgoing(v, True) for v, split in pairs if split]

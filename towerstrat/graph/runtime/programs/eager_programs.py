@@ -21,7 +21,7 @@ drops what the gradient does not use. A gradient's own gradient is made the same
 Numpy rounds as programs do for the types of ``EXACT``: of these it computes large inputs too, the first times that a
 shape comes, since many image sizes never come again.
 
-An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
+An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialise`` then makes
 that input a constant, for this and all later operations of the type. The same object, called with a graph's operation,
 executes it when a part of a graph cannot be compiled as a whole.
 """
@@ -247,7 +247,7 @@ class SingleOperations:
         known, extra = definition.known(count, attrs), self._static.get(definition.type)
         return known if extra is None else (*known, *extra)
 
-    def specialised(self, execution: OperationProgram, needed: NeedsStatic, inputs: Sequence[Any]) -> OperationProgram:
+    def specialise(self, execution: OperationProgram, needed: NeedsStatic, inputs: Sequence[Any]) -> OperationProgram:
         """The program with the value of one more input as a constant, for this and later operations of the type."""
         definition = execution.definition
         position = place_of(needed.tensor, execution.computation.places)
@@ -279,7 +279,7 @@ class SingleOperations:
                     outputs = [_as_array(v) for v in self.compute(execution, inputs, ())[0]]
                     break
                 except NeedsStatic as needed:
-                    execution = self.specialised(execution, needed, inputs)
+                    execution = self.specialise(execution, needed, inputs)
         except OpError as error:
             if error.op is not execution.op:
                 raise
@@ -287,11 +287,13 @@ class SingleOperations:
 
         def pull(requested: Sequence[bool], cotangents: Sequence[Array | None]) -> list[Array | None]:
             seeds = [Value(c, t.dtype) for c, t in zip(cotangents, op.outputs, strict=True) if c is not None]
-            return self._pulled(execution, inputs, tuple(requested), seeds, tuple([c is not None for c in cotangents]))
+            return self._pull_back(
+                execution, inputs, tuple(requested), seeds, tuple([c is not None for c in cotangents])
+            )
 
         return outputs, pull
 
-    def _pulled(
+    def _pull_back(
         self, execution: OperationProgram, inputs: Sequence[Value], requested: tuple[bool, ...], seeds: Sequence[Value],
         seeded: tuple[bool, ...],
     ) -> list[Array | None]:  # fmt: skip
@@ -304,7 +306,7 @@ class SingleOperations:
                 results = iter(self.compute(pull, [*inputs, *seeds], ())[0])
                 break
             except NeedsStatic as needed:
-                execution = self.specialised(execution, needed, inputs)
+                execution = self.specialise(execution, needed, inputs)
         connected = iter(pull.results)
         return [_as_array(next(results)) if w and next(connected) is not None else None for w in requested]
 

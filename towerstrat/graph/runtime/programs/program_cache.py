@@ -304,7 +304,7 @@ class ProgramVariants(Generic[P]):
                         spans = mapped is not None and mapped.is_multi_process
                         agree = functools.partial(self._agree, program, program_inputs, form) if spans else None
                         compiled = program.prepare(store, program_inputs.inputs, agree)
-                    self.log.note(time.perf_counter() - start, self._described(program_inputs))
+                    self.log.note(time.perf_counter() - start, self._describe(program_inputs))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
                     self.programs.add(key, program, compiled_size(compiled))
                 if program is not None:
@@ -360,10 +360,13 @@ class ProgramVariants(Generic[P]):
     def _agree(self, program: Program, program_inputs: ProgramInputs, form: Hashable) -> None:
         """Compare a shared program, and this process's local values for it, with those of the other processes."""
         require_same_program(
-            self.log.what, program.operations, (program_inputs.signature, form), self._shared(program_inputs, program)
+            self.log.what,
+            program.operations,
+            (program_inputs.signature, form),
+            self._shared_values(program_inputs, program),
         )
 
-    def _shared(self, program_inputs: ProgramInputs, program: Program) -> dict[str, Any]:
+    def _shared_values(self, program_inputs: ProgramInputs, program: Program) -> dict[str, Any]:
         """Local values that must be identical on all processes before a program's first call, by name."""
         inputs = {
             f"the input {t.name}": v
@@ -374,7 +377,7 @@ class ProgramVariants(Generic[P]):
         local = {n: v for n, v in inputs.items() if not isinstance(v, jax.Array) or v.is_fully_addressable}
         return local | (program.placement.unverified or {})
 
-    def _described(self, program_inputs: ProgramInputs) -> dict[Tensor, Any]:
+    def _describe(self, program_inputs: ProgramInputs) -> dict[Tensor, Any]:
         specs: dict[Tensor, Any] = dict(zip(program_inputs.tensors, program_inputs.signature, strict=False))
         return specs | {t: str(program_inputs.known[t]) for t in self.static}
 

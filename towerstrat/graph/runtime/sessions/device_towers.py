@@ -192,12 +192,12 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     needed = set(order)
     fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in needed]
     try:
-        return _built(graph, [*fed_operations, *order], towers, fetches, fed)
+        return _build(graph, [*fed_operations, *order], towers, fetches, fed)
     except (_OtherGradient, InternalError):  # A gradient that would not be whole: one tower after the other.
         return None
 
 
-def _built(
+def _build(
     graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]],
     fetches: Iterable[Tensor | Operation], fed: Collection[Tensor],
 ) -> SideBySide | None:  # fmt: skip

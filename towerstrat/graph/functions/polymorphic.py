@@ -143,11 +143,11 @@ class Function:
     def __get__(self, instance: object, owner: type | None = None) -> Function | Bound:
         if instance is None:
             return self
-        found = self._bound.get(id(instance))
-        if found is None:
-            found = self._bind(instance)
-            self._bound[id(instance)] = found
-        return Bound(found[1], instance)
+        entry = self._bound.get(id(instance))
+        if entry is None:
+            entry = self._bind(instance)
+            self._bound[id(instance)] = entry
+        return Bound(entry[1], instance)
 
     def _bind(self, instance: object) -> tuple[Any, Function]:
         # The bound function lives as long as its instance, so it must not keep the instance alive.
@@ -176,19 +176,19 @@ class Function:
             args = self._canonical(args, kwargs)
         if self._input_signature is not None:
             args = fitted(args, self._input_signature, self._signature, self._name)
-        kept: list[object] = []
-        key = (_surroundings(), tuple([arguments.key_of(a, kept) for a in args]))
+        retained: list[object] = []
+        key = (_surroundings(), tuple([arguments.key_of(a, retained) for a in args]))
         try:
-            found = self._cache.get(key)
+            concrete = self._cache.get(key)
         except TypeError as error:
             raise TypeError(f"An argument of {self._name} cannot be hashed: {error}") from None
-        if found is None:
+        if concrete is None:
             # A trace that captures tensors of the current graph is kept under that graph.
-            found = self._cache.get((get_default_graph(), key[1])) or self._traced(key, args)
-            self._kept += kept
+            concrete = self._cache.get((get_default_graph(), key[1])) or self._traced(key, args)
+            self._kept += retained
         elif self._recent:
             self._recent.append("")
-        return found.call(arguments.tensors_of(args), self._late)
+        return concrete.call(arguments.tensors_of(args), self._late)
 
     @contextmanager
     def late(self) -> Iterator[None]:
@@ -249,12 +249,12 @@ class Function:
                 self._cache[key] = variant.function
                 return variant.function
         self._notice(args)
-        found = self._trace(args, shapes)
-        if not found.graph.stands_alone:
+        concrete = self._trace(args, shapes)
+        if not concrete.graph.stands_alone:
             # It captures tensors of the function around it, so it can be called there only.
             key = (get_default_graph(), key[1])
-        self._cache[key] = found
-        return found
+        self._cache[key] = concrete
+        return concrete
 
     def _notice(self, args: Sequence[object]) -> None:
         """Log a warning, once, when many of the recent calls traced."""
@@ -303,20 +303,20 @@ class Function:
           TypeError: the arguments do not fit the input signature.
         """
         if self._input_signature is not None and not args and not kwargs:
-            given: tuple[Any, ...] = self._input_signature
-            rest = [p.default for p in self._signature.parameters.values()][len(given) :]
-            given = (*given, *(r for r in rest if r is not inspect.Parameter.empty))
+            bound: tuple[Any, ...] = self._input_signature
+            defaults = [p.default for p in self._signature.parameters.values()][len(bound) :]
+            bound = (*bound, *(r for r in defaults if r is not inspect.Parameter.empty))
         else:
-            given = self._canonical(args, kwargs)
+            bound = self._canonical(args, kwargs)
             if self._input_signature is not None and not any(
-                isinstance(a, TensorSpec) for a in nest.flatten(list(given))
+                isinstance(a, TensorSpec) for a in nest.flatten(list(bound))
             ):
-                given = fitted(given, self._input_signature, self._signature, self._name)
-        key: _Key = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in given]))
+                bound = fitted(bound, self._input_signature, self._signature, self._name)
+        key: _Key = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in bound]))
         if self._input_signature is not None:
             key = (key[0], "signature")
         if key not in self._cache:
-            self._cache[key] = self._trace(given, None)
+            self._cache[key] = self._trace(bound, None)
         return self._cache[key]
 
 
@@ -329,8 +329,8 @@ def _surroundings() -> Hashable:
     graph = current.home
     around = TRACE_CONTEXTS.current()
     key = None if around is None else around.trace_key()
-    place = current.running_index if current.trace is None else current.trace.place
-    return None if graph.executing_eagerly else graph, layouts.count, key, place
+    axis_index = current.running_index if current.trace is None else current.trace.place
+    return None if graph.executing_eagerly else graph, layouts.count, key, axis_index
 
 
 def _without_shapes(key: object) -> object:

@@ -75,14 +75,14 @@ def value_and_gradients_function(
         dy = kwargs.pop("dy", None)
         if kwargs:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
-        given = list(args)
+        arguments = list(args)
         places = _positions(f, params, len(args))
         for i in places:
-            given[i] = arrays.identity(convert_to_tensor(args[i]))
+            arguments[i] = arrays.identity(convert_to_tensor(args[i]))
         with GradientTape() as tape:
-            sources = [given[i] for i in places]
+            sources = [arguments[i] for i in places]
             tape.watch(sources)
-            value = _returned(f, f(*given))
+            value = _returned(f, f(*arguments))
             results = [arrays.identity(v) for v in nest.flatten(value)]
         weights = None if dy is None else [convert_to_tensor(d) for d in nest.flatten(dy)]
         return nest.pack_sequence_as(value, results), tape.gradient(results, sources, weights)
@@ -118,11 +118,11 @@ def _positions(f: Callable[..., Any], params: Sequence[int | str] | None, count:
     places = [p for p in params if isinstance(p, int)]
     if len(places) == len(params):
         return places
-    wanted = [p for p in params if isinstance(p, str)]
-    if len(wanted) < len(params):
+    requested = [p for p in params if isinstance(p, str)]
+    if len(requested) < len(params):
         raise ValueError(f"params must be all strings or all integers; got {params}.")
     names = list(inspect.signature(f).parameters)
-    unknown = [p for p in wanted if p not in names]
+    unknown = [p for p in requested if p not in names]
     if unknown:
         raise ValueError(f"The function has no parameters {unknown}, only {names}.")
-    return [names.index(p) for p in wanted]
+    return [names.index(p) for p in requested]

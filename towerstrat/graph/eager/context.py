@@ -100,11 +100,11 @@ class Record:
         self.inputs = inputs
         self.outputs = outputs
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         """The cotangents of the inputs, by operations that outer tapes record.
 
         Args:
-          wanted: for each input whether its cotangent is used.
+          requested: for each input whether its cotangent is used.
           cotangents: one per output; None counts as zeros.
         """
         raise NotImplementedError
@@ -141,12 +141,12 @@ class ExecutionRecord(Record):
         self.execution = execution
         self.state = state
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
-        given = tuple([c is not None for c in cotangents])
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+        seeded = tuple([c is not None for c in cotangents])
         result: list[Cotangent] = [None] * len(self.inputs)
         seeds = [c for c in cotangents if c is not None]
         while True:
-            pull = self.execution.pullbacks.find(tuple(wanted), given)
+            pull = self.execution.pullbacks.find(tuple(requested), seeded)
             if pull is None:
                 return result
             try:
@@ -156,13 +156,13 @@ class ExecutionRecord(Record):
                 if not isinstance(self.execution, OperationProgram):
                     raise
                 self.execution = SINGLE_OPERATIONS.specialise(self.execution, needed, self.inputs)
-        found = iter(pull.results)
-        for place, is_wanted in enumerate(wanted):
-            kind = next(found) if is_wanted else None
+        kinds = iter(pull.results)
+        for index, is_wanted in enumerate(requested):
+            kind = next(kinds) if is_wanted else None
             if isinstance(kind, Tensor):
-                result[place] = next(outputs)
+                result[index] = next(outputs)
             elif kind is not None:
-                result[place] = self.context.rows(next(outputs), next(outputs), self.inputs[place])
+                result[index] = self.context.rows(next(outputs), next(outputs), self.inputs[index])
         return result
 
 
@@ -171,7 +171,7 @@ class ReadRecord(Record):
 
     __slots__ = ()
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         return cotangents
 
 
@@ -304,10 +304,10 @@ class EagerContext(Graph):
 
     def _execution(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> OperationProgram:
         try:
-            found = SINGLE_OPERATIONS.find(definition, inputs, attrs)
+            program = SINGLE_OPERATIONS.find(definition, inputs, attrs)
         except ValueError as error:
             raise EagerArgumentError(None, None, str(error)) from None
-        return found
+        return program
 
     def _state(
         self, execution: OperationProgram, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
@@ -376,12 +376,12 @@ class EagerContext(Graph):
 
     def _store(self, execution: Executable, state: CellValues, after: Sequence[Any]) -> None:
         written = set(execution.op.writes) if isinstance(execution, OperationProgram) else ()
-        for cell, own, value in zip([c for c, _ in state], execution.computation.cells, after, strict=True):
-            if own is ERROR_RECORD and (error := execution.compiled.function.error(value)) is not None:
+        for cell, inner, value in zip([c for c, _ in state], execution.computation.cells, after, strict=True):
+            if inner is ERROR_RECORD and (error := execution.compiled.function.error(value)) is not None:
                 single = execution.op
                 shown = _here(single) if single is not None and error.op is single else error.op
                 raise InvalidArgumentError(None, shown, error.message)
-            if cell is not None and own in written:
+            if cell is not None and inner in written:
                 self.session.state.update({cell: self._kept(cell, value)})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.
                 self.session.state.shared_buffers.add(cell)
@@ -451,8 +451,8 @@ class EagerContext(Graph):
 
     def _is_own(self, cell: StateVariable) -> bool:
         """Whether code runs for a replica that has, or may write, its own row of a variable."""
-        place = self.running_index
-        return place is not None and place.axis is (cell.axis if cell.is_varying else cell.own)
+        index = self.running_index
+        return index is not None and index.axis is (cell.axis if cell.is_varying else cell.own)
 
     def _seen(self, cell: StateVariable, value: Array) -> Array:
         """The value that an operation reads of a variable's stored one; inside a replica its own row."""
@@ -530,9 +530,9 @@ class EagerContext(Graph):
 
 def _here(op: Operation) -> Operation:
     """A copy of an operation, for an error message, that names the user's current line as its origin."""
-    made = copy.copy(op)
-    made.line = user_line()
-    return made
+    clone = copy.copy(op)
+    clone.line = user_line()
+    return clone
 
 
 def _array(value: Any) -> Array:

@@ -5,7 +5,7 @@ type and value; objects that cannot be hashed by identity, and kept alive so tha
 
 >>> key_of(3, []) == key_of(3.0, []), key_of(np.zeros([2, 3]), []) == key_of(np.ones([2, 3]), [])
 (False, True)
->>> relaxed([(2, 3), ()], [(4, 3), ()])
+>>> relax([(2, 3), ()], [(4, 3), ()])
 [(None, 3), ()]
 """
 
@@ -152,7 +152,7 @@ def _name(name: str) -> str:
     return cleaned if cleaned and (cleaned[0].isalnum() or cleaned[0] == ".") else "args"
 
 
-def relaxed(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
+def relax(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
     """The most specific shapes that cover both lists, one by one; None where two ranks differ."""
     result: list[Dims] = []
     for a, b in itertools.zip_longest(one, two):

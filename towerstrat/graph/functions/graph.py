@@ -19,7 +19,7 @@ of this graph:
 
 A tensor of a graph that does not enclose this one raises TypeError: it escaped from another trace.
 
-A call in a graph copies the operations there (``inlined``), the effects with them; eager calls run the graph as a plan
+A call in a graph copies the operations there (``inline``), the effects with them; eager calls run the graph as a plan
 (``Traced``). Variables made while tracing are made outside of the trace (``lifted``), on the first trace only. In a
 function that runs for one replica, a variable that may differ by replica is read through a copy that stands for this
 replica's value (``copies``, ``EagerContext.standing_in``).
@@ -136,7 +136,7 @@ class FunctionGraph(Graph):
         inner = self.captured.get(tensor)
         if inner is None:
             self._check_around(tensor)
-            inner = self._embedded(tensor) if isinstance(tensor, EagerTensor) else None
+            inner = self._embed(tensor) if isinstance(tensor, EagerTensor) else None
             if inner is None:
                 attrs: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.dims}
                 if isinstance(tensor, ShardedTensor):
@@ -168,7 +168,7 @@ class FunctionGraph(Graph):
         self.outside_of[handle] = tensor
         return handle
 
-    def _embedded(self, tensor: EagerTensor) -> Tensor | None:
+    def _embed(self, tensor: EagerTensor) -> Tensor | None:
         """A constant of the tensor's value, or None where it has to be an input.
 
         Constants let shape arithmetic fold while the function is lowered. A value on a device is embedded only where
@@ -270,7 +270,7 @@ class FunctionGraph(Graph):
         """The operations that run in each call, whether an output needs them or not."""
         return [op for op in self.root.ops if has_effect(op)]
 
-    def inlined(self, outputs: Sequence[Tensor], arguments: Mapping[Tensor, Tensor], target: Graph) -> list[Tensor]:
+    def inline(self, outputs: Sequence[Tensor], arguments: Mapping[Tensor, Tensor], target: Graph) -> list[Tensor]:
         """Copy the function's operations, with its effects, into the graph that calls it.
 
         Args:

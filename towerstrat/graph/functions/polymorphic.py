@@ -40,7 +40,7 @@ from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
 from towerstrat.graph.functions.eagerly import functions_run_eagerly
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
+from towerstrat.graph.functions.signature import check_signature, fit_arguments, shapes_of, trace_signature
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite_values import Argument
 from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS
@@ -90,7 +90,7 @@ class Function:
         self._always = always
         self._function = function
         self._name = name
-        self._input_signature = checked(input_signature)
+        self._input_signature = check_signature(input_signature)
         self._autograph = autograph
         self._relax = relax
         self._cache: dict[Hashable, ConcreteFunction] = {}
@@ -175,7 +175,7 @@ class Function:
         if kwargs or not self._positional or len(args) != self._arity:
             args = self._canonical(args, kwargs)
         if self._input_signature is not None:
-            args = fitted(args, self._input_signature, self._signature, self._name)
+            args = fit_arguments(args, self._input_signature, self._signature, self._name)
         retained: list[object] = []
         key = (_surroundings(), tuple([arguments.key_of(a, retained) for a in args]))
         try:
@@ -184,7 +184,7 @@ class Function:
             raise TypeError(f"An argument of {self._name} cannot be hashed: {error}") from None
         if concrete is None:
             # A trace that captures tensors of the current graph is kept under that graph.
-            concrete = self._cache.get((get_default_graph(), key[1])) or self._traced(key, args)
+            concrete = self._cache.get((get_default_graph(), key[1])) or self._add_trace(key, args)
             self._kept += retained
         elif self._recent:
             self._recent.append("")
@@ -226,7 +226,7 @@ class Function:
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
-    def _traced(self, key: _Key, args: tuple[Any, ...]) -> ConcreteFunction:
+    def _add_trace(self, key: _Key, args: tuple[Any, ...]) -> ConcreteFunction:
         """Make the trace for arguments whose key is not in the cache, or find a relaxed one; enter it."""
         shapes: list[Dims] | None = None
         tensors = arguments.tensors_of(args)
@@ -242,7 +242,7 @@ class Function:
             if variant is None:
                 self._variants[kind] = _Variant(here)
             else:
-                shapes = arguments.relaxed(variant.shapes, here) or here
+                shapes = arguments.relax(variant.shapes, here) or here
                 if variant.function is None or shapes != variant.shapes:
                     variant.shapes = shapes
                     variant.function = self._trace(args, shapes)
@@ -258,7 +258,7 @@ class Function:
 
     def _notice(self, args: Sequence[object]) -> None:
         """Log a warning, once, when many of the recent calls traced."""
-        self._recent.append(_shown(args))
+        self._recent.append(_describe_arguments(args))
         traced = [r for r in self._recent if r]
         if len(traced) > _MANY_TRACES and not self._said:
             self._said = True
@@ -293,7 +293,7 @@ class Function:
             value = nest.map_structure(functools.partial(as_result, name=self._name), value)
             self._variables_made |= bool(graph.variables)
             graph.check_variables_kept()
-            signature = described(self._signature, symbolic, inputs)
+            signature = trace_signature(self._signature, symbolic, inputs)
             return ConcreteFunction(self._name, graph, signature, inputs, value)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -311,7 +311,7 @@ class Function:
             if self._input_signature is not None and not any(
                 isinstance(a, TensorSpec) for a in nest.flatten(list(bound))
             ):
-                bound = fitted(bound, self._input_signature, self._signature, self._name)
+                bound = fit_arguments(bound, self._input_signature, self._signature, self._name)
         key: _Key = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in bound]))
         if self._input_signature is not None:
             key = (key[0], "signature")
@@ -345,7 +345,7 @@ def _without_shapes(key: object) -> object:
     return tuple([_without_shapes(k) for k in key])
 
 
-def _shown(args: Sequence[object]) -> str:
+def _describe_arguments(args: Sequence[object]) -> str:
     """Arguments as a log message shows them."""
     shown = []
     for value in nest.flatten(list(args)):
@@ -399,7 +399,7 @@ def function(
     relax = bool(experimental_relax_shapes) or reduce_retracing
     for_one = (experimental_attributes or {}).get("api_preferred_device") == "GPU"
     kind = ForOneDevice if for_one else Function
-    decorate = functools.partial(_named, kind, input_signature=input_signature, autograph=autograph, relax=relax)
+    decorate = functools.partial(_create, kind, input_signature=input_signature, autograph=autograph, relax=relax)
     return decorate if func is None else decorate(func)
 
 
@@ -431,13 +431,13 @@ def defun(
 ) -> Any:  # fmt: skip
     """``tf.function`` as 1.12 to 1.15 had it: collections are those of the graph around. Arguments as there."""
     decorate = functools.partial(
-        _named, Function, input_signature=input_signature, autograph=autograph, relax=experimental_relax_shapes,
+        _create, Function, input_signature=input_signature, autograph=autograph, relax=experimental_relax_shapes,
         shares_collections=True,
     )  # fmt: skip
     return decorate if func is None else decorate(func)
 
 
-def _named(kind: type[Function], inner: Callable[..., Any], **options: Any) -> Function:
+def _create(kind: type[Function], inner: Callable[..., Any], **options: Any) -> Function:
     """A ``Function`` of class ``kind``, named after the function that it traces."""
     name = getattr(inner, "__name__", type(inner).__name__).strip("<>")
     return kind(inner.python_function if isinstance(inner, Function) else inner, name, **options)

@@ -1,7 +1,7 @@
 """Input signatures of ``tf.function``: check them, convert arguments to them, and describe those of a trace.
 
 A signature has a ``TensorSpec``, or the spec of a composite value, per argument, nested as the arguments are. With one
-there is a single trace; ``fitted`` converts a call's arguments to it or raises TypeError. Parameters after the
+there is a single trace; ``fit_arguments`` converts a call's arguments to it or raises TypeError. Parameters after the
 signature must have their defaults.
 
 >>> from towerstrat.graph.ir.types import float32
@@ -28,7 +28,7 @@ InputSignature = tuple[tuple[object, ...], dict[str, object]]
 """(args, kwargs) of a trace with a ``TensorSpec`` for each tensor."""
 
 
-def checked(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
+def check_signature(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
     """An input signature as a tuple; None stays None.
 
     Raises:
@@ -45,7 +45,7 @@ def checked(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
     return tuple(signature)
 
 
-def fitted(
+def fit_arguments(
     args: tuple[Any, ...], input_signature: tuple[Any, ...], signature: inspect.Signature, name: str
 ) -> tuple[object, ...]:
     """Convert arguments to the tensors of an input signature.
@@ -115,7 +115,9 @@ def _as_specified(value: Any, spec: Any, name: str) -> object:
     return tensor
 
 
-def described(signature: inspect.Signature, symbolic: Sequence[object], inputs: Sequence[Tensor]) -> InputSignature:
+def trace_signature(
+    signature: inspect.Signature, symbolic: Sequence[object], inputs: Sequence[Tensor]
+) -> InputSignature:
     """The signature of a trace, each ``TensorSpec`` named after its parameter.
 
     Args:

@@ -1,7 +1,7 @@
 """Calls of a traced function: run as one plan over the eager state, inlined into a graph, or taped.
 
 ``Traced`` is a graph with inputs and outputs. A call in a graph copies the operations into it
-(``FunctionGraph.inlined``). An eager call runs the plan's stages over the eager session's state, like a
+(``FunctionGraph.inline``). An eager call runs the plan's stages over the eager session's state, like a
 ``Session.run``; under a tape the plan has a forward program that also returns residuals (``_Derivative``), and where
 the function cannot be compiled whole its operations are executed one by one, each recorded by the tape.
 
@@ -106,11 +106,11 @@ class Traced:
         target = get_default_graph()
         if not target.executing_eagerly:
             arguments = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
-            return self.graph.inlined(self.outputs, arguments, target)
+            return self.graph.inline(self.outputs, arguments, target)
         eager: EagerContext = target  # type: ignore[assignment]
         if eager.tapes.active:
-            return self._recorded(eager, tensors)
-        return self._called(eager, tensors, self.plan().stages, late=late and self._is_loop)[0]
+            return self._record_call(eager, tensors)
+        return self._execute(eager, tensors, self.plan().stages, late=late and self._is_loop)[0]
 
     @functools.cached_property
     def _is_loop(self) -> bool:
@@ -124,7 +124,7 @@ class Traced:
 
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
-    def _called(
+    def _execute(
         self, eager: EagerContext, tensors: Sequence[Any], stages: Sequence[Stage], store: StateStore | None = None,
         late: bool = False,
     ) -> tuple[list[Tensor], Run]:  # fmt: skip
@@ -168,7 +168,9 @@ class Traced:
         """The mesh axis along which an operation of it runs or an output varies, or None."""
         return mapped_axis([*self.plan().order, *(t.op for t in self.outputs)])
 
-    def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
+    def _record_call(
+        self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None
+    ) -> list[Tensor]:
         """Call the function as one operation on the tapes; where parts of it run on the host, operation by operation.
 
         Raises:
@@ -181,7 +183,7 @@ class Traced:
         inside = [*self.inputs, *self.graph.captured.values(), *self.graph.handles.values()]
         active = tuple([any(tape.follows((t,)) for tape in eager.tapes.active) for t in outside])
         if not any(active):
-            return self._called(eager, tensors, self.plan().stages, store)[0]
+            return self._execute(eager, tensors, self.plan().stages, store)[0]
         if self._axis is not None and self._axis.size > 1:
             raise UnsupportedError(
                 f"A GradientTape around {self.graph.what}, which runs on several replicas, would need the gradient of "
@@ -193,15 +195,15 @@ class Traced:
         # A gradient function that is not linear is called once, with the sum of the cotangents of all tapes.
         if derivative is None or (nested and not derivative.adds_up):
             arguments = dict(zip(self.inputs, tensors, strict=True))
-            return self.graph.inlined(self.outputs, arguments, eager)
+            return self.graph.inline(self.outputs, arguments, eager)
         # Only an outer tape can ask for the gradient of this call's gradient, which needs the state as it was.
         before = self._snapshot(eager, store) if store is not None or nested else None
         try:
-            outputs, run = self._called(eager, tensors, derivative.stages, store)
+            outputs, run = self._execute(eager, tensors, derivative.stages, store)
         except _OneByOne:
             # Raised while the program is traced, before anything ran: start over.
             self._derivatives[active] = None
-            return self._recorded(eager, tensors, store)
+            return self._record_call(eager, tensors, store)
         if derivative.grad is not None:
             residuals = run.kept[derivative]
             eager.record(_CallRecord(self, eager, derivative, outside, outputs, residuals, active, before))
@@ -209,7 +211,7 @@ class Traced:
 
     def over(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore) -> list[Tensor]:
         """Call the function over the state in ``store`` instead of the eager session's; its writes are dropped."""
-        return self._recorded(eager, tensors, self._snapshot(eager, store))
+        return self._record_call(eager, tensors, self._snapshot(eager, store))
 
     @functools.cached_property
     def _trainable(self) -> list[Handle]:
@@ -314,8 +316,8 @@ class _Derivative:
         if gradients and any(_assigns(rule.block) for rule in gradients[0].op.attrs["rules"].values()):
             return None
         derivative = _Derivative(
-            traced, (), [s if t.dtype.is_differentiable else None for t, s in _paired(traced.outputs, seeds)], results,
-            gradients[0].op if gradients else None,
+            traced, (), [s if t.dtype.is_differentiable else None for t, s in _seed_pairs(traced.outputs, seeds)],
+            results, gradients[0].op if gradients else None,
         )  # fmt: skip
         derivative.stages = [_ForwardStage(s, derivative) if s is devices[0] and gradients else s for s in plan.stages]
         return derivative
@@ -326,7 +328,7 @@ def _assigns(block: Block) -> bool:
     return any(cell.default is None for op in block.ops for cell in op.writes)
 
 
-def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor | None]]:
+def _seed_pairs(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor | None]]:
     """Each output with its seed; ``seeds`` are of the differentiable outputs only."""
     remaining = iter(seeds)
     for tensor in outputs:
@@ -356,7 +358,7 @@ class _ForwardProgram(Program):
                 residuals.append(next(remaining) if route is None else run.values[route])
         return residuals
 
-    def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
+    def pull_back(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
         """Run the backward program: the gradients and the error record, each on one device."""
         mapped = self.placement.mapped
         if mapped is None:
@@ -479,14 +481,14 @@ class _CallRecord(Record):
                 for t, c in zip(self.outputs, cotangents, strict=True)
                 if t.dtype.is_differentiable
             ]
-            gradients = program.pulled(residuals, seeds)
+            gradients = program.pull_back(residuals, seeds)
         outputs = self.derivative.grad.outputs
         for record in gradients[len(outputs) :]:
             error = None if records is None else records.error(record)
             if error is not None:
                 raise error
         tensors = iter([self.eager.tensor(v, t.dtype) for v, t in zip(gradients, outputs, strict=False)])
-        return self._placed(self.derivative.results, tensors)
+        return self._input_cotangents(self.derivative.results, tensors)
 
     def _again(self, cotangents: Sequence[Tensor | None], before: StateStore) -> Sequence[Cotangent]:
         """Call the gradient function over the state from before, so that outer tapes record it."""
@@ -496,9 +498,9 @@ class _CallRecord(Record):
         pull, results = self.traced.pull(self.active, inside, seeded)
         arguments = self.inputs[: len(self.traced.inputs)]
         outputs = pull.over(self.eager, [*arguments, *(c for c in cotangents if c is not None)], before)
-        return self._placed(results, iter(outputs))
+        return self._input_cotangents(results, iter(outputs))
 
-    def _placed(self, results: Sequence[Cotangent], tensors: Iterator[Tensor]) -> list[Cotangent]:
+    def _input_cotangents(self, results: Sequence[Cotangent], tensors: Iterator[Tensor]) -> list[Cotangent]:
         """One cotangent per input, built from the values of ``results`` in order; None for inactive inputs."""
         kinds = iter(results)
         cotangents: list[Cotangent] = []

@@ -20,7 +20,7 @@ host operations work in both. Arrays in the store may be outputs or inputs as we
 they are marked as shared, so that no program donates them.
 
 Code that runs for one replica (``running_index``) sees of a varying variable its own row, and writes only that
-(``_seen``, ``_kept``). Tapes are per thread.
+(``_seen``, ``_stored_value``). Tapes are per thread.
 """
 
 from __future__ import annotations
@@ -258,7 +258,7 @@ class EagerContext(Graph):
         special = definition.execute
         for tensor in inputs:
             if not isinstance(tensor, EagerTensor):
-                raise _leaked(tensor, type)
+                raise _leak_error(tensor, type)
             if tensor.varies and special is None:
                 raise TypeError(
                     f"{type} got a value that has a part on every replica ({tensor!r}). Combine the parts with "
@@ -291,12 +291,12 @@ class EagerContext(Graph):
 
     def _check(self, check: InputCheck, op: Operation, inputs: Sequence[Tensor]) -> None:
         """Check the values of an operation's inputs on the host. Raises InvalidArgumentError."""
-        values = [self._checked(t, on_host=i in check.values) for i, t in enumerate(inputs)]
+        values = [self._value_to_check(t, on_host=i in check.values) for i, t in enumerate(inputs)]
         error = found_on_host(check, op, values)
         if error is not None:
             raise InvalidArgumentError(None, _here(op), error.message)
 
-    def _checked(self, tensor: Any, on_host: bool) -> Any:
+    def _value_to_check(self, tensor: Any, on_host: bool) -> Any:
         """The value of an input for a check; of a variable the one that the current replica sees."""
         if isinstance(tensor, Handle):
             return self._seen(tensor.cell, self.session.state.get(tensor.cell))
@@ -330,7 +330,7 @@ class EagerContext(Graph):
             if self.tapes.active:
                 # The record keeps the value for its gradient, so no later program may take the memory.
                 value = store.share_buffer(handle.cell)
-                self._accessed(handle)
+                self._note_access(handle)
             else:
                 value = store.get(handle.cell)
             if value is None and definition.reads:
@@ -382,7 +382,7 @@ class EagerContext(Graph):
                 shown = _here(single) if single is not None and error.op is single else error.op
                 raise InvalidArgumentError(None, shown, error.message)
             if cell is not None and inner in written:
-                self.session.state.update({cell: self._kept(cell, value)})
+                self.session.state.update({cell: self._stored_value(cell, value)})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.
                 self.session.state.shared_buffers.add(cell)
 
@@ -419,7 +419,7 @@ class EagerContext(Graph):
             raise uninitialized(handle.cell, handle.op)
         tensor = EagerTensor(self, on_one_device(self.read_here(handle.cell, value)), handle.cell.dtype)
         if self.tapes.active:
-            self._accessed(handle)
+            self._note_access(handle)
             self.record(ReadRecord((handle,), (tensor,)))
         return tensor
 
@@ -427,14 +427,14 @@ class EagerContext(Graph):
         """Whether a variable has a value, as a bool tensor."""
         return EagerTensor(self, np.asarray(self.session.state.get(handle.cell) is not None), bool_)
 
-    def _accessed(self, handle: Handle) -> None:
+    def _note_access(self, handle: Handle) -> None:
         if handle.trainable:
             for tape in self.tapes.active:
                 tape.access(handle)
 
     def assign(self, cell: StateVariable, value: EagerTensor) -> None:
         """Store a variable's value. A numpy array is copied, since the caller may write to it later."""
-        array = cell.stacked(self._kept(cell, value.array))
+        array = cell.stacked(self._stored_value(cell, value.array))
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
             self.session.state.shared_buffers.add(cell)
@@ -460,7 +460,7 @@ class EagerContext(Graph):
             return value
         return np.asarray(cell.stacked(value))[self.running_index.position, ...]
 
-    def _kept(self, cell: StateVariable, value: Array) -> Array:
+    def _stored_value(self, cell: StateVariable, value: Array) -> Array:
         """The array to store after a write of ``value``; inside a replica only that replica's row changes."""
         before = self.session.state.get(cell)
         if self.running_index is None or before is None or not self._is_own(cell):
@@ -491,7 +491,7 @@ class EagerContext(Graph):
             for cell, copy in copies.items():
                 after = state.get(copy)
                 if after is not None and after is not before.get(copy):
-                    state.update({cell: self._kept(cell, after)})
+                    state.update({cell: self._stored_value(cell, after)})
                     state.shared_buffers.add(cell)
                 state.discard(copy)
 
@@ -539,7 +539,7 @@ def _array(value: Any) -> Array:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
 
 
-def _leaked(tensor: Tensor, type: str) -> TypeError:
+def _leak_error(tensor: Tensor, type: str) -> TypeError:
     """The error for an input that is no eager tensor: a symbolic tensor that escaped from its graph."""
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")

@@ -299,7 +299,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
         @custom_gradient
         def forward(*tensors: TensorLike) -> Any:
-            with _unrecorded():
+            with _pause_tapes():
                 result = call(tensors)
 
             def grad(*dresults: Tensor, variables: Sequence[Variable] = ()) -> Any:
@@ -320,7 +320,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextmanager
-def _unrecorded() -> Iterator[None]:
+def _pause_tapes() -> Iterator[None]:
     """Pause all tapes but watchers: no operation inside is kept for gradients."""
     active = context().tapes.active
     saved = list(active)

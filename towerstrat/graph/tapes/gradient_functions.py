@@ -36,7 +36,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
 
     def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Derivative, Variable]]]:
         with GradientTape() as tape:
-            value = _returned(f, f(*args, **kwargs))
+            value = _require_value(f, f(*args, **kwargs))
         variables = tape.watched_variables()
         if not variables:
             raise ValueError("No trainable variables were accessed while the function was being computed.")
@@ -82,7 +82,7 @@ def value_and_gradients_function(
         with GradientTape() as tape:
             sources = [arguments[i] for i in places]
             tape.watch(sources)
-            value = _returned(f, f(*arguments))
+            value = _require_value(f, f(*arguments))
             results = [arrays.identity(v) for v in nest.flatten(value)]
         weights = None if dy is None else [convert_to_tensor(d) for d in nest.flatten(dy)]
         return nest.pack_sequence_as(value, results), tape.gradient(results, sources, weights)
@@ -101,7 +101,7 @@ def gradients_function(
     return decorated
 
 
-def _returned(f: Callable[..., Any], value: Any) -> Any:
+def _require_value(f: Callable[..., Any], value: Any) -> Any:
     """The value that ``f`` returned. Raises ValueError where it is None."""
     if value is None:
         name = getattr(f, "__name__", repr(f))

@@ -18,7 +18,7 @@ processes raise ``FailedPreconditionError``, with the lines of the branch and of
 
 The gather is an ordinary round of ``GRADIENT_ROUNDS``: each process brings a vector with its bit at its own index and
 zeros elsewhere; an entry of the mean is nonzero where that process's bit is set. So a process that has failed is heard
-of there too (``missed``).
+of there too (``miss``).
 
 Operations outside of branches and loops are in ``gradient_mean_stage``.
 """
@@ -60,7 +60,7 @@ class CollectiveBranch(HostBranch, CollectiveStage):
                 return
         super().run(run)
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         _miss(run, self, self.op, error)
 
 
@@ -86,7 +86,7 @@ class CollectiveLoop(HostLoop, CollectiveStage):
         else:
             super().run_from(run, values, done, total)
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         _miss(run, self, self.op, error)
 
 

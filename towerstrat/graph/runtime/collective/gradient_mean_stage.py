@@ -12,7 +12,7 @@ Each process runs its own plan in its own session; the only operation in it that
     session.run(train_op)     process 0: gradient of w [1., 3.]     process 1: [3., 5.]     both apply [2., 4.]
 
 Every process has to take part in every round, also one whose run has failed before it, such as at the end of its data:
-``Run`` calls ``missed``. By then the stage has one of three states in ``run.kept`` (``taking_part``):
+``Run`` calls ``miss``. By then the stage has one of three states in ``run.kept`` (``taking_part``):
 
     absent     it has not come to its round: takes part with zeros and the reason
     False      the round itself raised: all processes have heard of it
@@ -93,7 +93,7 @@ class GradientMeanStage(CollectiveStage):
             dense, rows = GRADIENT_ROUNDS.mean(self._layout(run, arrays), arrays[:count], rows)
         run.values.update(zip(op.outputs, [*dense, *(part for each in rows for part in each)], strict=True))
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         if (absence := absence_from(run, self, error)) is not None:
             share_values(run.session, self.op.graph, self._names)
             GRADIENT_ROUNDS.miss(self._layout(run, None), absence)

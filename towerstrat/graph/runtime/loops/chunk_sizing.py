@@ -16,9 +16,9 @@ scans of 34, then 16 programs of two steps.
 >>> next_chunk(100, 34), next_chunk(32, 34)
 ((34, 34), (32, 32))
 
-Programs are dispatched asynchronously: ``started`` enters one, ``wait_until_at_most`` and ``make_room`` wait until few
-enough are left, and each wait times a step. Where several processes share the programs nothing here may depend on one
-process's clock: they use the first process's first measurement, and no program counts as done early.
+Programs are dispatched asynchronously: ``note_start`` enters one, ``wait_until_at_most`` and ``make_room`` wait until
+few enough are left, and each wait times a step. Where several processes share the programs nothing here may depend on
+one process's clock: they use the first process's first measurement, and no program counts as done early.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class ChunkScheduler:
 
     # ---- programs under way -----------------------------------------------------------------------------------
 
-    def started(self, marker: jax.Array, steps: int, start: float) -> None:
+    def note_start(self, marker: jax.Array, steps: int, start: float) -> None:
         """Enter a program that was dispatched.
 
         Args:

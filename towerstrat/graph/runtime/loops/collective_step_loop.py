@@ -206,7 +206,7 @@ class SharedLoop(LoopStage):
             if program is None or not program.ran:
                 loop_state.feeder.put_back(source, chunk, 0)
             raise
-        pace.started(record, requested, start)
+        pace.note_start(record, requested, start)
         pace.make_room(chunk.room)
         ACCOUNTS.steps += chunk.steps
         *outputs, ran, short = outputs

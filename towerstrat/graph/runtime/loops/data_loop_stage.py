@@ -114,7 +114,7 @@ class _Feed:
         self.shapes = [_source_shape(t, takes[0].axis) for t in parts]
         self.feeder = ChunkAssembler(self.shapes, [t.dtype.np for t in parts], len(takes))
 
-    def placed(self, chunk: Chunk) -> Sequence[Array]:
+    def place(self, chunk: Chunk) -> Sequence[Array]:
         """A chunk's buffers; where processes hold only their own shards, as global arrays over all devices."""
         if self.axis is None:
             return chunk.buffers
@@ -337,7 +337,7 @@ class DataLoop(HostLoop):
             if before is None:
                 run.raise_earlier_errors()
             if steps:
-                buffers = [b for feed, chunk in zip(self.feeds, chunks, strict=True) for b in feed.placed(chunk)]
+                buffers = [b for feed, chunk in zip(self.feeds, chunks, strict=True) for b in feed.place(chunk)]
                 bad = NO_FAILED_STEP if before is None else before.bad
                 program, inputs = self._program(run, buffers, values, steps, tested, bad)
             if program is None:
@@ -350,7 +350,7 @@ class DataLoop(HostLoop):
             begun = _Begun(partial(self._error, program, record, bad), bad, sources, chunks)
             if before is not None:
                 before.behind = begun
-            self.pace.started(record, steps, start)
+            self.pace.note_start(record, steps, start)
             self.pace.make_room(chunks[0].room)
             run.raise_earlier_errors()  # this program is behind the other, whose input makes room for what comes next
             if complete:
@@ -421,7 +421,7 @@ class DataLoop(HostLoop):
 
         def program(steps: int) -> _DataLoopProgram | None:
             parts = [chunk.beginning(steps) for chunk in chunks]
-            buffers = [b for feed, part in zip(self.feeds, parts, strict=True) for b in feed.placed(part)]
+            buffers = [b for feed, part in zip(self.feeds, parts, strict=True) for b in feed.place(part)]
             return self._program(run, buffers, values, steps, False, NO_FAILED_STEP)[0]
 
         steps = chunks[0].steps

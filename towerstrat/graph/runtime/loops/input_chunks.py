@@ -298,7 +298,7 @@ class ChunkAssembler:
         chunk.steps += 1
 
     def _buffer(self, room: int, shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
-        return _aligned((room, self.each, *shape) if self.grouped else (room, *shape), dtype)
+        return _aligned_array((room, self.each, *shape) if self.grouped else (room, *shape), dtype)
 
 
 def _disagreement(first: object, other: object) -> ValueError:
@@ -307,7 +307,7 @@ def _disagreement(first: object, other: object) -> ValueError:
     )
 
 
-def _aligned(shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
+def _aligned_array(shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
     """An uninitialized array, aligned so that a CPU program can use it without a copy."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     # No zeros: memory that was used before would be written twice. What no step's input fills, no step reads.

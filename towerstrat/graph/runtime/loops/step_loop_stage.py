@@ -240,7 +240,7 @@ class LoopStage(StepBody):
             # Input is used once the new state is stored; until then the chunk stays ready, and goes back on an error.
             if program is not None and program.ran:
                 course.ready.popleft()
-        pace.started(record, chunk.steps, start)
+        pace.note_start(record, chunk.steps, start)
         ACCOUNTS.steps += chunk.steps
         del inputs
         pace.make_room(chunk.room)

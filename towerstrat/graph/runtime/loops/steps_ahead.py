@@ -21,11 +21,12 @@ How far to go is the least of what the caller says (``limit``, e.g. the steps un
 input and results, ``LIMITS.return_seconds``, and the gap that preceded the last other use of the session;
 ``LIMITS.steps_per_return`` sets it.
 
-Results are exact, not stale. Any other use of the session (``used``: another fetch, a read of a variable, a save) must
-find the state after the steps that were handed out. So the state is copied before a batch of steps; if steps ran that
-nobody has seen, the copy is put back, their input goes back to the iterator, and the steps that were handed out are run
-once more (``go_back``), with the same bits. A check that fails in a step ends the speculation the same way: then steps
-run one by one, and the failing one raises in the run that asks for it. Too many steps in vain turn speculation off.
+Results are exact, not stale. Any other use of the session (``note_use``: another fetch, a read of a variable, a save)
+must find the state after the steps that were handed out. So the state is copied before a batch of steps; if steps ran
+that nobody has seen, the copy is put back, their input goes back to the iterator, and the steps that were handed out
+are run once more (``go_back``), with the same bits. A check that fails in a step ends the speculation the same way:
+then steps run one by one, and the failing one raises in the run that asks for it. Too many steps in vain turn
+speculation off.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class _Steps:
             self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
         start = time.perf_counter()
         outputs, record = program(store, inputs)
-        lifted.pace.started(record, chunk.steps, start)
+        lifted.pace.note_start(record, chunk.steps, start)
         return program, outputs
 
     def next(self) -> Run | None:
@@ -415,11 +416,11 @@ class SpeculativeSteps:
             self._end(used=False)
         return run
 
-    def ran(self, plan: Plan, seconds: float) -> None:
+    def note_run(self, plan: Plan, seconds: float) -> None:
         """Note the seconds of a run that the caller carried out."""
         self._plans.shared_runs(plan).note_run(seconds)
 
-    def used(self) -> None:
+    def note_use(self) -> None:
         """Note another use of the session: the state becomes that after the steps that were handed out."""
         with self._session.lock, jax.enable_x64(True):
             self._end(used=True)
@@ -441,7 +442,7 @@ class SpeculativeSteps:
 
     def pause(self) -> None:
         """Go back to the handed-out steps, and let the next run be one by itself."""
-        self.used()
+        self.note_use()
         self._horizon.stop_for(1)
 
     # ---- running ahead -------------------------------------------------------------------------------------------

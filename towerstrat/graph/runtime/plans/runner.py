@@ -21,7 +21,7 @@ Programs are dispatched asynchronously, so a failed check is known only when som
 right all the same, since a program that fails a check writes nothing, and what is queued behind it takes the failure as
 an input.
 
-A stage in which several processes meet (``CollectiveStage``) must be told of a run that failed (``missed``): the other
+A stage in which several processes meet (``CollectiveStage``) must be told of a run that failed (``miss``): the other
 processes wait in it, and have to raise as well instead of waiting for ever.
 
 Errors leave through ``_translate_errors``: device failures become ResourceExhaustedError or InternalError that names
@@ -73,7 +73,7 @@ class CollectiveStage:
     def run(self, run: Run) -> None:
         raise NotImplementedError
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         """Take part in the round as a process that failed; called where the run failed in this stage or any other."""
         raise NotImplementedError
 
@@ -156,7 +156,7 @@ class Run:
     def _tell(self, error: BaseException) -> None:
         joint, self._joint = self._joint, []
         for stage in joint:
-            stage.missed(self, error)
+            stage.miss(self, error)
 
     def raise_earlier_errors(self) -> None:
         """Wait for the checks of the run before. Raises InvalidArgumentError where one failed."""

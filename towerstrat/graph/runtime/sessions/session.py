@@ -200,7 +200,7 @@ class BaseSession(Runner):
     def undo_steps_ahead(self) -> None:
         """Undo the steps that ran ahead of the caller."""
         if self.ahead is not None:
-            self.ahead.used()
+            self.ahead.note_use()
 
     def run_ahead(self, limit: Limit) -> None:
         """Let several steps run at once from now on, where the same fetches are run again and again.
@@ -387,7 +387,7 @@ class BaseSession(Runner):
         start = time.perf_counter()
         result = self.execute_plan(stages, fed, read)
         if self.ahead is not None:
-            self.ahead.ran(plan, time.perf_counter() - start)
+            self.ahead.note_run(plan, time.perf_counter() - start)
         return result
 
     def _plan(

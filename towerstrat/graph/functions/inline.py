@@ -70,7 +70,7 @@ class Executing:
         elif op.definition.unroll is not None:
             op.definition.unroll(self, op)
         elif "_traced_gradient" in op.attrs:
-            self._execute_ruled(op)
+            self._execute_custom_gradient(op)
         elif op.bodies or op.type == "Gradients":
             raise UnsupportedError(
                 f"{op.name} (type {op.type}, created at {op.line}) cannot be executed operation by operation under a "
@@ -80,7 +80,7 @@ class Executing:
             executed = self.eager.add(op.type, [self.tensors[t] for t in op.inputs], op.attrs, op.name)
             self.tensors.update(zip(op.outputs, executed.outputs, strict=True))
 
-    def _execute_ruled(self, op: Operation) -> None:
+    def _execute_custom_gradient(self, op: Operation) -> None:
         """Execute a ``CustomGradient``: its outputs are new tensors, so that tapes record its own gradient."""
         inputs = [self.tensors[t] for t in op.inputs]
         outputs = [self.eager.tensor(t.array, t.dtype) for t in inputs[: len(op.outputs)] if isinstance(t, EagerTensor)]

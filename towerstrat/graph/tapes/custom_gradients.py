@@ -290,10 +290,10 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
         leaves = nest.flatten(list(args))
-        places = [i for i, a in enumerate(leaves) if hasattr(a, "dtype") and hasattr(a, "shape")]
+        indices = [i for i, a in enumerate(leaves) if hasattr(a, "dtype") and hasattr(a, "shape")]
 
         def call(tensors: Sequence[TensorLike]) -> Any:
-            by_index = dict(zip(places, tensors, strict=True))
+            by_index = dict(zip(indices, tensors, strict=True))
             values = [by_index.get(i, a) for i, a in enumerate(leaves)]
             return f(*nest.pack_sequence_as(list(args), values), **kwargs)
 
@@ -314,7 +314,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
             return result, grad
 
-        return forward(*(leaves[i] for i in places))
+        return forward(*(leaves[i] for i in indices))
 
     return recomputed
 

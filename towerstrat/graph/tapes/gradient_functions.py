@@ -76,11 +76,11 @@ def value_and_gradients_function(
         if kwargs:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
         arguments = list(args)
-        places = _positions(f, params, len(args))
-        for i in places:
+        indices = _positions(f, params, len(args))
+        for i in indices:
             arguments[i] = arrays.identity(convert_to_tensor(args[i]))
         with GradientTape() as tape:
-            sources = [arguments[i] for i in places]
+            sources = [arguments[i] for i in indices]
             tape.watch(sources)
             value = _require_value(f, f(*arguments))
             results = [arrays.identity(v) for v in nest.flatten(value)]
@@ -115,9 +115,9 @@ def _positions(f: Callable[..., Any], params: Sequence[int | str] | None, count:
     """The indices of parameters given by name or index (None: of all ``count`` arguments)."""
     if params is None:
         return range(count)
-    places = [p for p in params if isinstance(p, int)]
-    if len(places) == len(params):
-        return places
+    indices = [p for p in params if isinstance(p, int)]
+    if len(indices) == len(params):
+        return indices
     requested = [p for p in params if isinstance(p, str)]
     if len(requested) < len(params):
         raise ValueError(f"params must be all strings or all integers; got {params}.")

@@ -325,8 +325,8 @@ class GradientTape:
         self, targets: Sequence[Tensor], sources: Sequence[Source], seeds: Sequence[Source | None]
     ) -> list[Cotangent]:
         """Walk the records backwards, by operations that are executed and that outer tapes record."""
-        places = [id(_tensor_or_handle(s)) for s in sources]
-        records, reached = self._relevant([i for i in places if i in self._followed])
+        keys = [id(_tensor_or_handle(s)) for s in sources]
+        records, reached = self._relevant([i for i in keys if i in self._followed])
         sums = _Sums()
         for target, seed in zip(targets, seeds, strict=True):
             if not target.dtype.is_differentiable and target.dtype.name != "resource":
@@ -352,7 +352,7 @@ class GradientTape:
             for tensor, cotangent in zip(record.inputs, record.backward(requested, cotangents), strict=True):
                 if cotangent is not None and id(tensor) in reached:
                     sums.add(id(tensor), cotangent)
-        return [sums.result(p) if p in reached else None for p in places]
+        return [sums.result(p) if p in reached else None for p in keys]
 
     def _relevant(self, sources: Sequence[int]) -> tuple[list[Record], set[int]]:
         """The records that depend on the sources (ids of tensors), and the ids of their differentiable outputs."""

@@ -99,7 +99,9 @@ def _meets(block: Block) -> bool:
     return any(inner.type == TYPE or any(map(_meets, inner.bodies)) for inner in block.needed)
 
 
-def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation, description: str, mine: bool) -> None:
+def _require(
+    run: Run, stage: CollectiveStage, op: Operation, decides: Operation, description: str, decision: bool
+) -> None:
     """Gathers the decision of each process, in one round.
 
     Args:
@@ -108,14 +110,14 @@ def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation
       op: the branch or loop.
       decides: the operation that makes the predicate.
       description: its name in the error.
-      mine: this process's decision.
+      decision: this process's decision.
 
     Raises:
       FailedPreconditionError: the decisions differ; raised in all processes.
     """
     run.raise_earlier_errors()
     ways = np.zeros(PROCESSES.count, np.float32)
-    ways[PROCESSES.index] = mine
+    ways[PROCESSES.index] = decision
     with taking_part(run, stage):
         (means,), _ = GRADIENT_ROUNDS.mean(_layout(op), [ways], [])
         decisions = [bool(each) for each in np.asarray(means)]

@@ -120,9 +120,9 @@ class SharedLoop(LoopStage):
         feeder, pace = loop_state.feeder, loop_state.pace
         step_bytes = self._step_bytes(feeder, source)
         room = max(2, pace.divide(iterations, pace.fitting(step_bytes)))
-        asked = 0
-        while asked < iterations:
-            requested = min(room, iterations - asked)
+        begun = 0
+        while begun < iterations:
+            requested = min(room, iterations - begun)
             chunk = feeder.take(source, requested, requested, room, _never)
             if self._have_shapes(feeder, source, chunk):
                 if pace.refuses(self.what, room, room * step_bytes, partial(self._with_room, run, loop_state, chunk)):
@@ -130,15 +130,15 @@ class SharedLoop(LoopStage):
                     room = max(2, pace.divide(iterations, pace.fitting(step_bytes)))
                     continue
                 under.append(self._begin(run, loop_state, source, chunk, requested, under))
-                asked += requested
+                begun += requested
                 if not chunk.closed:
-                    feeder.look_ahead(source, min(room, iterations - asked or iterations), room, _never)
-                self._look(feeder, source, under, course, 1 if asked < iterations else 0)
+                    feeder.look_ahead(source, min(room, iterations - begun or iterations), room, _never)
+                self._look(feeder, source, under, course, 1 if begun < iterations else 0)
             else:
                 self._look(feeder, source, under, course, 0)
                 course.closed = course.closed or (chunk, 0)
             if course.closed is not None:
-                asked = course.done  # What was begun behind it has run no step.
+                begun = course.done  # What was begun behind it has run no step.
                 if self._ends(source, course, iterations):
                     return
 
@@ -169,24 +169,24 @@ class SharedLoop(LoopStage):
         """
         if not feeder.uneven:
             return True
-        mine = tuple(buffer.shape[2:] for buffer in chunk.buffers) if chunk.steps else None
-        gathered = COLLECTIVES.gather(mine, tuple[tuple[int, ...], ...] | None)
-        known = {process: shapes for process, shapes in enumerate(gathered) if shapes is not None}
-        if not known:
+        local_shapes = tuple(buffer.shape[2:] for buffer in chunk.buffers) if chunk.steps else None
+        gathered = COLLECTIVES.gather(local_shapes, tuple[tuple[int, ...], ...] | None)
+        shapes_of = {process: shapes for process, shapes in enumerate(gathered) if shapes is not None}
+        if not shapes_of:
             return False
-        first = next(iter(known))
-        other = next((process for process, shapes in known.items() if shapes != known[first]), None)
+        first = next(iter(shapes_of))
+        other = next((process for process, shapes in shapes_of.items() if shapes != shapes_of[first]), None)
         if other is not None:
             feeder.put_back(source, chunk, 0)
             raise ValueError(
                 f"{self.op.name} (created at {self.op.line}): towers need batches of one shape in each step, got "
-                f"{_as_lists(known[first])} in process {first} and {_as_lists(known[other])} in process {other}. Use "
-                "batch(..., drop_remainder=True)."
+                f"{_as_lists(shapes_of[first])} in process {first} and {_as_lists(shapes_of[other])} in process "
+                f"{other}. Use batch(..., drop_remainder=True)."
             )
-        if mine is None:
+        if local_shapes is None:
             assert self.axis is not None
             lead = (chunk.room, len(self.axis.local_indices) if self.elements_are_stacked else self.axis.size)
-            chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(known[first], feeder.dtypes, strict=True)]
+            chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(shapes_of[first], feeder.dtypes, strict=True)]
         return True
 
     def _begin(

@@ -384,13 +384,13 @@ class DataLoop(HostLoop):
         """Leave the error record of the last program to whoever carries the run out."""
         run.kept[self] = begun
         run.writes = self.op.writes
-        run.checks.append(partial(self._settled, begun))
+        run.checks.append(partial(self._settle, begun))
 
     def _before(self, run: Run) -> _Begun | None:
         """The last program of the run before, where it is this loop's and its error record has not been fetched."""
         return None if run.before is None else run.before.kept.get(self)
 
-    def _settled(self, begun: _Begun) -> InvalidArgumentError | None:
+    def _settle(self, begun: _Begun) -> InvalidArgumentError | None:
         """Return the error of a run's last program; if there is one, the input after the failed iteration goes back."""
         failed = begun.found()
         if failed is not None and failed.turn is not None:

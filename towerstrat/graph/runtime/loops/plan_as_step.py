@@ -108,7 +108,7 @@ class PlanStep(StepBody):
         source: Source = self.take.attrs["source"](run.session, self.take, ())
         return source
 
-    def known(self, run: Run) -> Run:
+    def add_constants(self, run: Run) -> Run:
         """Add to ``run`` the values that are the same in every run: folded constants."""
         for fold in self.folds:
             fold.run(run)

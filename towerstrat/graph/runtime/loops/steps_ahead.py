@@ -164,9 +164,9 @@ class _Steps:
         full = chunk.steps == self.length
         program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NO_FAILED_STEP)
         if not self.before and self._several:  # of one step there is nothing to go back to
-            there = [cell for cell in program.state.written if cell in store]
+            present = [cell for cell in program.state.written if cell in store]
             # One by one: they may lie on different devices.
-            self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
+            self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in present}
         start = time.perf_counter()
         outputs, record = program(store, inputs)
         lifted.pace.note_start(record, chunk.steps, start)
@@ -456,7 +456,7 @@ class SpeculativeSteps:
             return None
         run = Run(self._session, self._session._store, {}, {})
         try:
-            return self._steps(runs, lifted, lifted.known(run), most)
+            return self._steps(runs, lifted, lifted.add_constants(run), most)
         except OpError:  # the run itself says what is wrong
             self._horizon.stop_for(_FIRST)
             return None

@@ -72,9 +72,9 @@ class SideBySide:
         self.graph = target = Graph()
         target.seed = graph.seed
         self._axis = axis = Axis("tower", jax.local_devices()[: len(towers)])
-        places = [AxisIndex(axis, position) for position in range(axis.size)]
+        axis_indices = [AxisIndex(axis, position) for position in range(axis.size)]
         target.has_shard_operations = True
-        self._traces = ShardTraces(target, axis, places, sizes_known=False)
+        self._traces = ShardTraces(target, axis, axis_indices, sizes_known=False)
         copying = _CopyingState(target, {})
         self.tensors: Mapping[Tensor, Tensor] = copying.tensors
         self.operations: Mapping[Operation, Operation] = copying.operations
@@ -241,12 +241,12 @@ def _of_several(order: Sequence[Operation], towers: Sequence[Collection[Operatio
 
 def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
     """The operations placed on each device, where several devices have much the same ones; else None."""
-    places = {name: parse(name).get("device", "").partition(":") for name in {op.device for op in order} if name}
-    if len({place for place in places.values() if place[0]}) < 2:
+    device_specs = {name: parse(name).get("device", "").partition(":") for name in {op.device for op in order} if name}
+    if len({spec for spec in device_specs.values() if spec[0]}) < 2:
         return None
     by_device: dict[tuple[str, int], list[Operation]] = {}
     for op in order:
-        kind, _, number = places.get(op.device, ("", "", ""))
+        kind, _, number = device_specs.get(op.device, ("", "", ""))
         if kind:
             by_device.setdefault((kind, int(number or 0)), []).append(op)
     kinds = Counter(kind for kind, _ in by_device)

@@ -77,7 +77,7 @@ REPAIRS = (
     ),
     Mutation(
         "calls of Python before a function's program", "graph/functions/traced.py",
-        'if made and not before.isdisjoint(made[0].op.attrs["path"]):', "if False:",
+        'if gradients and not before.isdisjoint(gradients[0].op.attrs["path"]):', "if False:",
     ),
     Mutation(
         "what towers share, in a gradient of a gradient of the whole", "graph/lowering/backward_pass.py",
@@ -103,7 +103,7 @@ REPAIRS = (
     ),
     Mutation(
         "what is read after a write, where an outer tape records the gradient", "graph/functions/traced.py",
-        "outputs, writes), found)", "outputs, ()), found)",
+        "outputs, writes), gradients)", "outputs, ()), gradients)",
     ),
     Mutation(
         "cotangents of two tapes for one gradient function", "graph/functions/traced.py",

@@ -28,14 +28,14 @@ def _only_what_runs_is_compiled(monkeypatch):
 def programs(monkeypatch):
     """The numbers of steps of the loop programs that ran."""
     found = []
-    started = ChunkScheduler.started
+    note_start = ChunkScheduler.note_start
 
     def noted(pace, marker, steps, start):
-        started(pace, marker, steps, start)
+        note_start(pace, marker, steps, start)
         found.append(steps)
         assert len(pace._under_way) <= 2
 
-    monkeypatch.setattr(ChunkScheduler, "started", noted)
+    monkeypatch.setattr(ChunkScheduler, "note_start", noted)
     return found
 
 
@@ -284,7 +284,7 @@ def test_a_step_s_bits_do_not_depend_on_how_runs_are_divided(monkeypatch, towers
 def test_no_more_input_is_held_than_the_budget_says(monkeypatch, towers, programs):
     monkeypatch.setattr(LIMITS, "input_bytes", 12_000 * towers)
     alive, highest = {}, [0]
-    aligned = input_chunks._aligned
+    aligned = input_chunks._aligned_array
 
     def noted(shape, dtype):
         buffer = aligned(shape, dtype)
@@ -294,7 +294,7 @@ def test_no_more_input_is_held_than_the_budget_says(monkeypatch, towers, program
         highest[0] = max(highest[0], sum(alive.values()))
         return buffer
 
-    monkeypatch.setattr(input_chunks, "_aligned", noted)
+    monkeypatch.setattr(input_chunks, "_aligned_array", noted)
     strategy = tpu(towers)
     with strategy.scope():
         v, run_op, sess = started(strategy, 97, size=100)

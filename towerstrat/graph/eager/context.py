@@ -20,7 +20,7 @@ host operations work in both. Arrays in the store may be outputs or inputs as we
 they are marked as shared, so that no program donates them.
 
 Code that runs for one replica (``running_index``) sees of a varying variable its own row, and writes only that
-(``_seen``, ``_kept``). Tapes are per thread.
+(``_seen``, ``_stored_value``). Tapes are per thread.
 """
 
 from __future__ import annotations
@@ -100,11 +100,11 @@ class Record:
         self.inputs = inputs
         self.outputs = outputs
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         """The cotangents of the inputs, by operations that outer tapes record.
 
         Args:
-          wanted: for each input whether its cotangent is used.
+          requested: for each input whether its cotangent is used.
           cotangents: one per output; None counts as zeros.
         """
         raise NotImplementedError
@@ -141,12 +141,12 @@ class ExecutionRecord(Record):
         self.execution = execution
         self.state = state
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
-        given = tuple([c is not None for c in cotangents])
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+        seeded = tuple([c is not None for c in cotangents])
         result: list[Cotangent] = [None] * len(self.inputs)
         seeds = [c for c in cotangents if c is not None]
         while True:
-            pull = self.execution.pullbacks.find(tuple(wanted), given)
+            pull = self.execution.pullbacks.find(tuple(requested), seeded)
             if pull is None:
                 return result
             try:
@@ -155,14 +155,14 @@ class ExecutionRecord(Record):
             except NeedsStatic as needed:
                 if not isinstance(self.execution, OperationProgram):
                     raise
-                self.execution = SINGLE_OPERATIONS.specialised(self.execution, needed, self.inputs)
-        found = iter(pull.results)
-        for place, is_wanted in enumerate(wanted):
-            kind = next(found) if is_wanted else None
+                self.execution = SINGLE_OPERATIONS.specialise(self.execution, needed, self.inputs)
+        kinds = iter(pull.results)
+        for index, is_wanted in enumerate(requested):
+            kind = next(kinds) if is_wanted else None
             if isinstance(kind, Tensor):
-                result[place] = next(outputs)
+                result[index] = next(outputs)
             elif kind is not None:
-                result[place] = self.context.rows(next(outputs), next(outputs), self.inputs[place])
+                result[index] = self.context.rows(next(outputs), next(outputs), self.inputs[index])
         return result
 
 
@@ -171,7 +171,7 @@ class ReadRecord(Record):
 
     __slots__ = ()
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         return cotangents
 
 
@@ -258,7 +258,7 @@ class EagerContext(Graph):
         special = definition.execute
         for tensor in inputs:
             if not isinstance(tensor, EagerTensor):
-                raise _leaked(tensor, type)
+                raise _leak_error(tensor, type)
             if tensor.varies and special is None:
                 raise TypeError(
                     f"{type} got a value that has a part on every replica ({tensor!r}). Combine the parts with "
@@ -284,19 +284,19 @@ class EagerContext(Graph):
                 break
             except NeedsStatic as needed:
                 # The kernel asked for the value of an input: compile again with that value as a constant.
-                execution = SINGLE_OPERATIONS.specialised(execution, needed, inputs)
+                execution = SINGLE_OPERATIONS.specialise(execution, needed, inputs)
         if check is not None and check.after:
             self._check(check, execution.op, [*inputs, *outputs])
         return outputs
 
     def _check(self, check: InputCheck, op: Operation, inputs: Sequence[Tensor]) -> None:
         """Check the values of an operation's inputs on the host. Raises InvalidArgumentError."""
-        values = [self._checked(t, on_host=i in check.values) for i, t in enumerate(inputs)]
+        values = [self._value_to_check(t, on_host=i in check.values) for i, t in enumerate(inputs)]
         error = found_on_host(check, op, values)
         if error is not None:
             raise InvalidArgumentError(None, _here(op), error.message)
 
-    def _checked(self, tensor: Any, on_host: bool) -> Any:
+    def _value_to_check(self, tensor: Any, on_host: bool) -> Any:
         """The value of an input for a check; of a variable the one that the current replica sees."""
         if isinstance(tensor, Handle):
             return self._seen(tensor.cell, self.session.state.get(tensor.cell))
@@ -304,10 +304,10 @@ class EagerContext(Graph):
 
     def _execution(self, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> OperationProgram:
         try:
-            found = SINGLE_OPERATIONS.find(definition, inputs, attrs)
+            program = SINGLE_OPERATIONS.find(definition, inputs, attrs)
         except ValueError as error:
             raise EagerArgumentError(None, None, str(error)) from None
-        return found
+        return program
 
     def _state(
         self, execution: OperationProgram, definition: OpDef, inputs: Sequence[Tensor], attrs: Mapping[str, Any]
@@ -330,7 +330,7 @@ class EagerContext(Graph):
             if self.tapes.active:
                 # The record keeps the value for its gradient, so no later program may take the memory.
                 value = store.share_buffer(handle.cell)
-                self._accessed(handle)
+                self._note_access(handle)
             else:
                 value = store.get(handle.cell)
             if value is None and definition.reads:
@@ -376,13 +376,13 @@ class EagerContext(Graph):
 
     def _store(self, execution: Executable, state: CellValues, after: Sequence[Any]) -> None:
         written = set(execution.op.writes) if isinstance(execution, OperationProgram) else ()
-        for cell, own, value in zip([c for c, _ in state], execution.computation.cells, after, strict=True):
-            if own is ERROR_RECORD and (error := execution.compiled.function.error(value)) is not None:
+        for cell, inner, value in zip([c for c, _ in state], execution.computation.cells, after, strict=True):
+            if inner is ERROR_RECORD and (error := execution.compiled.function.error(value)) is not None:
                 single = execution.op
                 shown = _here(single) if single is not None and error.op is single else error.op
                 raise InvalidArgumentError(None, shown, error.message)
-            if cell is not None and own in written:
-                self.session.state.update({cell: self._kept(cell, value)})
+            if cell is not None and inner in written:
+                self.session.state.update({cell: self._stored_value(cell, value)})
                 # The value may be an output or an input too (an assignment's is), so it must never be donated.
                 self.session.state.shared_buffers.add(cell)
 
@@ -419,7 +419,7 @@ class EagerContext(Graph):
             raise uninitialized(handle.cell, handle.op)
         tensor = EagerTensor(self, on_one_device(self.read_here(handle.cell, value)), handle.cell.dtype)
         if self.tapes.active:
-            self._accessed(handle)
+            self._note_access(handle)
             self.record(ReadRecord((handle,), (tensor,)))
         return tensor
 
@@ -427,14 +427,14 @@ class EagerContext(Graph):
         """Whether a variable has a value, as a bool tensor."""
         return EagerTensor(self, np.asarray(self.session.state.get(handle.cell) is not None), bool_)
 
-    def _accessed(self, handle: Handle) -> None:
+    def _note_access(self, handle: Handle) -> None:
         if handle.trainable:
             for tape in self.tapes.active:
                 tape.access(handle)
 
     def assign(self, cell: StateVariable, value: EagerTensor) -> None:
         """Store a variable's value. A numpy array is copied, since the caller may write to it later."""
-        array = cell.stacked(self._kept(cell, value.array))
+        array = cell.stacked(self._stored_value(cell, value.array))
         if isinstance(array, jax.Array):
             self.session.state.update({cell: array})
             self.session.state.shared_buffers.add(cell)
@@ -451,8 +451,8 @@ class EagerContext(Graph):
 
     def _is_own(self, cell: StateVariable) -> bool:
         """Whether code runs for a replica that has, or may write, its own row of a variable."""
-        place = self.running_index
-        return place is not None and place.axis is (cell.axis if cell.is_varying else cell.own)
+        index = self.running_index
+        return index is not None and index.axis is (cell.axis if cell.is_varying else cell.own)
 
     def _seen(self, cell: StateVariable, value: Array) -> Array:
         """The value that an operation reads of a variable's stored one; inside a replica its own row."""
@@ -460,7 +460,7 @@ class EagerContext(Graph):
             return value
         return np.asarray(cell.stacked(value))[self.running_index.position, ...]
 
-    def _kept(self, cell: StateVariable, value: Array) -> Array:
+    def _stored_value(self, cell: StateVariable, value: Array) -> Array:
         """The array to store after a write of ``value``; inside a replica only that replica's row changes."""
         before = self.session.state.get(cell)
         if self.running_index is None or before is None or not self._is_own(cell):
@@ -491,7 +491,7 @@ class EagerContext(Graph):
             for cell, copy in copies.items():
                 after = state.get(copy)
                 if after is not None and after is not before.get(copy):
-                    state.update({cell: self._kept(cell, after)})
+                    state.update({cell: self._stored_value(cell, after)})
                     state.shared_buffers.add(cell)
                 state.discard(copy)
 
@@ -530,16 +530,16 @@ class EagerContext(Graph):
 
 def _here(op: Operation) -> Operation:
     """A copy of an operation, for an error message, that names the user's current line as its origin."""
-    made = copy.copy(op)
-    made.line = user_line()
-    return made
+    clone = copy.copy(op)
+    clone.line = user_line()
+    return clone
 
 
 def _array(value: Any) -> Array:
     return value if isinstance(value, jax.Array | np.ndarray) else np.asarray(value)
 
 
-def _leaked(tensor: Tensor, type: str) -> TypeError:
+def _leak_error(tensor: Tensor, type: str) -> TypeError:
     """The error for an input that is no eager tensor: a symbolic tensor that escaped from its graph."""
     if not isinstance(tensor, Tensor):
         return TypeError(f"Expected tensors as inputs of {type}, got {tensor!r}.")

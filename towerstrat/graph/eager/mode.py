@@ -37,13 +37,13 @@ def executing_eagerly_outside_functions() -> bool:
     return graphs[-1].executing_eagerly if graphs else ground() is not None
 
 
-def _check_early(what: str) -> None:
-    made = [] if ground() is not None else global_graph().get_operations()
-    if made:
-        raise ValueError(_TOO_LATE.format(what, made[0].line))
+def _check_early(name: str) -> None:
+    operations = [] if ground() is not None else global_graph().get_operations()
+    if operations:
+        raise ValueError(_TOO_LATE.format(name, operations[0].line))
     used = context().first_line if ground() is not None else None
     if used is not None:
-        raise ValueError(_TOO_LATE.format(what, used))
+        raise ValueError(_TOO_LATE.format(name, used))
 
 
 def enable_eager_execution(config: Any = None, device_policy: Any = None, execution_mode: Any = None) -> None:
@@ -87,15 +87,15 @@ def graph_mode() -> Iterator[None]:
         yield
 
 
-def refuse_eager(what: str, instead: str) -> None:
+def refuse_eager(name: str, instead: str) -> None:
     """Raise where operations execute eagerly: for functions that only graphs have.
 
     Args:
-      what: the function, for the message.
+      name: the function, for the message.
       instead: a sentence that says what to use.
 
     Raises:
       RuntimeError: operations execute eagerly here.
     """
     if get_default_graph().executing_eagerly:
-        raise RuntimeError(f"{what} is not supported when eager execution is enabled. {instead}")
+        raise RuntimeError(f"{name} is not supported when eager execution is enabled. {instead}")

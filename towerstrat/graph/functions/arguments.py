@@ -5,7 +5,7 @@ type and value; objects that cannot be hashed by identity, and kept alive so tha
 
 >>> key_of(3, []) == key_of(3.0, []), key_of(np.zeros([2, 3]), []) == key_of(np.ones([2, 3]), [])
 (False, True)
->>> relaxed([(2, 3), ()], [(4, 3), ()])
+>>> relax([(2, 3), ()], [(4, 3), ()])
 [(None, 3), ()]
 """
 
@@ -90,15 +90,15 @@ _TYPES = _Types()
 
 def tensors_of(value: object) -> list[Tensor]:
     """The tensors in a structure of arguments, in order; arrays are converted, variables left out."""
-    found: list[Tensor] = []
+    tensors: list[Tensor] = []
     for leaf in nest.flatten(value):
         if isinstance(leaf, Tensor):
-            found.append(leaf)
+            tensors.append(leaf)
         elif is_array(leaf):
-            found.append(convert_to_tensor(leaf))
+            tensors.append(convert_to_tensor(leaf))
         elif isinstance(leaf, Argument) and not isinstance(leaf, Variable):
-            found += leaf._tensors()
-    return found
+            tensors += leaf._tensors()
+    return tensors
 
 
 def stand_ins(
@@ -115,16 +115,16 @@ def stand_ins(
     Returns:
       The arguments with the placeholders in them, and the placeholders in order.
     """
-    made: list[Tensor] = []
-    wanted = iter(shapes) if shapes is not None else None
+    placeholders: list[Tensor] = []
+    remaining_shapes = iter(shapes) if shapes is not None else None
 
     def place(dtype: DType, dims: Dims, name: str, axis: Axis | None = None) -> Tensor:
-        shape = dims if wanted is None else next(wanted)
+        shape = dims if remaining_shapes is None else next(remaining_shapes)
         if axis is not None:
-            made.append(position_input(axis, dtype, shape, _name(name)))
-            return made[-1]
-        made.append(graph.add("Placeholder", (), {"dtype": dtype, "shape": shape}, _name(name)).outputs[0])
-        return made[-1]
+            placeholders.append(position_input(axis, dtype, shape, _name(name)))
+            return placeholders[-1]
+        placeholders.append(graph.add("Placeholder", (), {"dtype": dtype, "shape": shape}, _name(name)).outputs[0])
+        return placeholders[-1]
 
     def stand_in(leaf: object, name: str) -> object:
         if isinstance(leaf, TensorSpec):
@@ -143,7 +143,7 @@ def stand_ins(
         return leaf._like([place(t.dtype, t.dims, name, axis) for t in leaf._tensors()])
 
     symbolic = [nest.map_structure(partial(stand_in, name=n), v) for v, n in zip(values, names, strict=True)]
-    return symbolic, made
+    return symbolic, placeholders
 
 
 def _name(name: str) -> str:
@@ -152,7 +152,7 @@ def _name(name: str) -> str:
     return cleaned if cleaned and (cleaned[0].isalnum() or cleaned[0] == ".") else "args"
 
 
-def relaxed(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
+def relax(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
     """The most specific shapes that cover both lists, one by one; None where two ranks differ."""
     result: list[Dims] = []
     for a, b in itertools.zip_longest(one, two):
@@ -165,6 +165,6 @@ def relaxed(one: Iterable[Dims], two: Iterable[Dims]) -> list[Dims] | None:
     return result
 
 
-def fits(dims: Dims, wanted: Dims) -> bool:
+def fits(dims: Dims, expected: Dims) -> bool:
     """Whether two partially known shapes are compatible."""
-    return TensorShape(wanted).is_compatible_with(TensorShape(dims))
+    return TensorShape(expected).is_compatible_with(TensorShape(dims))

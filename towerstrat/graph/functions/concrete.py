@@ -84,22 +84,22 @@ class ConcreteFunction:
         """
         inputs = self.traced.inputs
         specs, keywords = self.structured_input_signature
-        given = [a for a in nest.flatten(list(args)) if not _plain(a)]
+        values = [a for a in nest.flatten(list(args)) if not _plain(a)]
         named = dict(kwargs)
         if named:
-            given += _by_name(named, specs, keywords, len(given))
-        if len(given) != len(inputs):
+            values += _by_name(named, specs, keywords, len(values))
+        if len(values) != len(inputs):
             raise TypeError(
-                f"{self.name} takes {len(inputs)} tensors, got {len(given)}. Its signature: "
+                f"{self.name} takes {len(inputs)} tensors, got {len(values)}. Its signature: "
                 f"{self.structured_input_signature}."
             )
         tensors = []
-        for value, place in zip(given, inputs, strict=True):
-            tensor = convert_to_tensor(value, None if isinstance(value, Tensor) else place.dtype)
-            if tensor.dtype is not place.dtype or not arguments.fits(tensor.dims, place.dims):
+        for value, parameter in zip(values, inputs, strict=True):
+            tensor = convert_to_tensor(value, None if isinstance(value, Tensor) else parameter.dtype)
+            if tensor.dtype is not parameter.dtype or not arguments.fits(tensor.dims, parameter.dims):
                 raise TypeError(
-                    f"{self.name} expects a {place.dtype.name} tensor of shape {place.shape}, got {tensor.dtype.name} "
-                    f"of shape {tensor.shape}."
+                    f"{self.name} expects a {parameter.dtype.name} tensor of shape {parameter.shape}, got "
+                    f"{tensor.dtype.name} of shape {tensor.shape}."
                 )
             tensors.append(tensor)
         return self.call(tensors)
@@ -120,8 +120,8 @@ class ConcreteFunction:
     @property
     def variables(self) -> tuple[Variable, ...]:
         """The variables that it reads or writes, in the order of first use."""
-        found = (self.graph.variable_of(inner) for inner in self.graph.handles.values())
-        return tuple([v for v in found if v is not None])
+        variables = (self.graph.variable_of(inner) for inner in self.graph.handles.values())
+        return tuple([v for v in variables if v is not None])
 
     @property
     def trainable_variables(self) -> tuple[Variable, ...]:

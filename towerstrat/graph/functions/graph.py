@@ -19,7 +19,7 @@ of this graph:
 
 A tensor of a graph that does not enclose this one raises TypeError: it escaped from another trace.
 
-A call in a graph copies the operations there (``inlined``), the effects with them; eager calls run the graph as a plan
+A call in a graph copies the operations there (``inline``), the effects with them; eager calls run the graph as a plan
 (``Traced``). Variables made while tracing are made outside of the trace (``lifted``), on the first trace only. In a
 function that runs for one replica, a variable that may differ by replica is read through a copy that stands for this
 replica's value (``copies``, ``EagerContext.standing_in``).
@@ -131,26 +131,26 @@ class FunctionGraph(Graph):
         if tensor._graph is self:
             return tensor
         if tensor.dtype is resource:
-            found = self.handles.get(tensor)
-            return self._handle(tensor) if found is None else found
-        found = self.captured.get(tensor)
-        if found is None:
+            inner = self.handles.get(tensor)
+            return self._handle(tensor) if inner is None else inner
+        inner = self.captured.get(tensor)
+        if inner is None:
             self._check_around(tensor)
-            found = self._embedded(tensor) if isinstance(tensor, EagerTensor) else None
-            if found is None:
+            inner = self._embed(tensor) if isinstance(tensor, EagerTensor) else None
+            if inner is None:
                 attrs: dict[str, Any] = {"dtype": tensor.dtype, "shape": tensor.dims}
                 if isinstance(tensor, ShardedTensor):
                     attrs["axis"] = tensor.axis
                 with self.outside():
                     kind = "PositionInput" if "axis" in attrs else "Placeholder"
-                    found = super().add(kind, (), attrs, tensor.op.name, axis=attrs.get("axis")).outputs[0]
-                found.varies = tensor.varies
-                self.captured[tensor] = found
-        return found
+                    inner = super().add(kind, (), attrs, tensor.op.name, axis=attrs.get("axis")).outputs[0]
+                inner.varies = tensor.varies
+                self.captured[tensor] = inner
+        return inner
 
     def captures(self) -> list[tuple[Tensor, Tensor]]:
-        own = (*self.captured.items(), *self.handles.items())
-        return [*self.outer.captures(), *((t, inner) for t, inner in own if not isinstance(t, EagerTensor))]
+        pairs = (*self.captured.items(), *self.handles.items())
+        return [*self.outer.captures(), *((t, inner) for t, inner in pairs if not isinstance(t, EagerTensor))]
 
     def _handle(self, tensor: Tensor) -> Tensor:
         self._check_around(tensor)
@@ -162,13 +162,13 @@ class FunctionGraph(Graph):
             attrs = {**attrs, "cell": copy}
         with self.outside():
             # Eager variables may have one name, operations of a graph not.
-            wanted = name if name in self.nodes.by_name else f"{name}/"
-            handle = super().add(tensor.op.type, (), attrs, wanted).outputs[0]
+            handle_name = name if name in self.nodes.by_name else f"{name}/"
+            handle = super().add(tensor.op.type, (), attrs, handle_name).outputs[0]
         self.handles[tensor] = handle
         self.outside_of[handle] = tensor
         return handle
 
-    def _embedded(self, tensor: EagerTensor) -> Tensor | None:
+    def _embed(self, tensor: EagerTensor) -> Tensor | None:
         """A constant of the tensor's value, or None where it has to be an input.
 
         Constants let shape arithmetic fold while the function is lowered. A value on a device is embedded only where
@@ -270,19 +270,19 @@ class FunctionGraph(Graph):
         """The operations that run in each call, whether an output needs them or not."""
         return [op for op in self.root.ops if has_effect(op)]
 
-    def inlined(self, outputs: Sequence[Tensor], given: Mapping[Tensor, Tensor], target: Graph) -> list[Tensor]:
+    def inline(self, outputs: Sequence[Tensor], arguments: Mapping[Tensor, Tensor], target: Graph) -> list[Tensor]:
         """Copy the function's operations, with its effects, into the graph that calls it.
 
         Args:
           outputs: tensors of this graph.
-          given: the arguments: input of the function -> tensor of ``target``.
+          arguments: the arguments: input of the function -> tensor of ``target``.
           target: the calling graph; in the eager context the operations are executed.
 
         Returns:
           The tensors of ``target`` that correspond to ``outputs``.
         """
         mapping = {inner: target.inside(outer) for outer, inner in self.captured.items()}
-        mapping.update(given)
+        mapping.update(arguments)
         effects = self.effects()
         order = execution_order([*(t.op for t in outputs if t not in mapping), *effects], self.root, mapping)
         if isinstance(target, EagerContext):
@@ -291,23 +291,23 @@ class FunctionGraph(Graph):
             return [executing.tensors[t] for t in outputs]
         copying = Copying(target, mapping)
         copying.copy(order)
-        made = [copying.tensors[t] for t in outputs]
+        copies = [copying.tensors[t] for t in outputs]
         if not effects or target.building_function:
-            return made
+            return copies
         # A plain graph runs only what is fetched: make each output depend on the function's effects.
         first = [copying.operations[op] for op in effects]
-        return [target.add("Identity", (t,), control_inputs=first).outputs[0] for t in made]
+        return [target.add("Identity", (t,), control_inputs=first).outputs[0] for t in copies]
 
     def variables_read(self, where: Callable[[Operation], bool]) -> list[tuple[Tensor, Variable]]:
         outside = self.outside_of
         reads = (op._inputs[0] for op in self.nodes.operations if op.definition.reads and op._inputs and where(op))
-        found = ((h, self._variable(outside[h])) for h in dict.fromkeys(reads) if h in outside)
-        return [(h, v) for h, v in found if v is not None]
+        pairs = ((h, self._variable(outside[h])) for h in dict.fromkeys(reads) if h in outside)
+        return [(h, v) for h, v in pairs if v is not None]
 
     def _variable(self, handle: Tensor) -> Variable | None:
         if isinstance(handle, Handle):
-            own: Variable | None = handle.variable()
-            return own
+            variable: Variable | None = handle.variable()
+            return variable
         around: Variable | None = self.outer.variable_of(handle)
         return around
 

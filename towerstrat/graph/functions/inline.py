@@ -70,17 +70,17 @@ class Executing:
         elif op.definition.unroll is not None:
             op.definition.unroll(self, op)
         elif "_traced_gradient" in op.attrs:
-            self._execute_ruled(op)
+            self._execute_custom_gradient(op)
         elif op.bodies or op.type == "Gradients":
             raise UnsupportedError(
                 f"{op.name} (type {op.type}, created at {op.line}) cannot be executed operation by operation under a "
                 "GradientTape. Take the gradient inside of the tf.function."
             )
         else:
-            made = self.eager.add(op.type, [self.tensors[t] for t in op.inputs], op.attrs, op.name)
-            self.tensors.update(zip(op.outputs, made.outputs, strict=True))
+            executed = self.eager.add(op.type, [self.tensors[t] for t in op.inputs], op.attrs, op.name)
+            self.tensors.update(zip(op.outputs, executed.outputs, strict=True))
 
-    def _execute_ruled(self, op: Operation) -> None:
+    def _execute_custom_gradient(self, op: Operation) -> None:
         """Execute a ``CustomGradient``: its outputs are new tensors, so that tapes record its own gradient."""
         inputs = [self.tensors[t] for t in op.inputs]
         outputs = [self.eager.tensor(t.array, t.dtype) for t in inputs[: len(op.outputs)] if isinstance(t, EagerTensor)]
@@ -99,16 +99,16 @@ class _RuleRecord(Record):
         self.executing = executing
         self.op = op
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         rule: TracedRule = self.op.attrs["_traced_gradient"]
         step = self.executing.inner({})
-        for place, cotangent, output in zip(rule.cotangents, cotangents, self.outputs, strict=True):
-            step.tensors[place] = step.execute("ZerosLike", [output])[0] if cotangent is None else cotangent
+        for placeholder, cotangent, output in zip(rule.cotangents, cotangents, self.outputs, strict=True):
+            step.tensors[placeholder] = step.execute("ZerosLike", [output])[0] if cotangent is None else cotangent
         step.copy(rule.block.needed)
-        found: list[Cotangent] = []
+        gradients: list[Cotangent] = []
         for gradient in rule.grads:
             if isinstance(gradient, tuple):
-                found.append(IndexedSlices(*(step.tensors[t] for t in gradient)))
+                gradients.append(IndexedSlices(*(step.tensors[t] for t in gradient)))
             else:
-                found.append(None if gradient is None else step.tensors[gradient])
-        return found
+                gradients.append(None if gradient is None else step.tensors[gradient])
+        return gradients

@@ -58,8 +58,8 @@ def _with_length(results: Sequence[Tensor], elems: Sequence[Tensor]) -> list[Ten
             length = length.merge_with(elem.dims[:1])
     for result in results:
         if length.raw is not None:
-            rest = TensorShape(None) if result.dims is None else TensorShape(result.dims[1:])
-            result.set_shape(length.concatenate(rest))
+            row_shape = TensorShape(None) if result.dims is None else TensorShape(result.dims[1:])
+            result.set_shape(length.concatenate(row_shape))
     return list(results)
 
 
@@ -93,18 +93,18 @@ def map_fn(
             return function(lambda e: map_fn(fn, e, dtype, infer_shape=infer_shape), autograph=False)(
                 nest.pack_sequence_as(elems, flat)
             )
-        wanted = nest.map_structure(lambda e: convert_to_tensor(e).dtype, elems) if dtype is None else dtype
-        results = [TensorArray(d, size=count, infer_shape=infer_shape) for d in nest.flatten(wanted)]
+        dtypes = nest.map_structure(lambda e: convert_to_tensor(e).dtype, elems) if dtype is None else dtype
+        results = [TensorArray(d, size=count, infer_shape=infer_shape) for d in nest.flatten(dtypes)]
 
-        def compute(i: Tensor, made: Sequence[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
+        def compute(i: Tensor, outputs: Sequence[TensorArray]) -> tuple[Tensor, list[TensorArray]]:
             value = fn(nest.pack_sequence_as(elems, [a.read(i) for a in arrays]))
-            nest.assert_same_structure(wanted, value)
-            return arithmetic.add(i, 1), [a.write(i, v) for a, v in zip(made, nest.flatten(value), strict=True)]
+            nest.assert_same_structure(dtypes, value)
+            return arithmetic.add(i, 1), [a.write(i, v) for a, v in zip(outputs, nest.flatten(value), strict=True)]
 
         _, final = while_loop(
             lambda i, _: arithmetic.less(i, count), compute, (constant(0), results), back_prop=back_prop
         )
-        return nest.pack_sequence_as(wanted, _with_length([a.stack() for a in final], flat))
+        return nest.pack_sequence_as(dtypes, _with_length([a.stack() for a in final], flat))
 
 
 def scan(
@@ -143,28 +143,28 @@ def scan(
         else:
             values = [convert_to_tensor(v) for v in nest.flatten(initializer)]
             i = last if reverse else constant(0)
-        made = [
+        outputs = [
             TensorArray(v.dtype, size=count, element_shape=v.shape if infer_shape else None, infer_shape=infer_shape)
             for v in values
         ]
         if initializer is None:
-            made = [a.write(begin, v) for a, v in zip(made, values, strict=True)]
+            outputs = [a.write(begin, v) for a, v in zip(outputs, values, strict=True)]
 
         def compute(
-            i: Tensor, values: Sequence[Tensor], made: Sequence[TensorArray]
+            i: Tensor, values: Sequence[Tensor], outputs: Sequence[TensorArray]
         ) -> tuple[Tensor, list[Any], list[TensorArray]]:
             rows = nest.pack_sequence_as(elems, [a.read(i) for a in arrays])
             value = fn(nest.pack_sequence_as(like, values), rows)
             nest.assert_same_structure(like, value)
-            found = nest.flatten(value)
-            written = [a.write(i, v) for a, v in zip(made, found, strict=True)]
-            return arithmetic.subtract(i, 1) if reverse else arithmetic.add(i, 1), found, written
+            new_values = nest.flatten(value)
+            written = [a.write(i, v) for a, v in zip(outputs, new_values, strict=True)]
+            return arithmetic.subtract(i, 1) if reverse else arithmetic.add(i, 1), new_values, written
 
-        def goes_on(i: Tensor, values: object, made: object) -> Tensor:
-            more: Tensor = arithmetic.greater_equal(i, 0) if reverse else arithmetic.less(i, count)
-            return more
+        def goes_on(i: Tensor, values: object, outputs: object) -> Tensor:
+            condition: Tensor = arithmetic.greater_equal(i, 0) if reverse else arithmetic.less(i, count)
+            return condition
 
-        _, _, final = while_loop(goes_on, compute, (i, values, made), back_prop=back_prop)
+        _, _, final = while_loop(goes_on, compute, (i, values, outputs), back_prop=back_prop)
         return nest.pack_sequence_as(like, _with_length([a.stack() for a in final], flat))
 
 

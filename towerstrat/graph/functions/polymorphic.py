@@ -40,7 +40,7 @@ from towerstrat.graph.functions import arguments
 from towerstrat.graph.functions.concrete import ConcreteFunction, as_result
 from towerstrat.graph.functions.eagerly import functions_run_eagerly
 from towerstrat.graph.functions.graph import FunctionGraph
-from towerstrat.graph.functions.signature import checked, described, fitted, shapes_of
+from towerstrat.graph.functions.signature import check_signature, fit_arguments, shapes_of, trace_signature
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.composite_values import Argument
 from towerstrat.graph.ir.context_stacks import TRACE_CONTEXTS
@@ -90,7 +90,7 @@ class Function:
         self._always = always
         self._function = function
         self._name = name
-        self._input_signature = checked(input_signature)
+        self._input_signature = check_signature(input_signature)
         self._autograph = autograph
         self._relax = relax
         self._cache: dict[Hashable, ConcreteFunction] = {}
@@ -143,11 +143,11 @@ class Function:
     def __get__(self, instance: object, owner: type | None = None) -> Function | Bound:
         if instance is None:
             return self
-        found = self._bound.get(id(instance))
-        if found is None:
-            found = self._bind(instance)
-            self._bound[id(instance)] = found
-        return Bound(found[1], instance)
+        entry = self._bound.get(id(instance))
+        if entry is None:
+            entry = self._bind(instance)
+            self._bound[id(instance)] = entry
+        return Bound(entry[1], instance)
 
     def _bind(self, instance: object) -> tuple[Any, Function]:
         # The bound function lives as long as its instance, so it must not keep the instance alive.
@@ -175,20 +175,20 @@ class Function:
         if kwargs or not self._positional or len(args) != self._arity:
             args = self._canonical(args, kwargs)
         if self._input_signature is not None:
-            args = fitted(args, self._input_signature, self._signature, self._name)
-        kept: list[object] = []
-        key = (_surroundings(), tuple([arguments.key_of(a, kept) for a in args]))
+            args = fit_arguments(args, self._input_signature, self._signature, self._name)
+        retained: list[object] = []
+        key = (_surroundings(), tuple([arguments.key_of(a, retained) for a in args]))
         try:
-            found = self._cache.get(key)
+            concrete = self._cache.get(key)
         except TypeError as error:
             raise TypeError(f"An argument of {self._name} cannot be hashed: {error}") from None
-        if found is None:
+        if concrete is None:
             # A trace that captures tensors of the current graph is kept under that graph.
-            found = self._cache.get((get_default_graph(), key[1])) or self._traced(key, args)
-            self._kept += kept
+            concrete = self._cache.get((get_default_graph(), key[1])) or self._add_trace(key, args)
+            self._kept += retained
         elif self._recent:
             self._recent.append("")
-        return found.call(arguments.tensors_of(args), self._late)
+        return concrete.call(arguments.tensors_of(args), self._late)
 
     @contextmanager
     def late(self) -> Iterator[None]:
@@ -226,7 +226,7 @@ class Function:
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
-    def _traced(self, key: _Key, args: tuple[Any, ...]) -> ConcreteFunction:
+    def _add_trace(self, key: _Key, args: tuple[Any, ...]) -> ConcreteFunction:
         """Make the trace for arguments whose key is not in the cache, or find a relaxed one; enter it."""
         shapes: list[Dims] | None = None
         tensors = arguments.tensors_of(args)
@@ -242,23 +242,23 @@ class Function:
             if variant is None:
                 self._variants[kind] = _Variant(here)
             else:
-                shapes = arguments.relaxed(variant.shapes, here) or here
+                shapes = arguments.relax(variant.shapes, here) or here
                 if variant.function is None or shapes != variant.shapes:
                     variant.shapes = shapes
                     variant.function = self._trace(args, shapes)
                 self._cache[key] = variant.function
                 return variant.function
         self._notice(args)
-        found = self._trace(args, shapes)
-        if not found.graph.stands_alone:
+        concrete = self._trace(args, shapes)
+        if not concrete.graph.stands_alone:
             # It captures tensors of the function around it, so it can be called there only.
             key = (get_default_graph(), key[1])
-        self._cache[key] = found
-        return found
+        self._cache[key] = concrete
+        return concrete
 
     def _notice(self, args: Sequence[object]) -> None:
         """Log a warning, once, when many of the recent calls traced."""
-        self._recent.append(_shown(args))
+        self._recent.append(_describe_arguments(args))
         traced = [r for r in self._recent if r]
         if len(traced) > _MANY_TRACES and not self._said:
             self._said = True
@@ -293,7 +293,7 @@ class Function:
             value = nest.map_structure(functools.partial(as_result, name=self._name), value)
             self._variables_made |= bool(graph.variables)
             graph.check_variables_kept()
-            signature = described(self._signature, symbolic, inputs)
+            signature = trace_signature(self._signature, symbolic, inputs)
             return ConcreteFunction(self._name, graph, signature, inputs, value)
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
@@ -303,20 +303,20 @@ class Function:
           TypeError: the arguments do not fit the input signature.
         """
         if self._input_signature is not None and not args and not kwargs:
-            given: tuple[Any, ...] = self._input_signature
-            rest = [p.default for p in self._signature.parameters.values()][len(given) :]
-            given = (*given, *(r for r in rest if r is not inspect.Parameter.empty))
+            bound: tuple[Any, ...] = self._input_signature
+            defaults = [p.default for p in self._signature.parameters.values()][len(bound) :]
+            bound = (*bound, *(r for r in defaults if r is not inspect.Parameter.empty))
         else:
-            given = self._canonical(args, kwargs)
+            bound = self._canonical(args, kwargs)
             if self._input_signature is not None and not any(
-                isinstance(a, TensorSpec) for a in nest.flatten(list(given))
+                isinstance(a, TensorSpec) for a in nest.flatten(list(bound))
             ):
-                given = fitted(given, self._input_signature, self._signature, self._name)
-        key: _Key = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in given]))
+                bound = fit_arguments(bound, self._input_signature, self._signature, self._name)
+        key: _Key = (_surroundings(), tuple([arguments.key_of(a, self._kept) for a in bound]))
         if self._input_signature is not None:
             key = (key[0], "signature")
         if key not in self._cache:
-            self._cache[key] = self._trace(given, None)
+            self._cache[key] = self._trace(bound, None)
         return self._cache[key]
 
 
@@ -329,8 +329,8 @@ def _surroundings() -> Hashable:
     graph = current.home
     around = TRACE_CONTEXTS.current()
     key = None if around is None else around.trace_key()
-    place = current.running_index if current.trace is None else current.trace.place
-    return None if graph.executing_eagerly else graph, layouts.count, key, place
+    axis_index = current.running_index if current.trace is None else current.trace.place
+    return None if graph.executing_eagerly else graph, layouts.count, key, axis_index
 
 
 def _without_shapes(key: object) -> object:
@@ -345,7 +345,7 @@ def _without_shapes(key: object) -> object:
     return tuple([_without_shapes(k) for k in key])
 
 
-def _shown(args: Sequence[object]) -> str:
+def _describe_arguments(args: Sequence[object]) -> str:
     """Arguments as a log message shows them."""
     shown = []
     for value in nest.flatten(list(args)):
@@ -399,7 +399,7 @@ def function(
     relax = bool(experimental_relax_shapes) or reduce_retracing
     for_one = (experimental_attributes or {}).get("api_preferred_device") == "GPU"
     kind = ForOneDevice if for_one else Function
-    decorate = functools.partial(_named, kind, input_signature=input_signature, autograph=autograph, relax=relax)
+    decorate = functools.partial(_create, kind, input_signature=input_signature, autograph=autograph, relax=relax)
     return decorate if func is None else decorate(func)
 
 
@@ -431,13 +431,13 @@ def defun(
 ) -> Any:  # fmt: skip
     """``tf.function`` as 1.12 to 1.15 had it: collections are those of the graph around. Arguments as there."""
     decorate = functools.partial(
-        _named, Function, input_signature=input_signature, autograph=autograph, relax=experimental_relax_shapes,
+        _create, Function, input_signature=input_signature, autograph=autograph, relax=experimental_relax_shapes,
         shares_collections=True,
     )  # fmt: skip
     return decorate if func is None else decorate(func)
 
 
-def _named(kind: type[Function], inner: Callable[..., Any], **options: Any) -> Function:
+def _create(kind: type[Function], inner: Callable[..., Any], **options: Any) -> Function:
     """A ``Function`` of class ``kind``, named after the function that it traces."""
     name = getattr(inner, "__name__", type(inner).__name__).strip("<>")
     return kind(inner.python_function if isinstance(inner, Function) else inner, name, **options)

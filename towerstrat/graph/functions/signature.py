@@ -1,7 +1,7 @@
 """Input signatures of ``tf.function``: check them, convert arguments to them, and describe those of a trace.
 
 A signature has a ``TensorSpec``, or the spec of a composite value, per argument, nested as the arguments are. With one
-there is a single trace; ``fitted`` converts a call's arguments to it or raises TypeError. Parameters after the
+there is a single trace; ``fit_arguments`` converts a call's arguments to it or raises TypeError. Parameters after the
 signature must have their defaults.
 
 >>> from towerstrat.graph.ir.types import float32
@@ -28,7 +28,7 @@ InputSignature = tuple[tuple[object, ...], dict[str, object]]
 """(args, kwargs) of a trace with a ``TensorSpec`` for each tensor."""
 
 
-def checked(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
+def check_signature(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
     """An input signature as a tuple; None stays None.
 
     Raises:
@@ -45,14 +45,14 @@ def checked(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
     return tuple(signature)
 
 
-def fitted(
-    args: tuple[Any, ...], wanted: tuple[Any, ...], signature: inspect.Signature, name: str
+def fit_arguments(
+    args: tuple[Any, ...], input_signature: tuple[Any, ...], signature: inspect.Signature, name: str
 ) -> tuple[object, ...]:
     """Convert arguments to the tensors of an input signature.
 
     Args:
       args: one per parameter; a tuple for ``*args``.
-      wanted: the input signature. Parameters after it must have their defaults.
+      input_signature: the input signature. Parameters after it must have their defaults.
       signature: of the Python function.
       name: of the function, for messages.
 
@@ -61,14 +61,16 @@ def fitted(
     """
     parameters = list(signature.parameters.values())
     spread = bool(parameters) and parameters[-1].kind is inspect.Parameter.VAR_POSITIONAL
-    given: list[object] = [*args[:-1], *args[-1]] if spread else list(args)
-    rest = given[len(wanted) :]
-    defaults = [] if spread else [p.default for p in parameters[len(wanted) :]]
-    if len(given) < len(wanted) or len(rest) > len(defaults) or any(
-        r is not d for r, d in zip(rest, defaults, strict=False)
+    values: list[object] = [*args[:-1], *args[-1]] if spread else list(args)
+    extra = values[len(input_signature) :]
+    defaults = [] if spread else [p.default for p in parameters[len(input_signature) :]]
+    if len(values) < len(input_signature) or len(extra) > len(defaults) or any(
+        r is not d for r, d in zip(extra, defaults, strict=False)
     ):  # fmt: skip
-        raise TypeError(f"{name} takes {len(wanted)} arguments by its input_signature {wanted}, got {given!r}.")
-    fitting = [_as_specified(value, spec, name) for value, spec in zip(given, wanted, strict=False)] + rest
+        raise TypeError(
+            f"{name} takes {len(input_signature)} arguments by its input_signature {input_signature}, got {values!r}."
+        )
+    fitting = [_as_specified(value, spec, name) for value, spec in zip(values, input_signature, strict=False)] + extra
     if not spread:
         return tuple(fitting)
     fixed = len(parameters) - 1
@@ -77,14 +79,14 @@ def fitted(
 
 def shapes_of(signature: object) -> list[Dims]:
     """The shapes of an input signature's tensors, in order."""
-    found: list[Dims] = []
+    shapes: list[Dims] = []
     for spec in nest.flatten(signature):
         if isinstance(spec, TensorSpec):
-            found.append(spec.shape.raw)
+            shapes.append(spec.shape.raw)
         elif hasattr(spec, "_component_specs"):
             parts = spec._component_specs
-            found += shapes_of([parts] if isinstance(parts, TensorSpec) else list(parts))
-    return found
+            shapes += shapes_of([parts] if isinstance(parts, TensorSpec) else list(parts))
+    return shapes
 
 
 def _as_specified(value: Any, spec: Any, name: str) -> object:
@@ -113,7 +115,9 @@ def _as_specified(value: Any, spec: Any, name: str) -> object:
     return tensor
 
 
-def described(signature: inspect.Signature, symbolic: Sequence[object], inputs: Sequence[Tensor]) -> InputSignature:
+def trace_signature(
+    signature: inspect.Signature, symbolic: Sequence[object], inputs: Sequence[Tensor]
+) -> InputSignature:
     """The signature of a trace, each ``TensorSpec`` named after its parameter.
 
     Args:
@@ -121,23 +125,23 @@ def described(signature: inspect.Signature, symbolic: Sequence[object], inputs: 
       symbolic: the arguments of the trace, one per parameter.
       inputs: the placeholders among them.
     """
-    own = set(inputs)
+    placeholders = set(inputs)
     positional: list[object] = []
     named: dict[str, object] = {}
     for value, parameter in zip(symbolic, signature.parameters.values(), strict=True):
 
         def spec(leaf: object, name: str = parameter.name) -> object:
-            if isinstance(leaf, Tensor) and leaf in own:
+            if isinstance(leaf, Tensor) and leaf in placeholders:
                 return TensorSpec(leaf.shape, leaf.dtype, name)
             return leaf
 
-        found = nest.map_structure(spec, value)
+        specs = nest.map_structure(spec, value)
         if parameter.kind is parameter.VAR_POSITIONAL:
-            positional += found
+            positional += specs
         elif parameter.kind is parameter.VAR_KEYWORD:
-            named.update(found)
+            named.update(specs)
         elif parameter.kind is parameter.KEYWORD_ONLY:
-            named[parameter.name] = found
+            named[parameter.name] = specs
         else:
-            positional.append(found)
+            positional.append(specs)
     return tuple(positional), named

@@ -1,7 +1,7 @@
 """Calls of a traced function: run as one plan over the eager state, inlined into a graph, or taped.
 
 ``Traced`` is a graph with inputs and outputs. A call in a graph copies the operations into it
-(``FunctionGraph.inlined``). An eager call runs the plan's stages over the eager session's state, like a
+(``FunctionGraph.inline``). An eager call runs the plan's stages over the eager session's state, like a
 ``Session.run``; under a tape the plan has a forward program that also returns residuals (``_Derivative``), and where
 the function cannot be compiled whole its operations are executed one by one, each recorded by the tape.
 
@@ -105,26 +105,26 @@ class Traced:
         """
         target = get_default_graph()
         if not target.executing_eagerly:
-            given = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
-            return self.graph.inlined(self.outputs, given, target)
+            arguments = {p: target.inside(t) for p, t in zip(self.inputs, tensors, strict=True)}
+            return self.graph.inline(self.outputs, arguments, target)
         eager: EagerContext = target  # type: ignore[assignment]
         if eager.tapes.active:
-            return self._recorded(eager, tensors)
-        return self._called(eager, tensors, self.plan().stages, late=late and self._is_loop)[0]
+            return self._record_call(eager, tensors)
+        return self._execute(eager, tensors, self.plan().stages, late=late and self._is_loop)[0]
 
     @functools.cached_property
     def _is_loop(self) -> bool:
         """Whether a call is one loop over data on one device, and nothing else that has effects."""
-        rest = [
+        stages = [
             s
             for s in self.plan().stages
             if not isinstance(s, EffectFreeStage) and not (isinstance(s, ConstantFoldingStage) and s.fixed)
         ]
-        return self._axis is None and len(rest) == 1 and isinstance(rest[0], DataLoop)
+        return self._axis is None and len(stages) == 1 and isinstance(stages[0], DataLoop)
 
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
-    def _called(
+    def _execute(
         self, eager: EagerContext, tensors: Sequence[Any], stages: Sequence[Stage], store: StateStore | None = None,
         late: bool = False,
     ) -> tuple[list[Tensor], Run]:  # fmt: skip
@@ -160,15 +160,17 @@ class Traced:
             return EagerTensor(eager, _array(value), dtype)
         if not source.varies:
             return EagerTensor(eager, on_one_device(_array(value)), dtype)
-        whole = ShardedTensor(eager, _by_position(value, dtype, axis), dtype, axis, source.dims)
-        return whole if position is None else whole.part(position)
+        sharded = ShardedTensor(eager, _by_position(value, dtype, axis), dtype, axis, source.dims)
+        return sharded if position is None else sharded.part(position)
 
     @functools.cached_property
     def _axis(self) -> Axis | None:
         """The mesh axis along which an operation of it runs or an output varies, or None."""
         return mapped_axis([*self.plan().order, *(t.op for t in self.outputs)])
 
-    def _recorded(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None) -> list[Tensor]:
+    def _record_call(
+        self, eager: EagerContext, tensors: Sequence[Any], store: StateStore | None = None
+    ) -> list[Tensor]:
         """Call the function as one operation on the tapes; where parts of it run on the host, operation by operation.
 
         Raises:
@@ -181,7 +183,7 @@ class Traced:
         inside = [*self.inputs, *self.graph.captured.values(), *self.graph.handles.values()]
         active = tuple([any(tape.follows((t,)) for tape in eager.tapes.active) for t in outside])
         if not any(active):
-            return self._called(eager, tensors, self.plan().stages, store)[0]
+            return self._execute(eager, tensors, self.plan().stages, store)[0]
         if self._axis is not None and self._axis.size > 1:
             raise UnsupportedError(
                 f"A GradientTape around {self.graph.what}, which runs on several replicas, would need the gradient of "
@@ -192,16 +194,16 @@ class Traced:
         nested = len(eager.tapes.active) > 1
         # A gradient function that is not linear is called once, with the sum of the cotangents of all tapes.
         if derivative is None or (nested and not derivative.adds_up):
-            given = dict(zip(self.inputs, tensors, strict=True))
-            return self.graph.inlined(self.outputs, given, eager)
+            arguments = dict(zip(self.inputs, tensors, strict=True))
+            return self.graph.inline(self.outputs, arguments, eager)
         # Only an outer tape can ask for the gradient of this call's gradient, which needs the state as it was.
         before = self._snapshot(eager, store) if store is not None or nested else None
         try:
-            outputs, run = self._called(eager, tensors, derivative.stages, store)
+            outputs, run = self._execute(eager, tensors, derivative.stages, store)
         except _OneByOne:
             # Raised while the program is traced, before anything ran: start over.
             self._derivatives[active] = None
-            return self._recorded(eager, tensors, store)
+            return self._record_call(eager, tensors, store)
         if derivative.grad is not None:
             residuals = run.kept[derivative]
             eager.record(_CallRecord(self, eager, derivative, outside, outputs, residuals, active, before))
@@ -209,7 +211,7 @@ class Traced:
 
     def over(self, eager: EagerContext, tensors: Sequence[Any], store: StateStore) -> list[Tensor]:
         """Call the function over the state in ``store`` instead of the eager session's; its writes are dropped."""
-        return self._recorded(eager, tensors, self._snapshot(eager, store))
+        return self._record_call(eager, tensors, self._snapshot(eager, store))
 
     @functools.cached_property
     def _trainable(self) -> list[Handle]:
@@ -239,30 +241,30 @@ class Traced:
         return self._derivatives[active]
 
     def pull(
-        self, active: tuple[bool, ...], inside: Sequence[Tensor], given: tuple[bool, ...]
+        self, active: tuple[bool, ...], inside: Sequence[Tensor], seeded: tuple[bool, ...]
     ) -> tuple[Traced, list[Cotangent]]:
         """The gradient as a traced function of the arguments and cotangents, which can itself be differentiated.
 
         Args:
           active: for each of ``inside`` whether its gradient is wanted.
           inside: the inputs, captures and handles in the graph.
-          given: for each output whether there is a cotangent.
+          seeded: for each output whether there is a cotangent.
 
         Returns:
           The function, and the gradients in its graph, one per active input.
         """
-        key = (active, given)
+        key = (active, seeded)
         if key not in self._pulls:
             with self.graph.as_default():
-                ys = [t for t, g in zip(self.outputs, given, strict=True) if g]
+                ys = [t for t, g in zip(self.outputs, seeded, strict=True) if g]
                 seeds = [placeholder(t.dtype, t.dims) for t in ys]
-                found = gradients_through(ys, [t for t, a in zip(inside, active, strict=True) if a], seeds)
+                gradients = gradients_through(ys, [t for t, a in zip(inside, active, strict=True) if a], seeds)
             outputs: list[Tensor] = []
-            for g in found:
+            for g in gradients:
                 outputs += [] if g is None else [g.values, g.indices] if isinstance(g, IndexedSlices) else [g]
             # What is read after a write needs the write too.
             writes = [op for op in self.effects if op.writes]
-            self._pulls[key] = (Traced(self.graph, [*self.inputs, *seeds], outputs, writes), found)
+            self._pulls[key] = (Traced(self.graph, [*self.inputs, *seeds], outputs, writes), gradients)
         return self._pulls[key]
 
 
@@ -306,18 +308,18 @@ class _Derivative:
             ys = [t for t in traced.outputs if t.dtype.is_differentiable]
             seeds = [placeholder(t.dtype, t.dims) for t in ys]
             results = gradients_through(ys, active, seeds)
-        made = [g.values if isinstance(g, IndexedSlices) else g for g in results if g is not None]
+        gradients = [g.values if isinstance(g, IndexedSlices) else g for g in results if g is not None]
         # Calls of Python with values that are known before the program runs are not in it.
         before = {op for s in plan.stages if isinstance(s, ConstantFoldingStage) for op in s.ops}
-        if made and not before.isdisjoint(made[0].op.attrs["path"]):
+        if gradients and not before.isdisjoint(gradients[0].op.attrs["path"]):
             return None
-        if made and any(_assigns(rule.block) for rule in made[0].op.attrs["rules"].values()):
+        if gradients and any(_assigns(rule.block) for rule in gradients[0].op.attrs["rules"].values()):
             return None
         derivative = _Derivative(
-            traced, (), [s if t.dtype.is_differentiable else None for t, s in _paired(traced.outputs, seeds)], results,
-            made[0].op if made else None,
+            traced, (), [s if t.dtype.is_differentiable else None for t, s in _seed_pairs(traced.outputs, seeds)],
+            results, gradients[0].op if gradients else None,
         )  # fmt: skip
-        derivative.stages = [_ForwardStage(s, derivative) if s is devices[0] and made else s for s in plan.stages]
+        derivative.stages = [_ForwardStage(s, derivative) if s is devices[0] and gradients else s for s in plan.stages]
         return derivative
 
 
@@ -326,11 +328,11 @@ def _assigns(block: Block) -> bool:
     return any(cell.default is None for op in block.ops for cell in op.writes)
 
 
-def _paired(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor | None]]:
+def _seed_pairs(outputs: Sequence[Tensor], seeds: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor | None]]:
     """Each output with its seed; ``seeds`` are of the differentiable outputs only."""
-    rest = iter(seeds)
+    remaining = iter(seeds)
     for tensor in outputs:
-        yield tensor, next(rest) if tensor.dtype.is_differentiable else None
+        yield tensor, next(remaining) if tensor.dtype.is_differentiable else None
 
 
 class _ForwardProgram(Program):
@@ -347,22 +349,22 @@ class _ForwardProgram(Program):
 
     def residuals(self, run: Run, outputs: Sequence[Array]) -> list[Array]:
         """Collect the residuals of a run, given the further outputs."""
-        made = iter(outputs)
-        found: list[Array] = []
+        remaining = iter(outputs)
+        residuals: list[Array] = []
         for route in self.routes:
             if isinstance(route, StateVariable):
-                found.append(run.store.share_buffer(route))
+                residuals.append(run.store.share_buffer(route))
             else:
-                found.append(next(made) if route is None else run.values[route])
-        return found
+                residuals.append(next(remaining) if route is None else run.values[route])
+        return residuals
 
-    def pulled(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
+    def pull_back(self, residuals: Sequence[Array], cotangents: Sequence[Array]) -> Sequence[Array]:
         """Run the backward program: the gradients and the error record, each on one device."""
         mapped = self.placement.mapped
         if mapped is None:
             return self.backward(residuals, cotangents)
-        found = self.backward(mapped.bring(residuals), mapped.bring(cotangents))
-        return [on_one_device(g) for g in found]
+        gradients = self.backward(mapped.bring(residuals), mapped.bring(cotangents))
+        return [on_one_device(g) for g in gradients]
 
 
 class _OneByOne(Exception):
@@ -385,9 +387,9 @@ class _ForwardStage(DeviceStage):
         raise _OneByOne
 
     def program(
-        self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
+        self, program_inputs: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
     ) -> Program:
-        base = super().program(given, present, trips)
+        base = super().program(program_inputs, present, trips)
         grad = self.derivative.grad
         assert grad is not None
         specs: list[bool] = list(base.output_specs)
@@ -395,7 +397,9 @@ class _ForwardStage(DeviceStage):
 
         def body(lowering: Lowering, values: Sequence[Array]) -> list[Array]:
             # By identity: the constants of the backward jaxpr are tracers, whose == makes new ones.
-            there: dict[int, StateVariable | Tensor] = {id(v): t for t, v in zip(given.tensors, values, strict=True)}
+            there: dict[int, StateVariable | Tensor] = {
+                id(v): t for t, v in zip(program_inputs.tensors, values, strict=True)
+            }
             there |= {id(lowering.state[c]): c for c in program.state.undonated}
             outputs = list(base.body(lowering, values))
             seeds = [s for s in self.derivative.seeds if s is not None]
@@ -409,8 +413,8 @@ class _ForwardStage(DeviceStage):
                     child.errors.begin_step(program.checks.record_size)
                 child.execute(grad)
                 record = child.state.get(ERROR_RECORD)
-                found: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]
-                return [*found, record] if isinstance(record, jax.Array) else found
+                gradients: list[Array] = [jnp.asarray(child.value(t)) for t in grad.outputs]
+                return [*gradients, record] if isinstance(record, jax.Array) else gradients
 
             # Traced inside the forward trace: values of the forward pass become constants, which are the residuals.
             closed = jax.make_jaxpr(back)(*shapes)
@@ -423,10 +427,10 @@ class _ForwardStage(DeviceStage):
 
             program.backward = compilers.jit(backward, program.placement.platform)
             program.routes = [there.get(id(c)) for c in closed.consts]
-            made = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
+            constants = [c for c, route in zip(closed.consts, program.routes, strict=True) if route is None]
             # Known only now, while it is traced: the program has this very list as its output specs.
-            specs.extend([False] * len(made))
-            return [*outputs, *made]
+            specs.extend([False] * len(constants))
+            return [*outputs, *constants]
 
         program = _ForwardProgram([*self.ops, grad], body, base.input_specs, specs, present, trips)
         return program
@@ -464,7 +468,7 @@ class _CallRecord(Record):
         self.active = active
         self.before = before
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         if self.eager.tapes.active and self.before is not None:
             return self._again(cotangents, self.before)
         program, residuals = self.residuals
@@ -477,36 +481,36 @@ class _CallRecord(Record):
                 for t, c in zip(self.outputs, cotangents, strict=True)
                 if t.dtype.is_differentiable
             ]
-            found = program.pulled(residuals, seeds)
+            gradients = program.pull_back(residuals, seeds)
         outputs = self.derivative.grad.outputs
-        for record in found[len(outputs) :]:
+        for record in gradients[len(outputs) :]:
             error = None if records is None else records.error(record)
             if error is not None:
                 raise error
-        tensors = iter([self.eager.tensor(v, t.dtype) for v, t in zip(found, outputs, strict=False)])
-        return self._placed(self.derivative.results, tensors)
+        tensors = iter([self.eager.tensor(v, t.dtype) for v, t in zip(gradients, outputs, strict=False)])
+        return self._input_cotangents(self.derivative.results, tensors)
 
     def _again(self, cotangents: Sequence[Tensor | None], before: StateStore) -> Sequence[Cotangent]:
         """Call the gradient function over the state from before, so that outer tapes record it."""
-        given = tuple([c is not None for c in cotangents])
+        seeded = tuple([c is not None for c in cotangents])
         graph = self.traced.graph
         inside = [*self.traced.inputs, *graph.captured.values(), *graph.handles.values()]
-        pull, results = self.traced.pull(self.active, inside, given)
+        pull, results = self.traced.pull(self.active, inside, seeded)
         arguments = self.inputs[: len(self.traced.inputs)]
         outputs = pull.over(self.eager, [*arguments, *(c for c in cotangents if c is not None)], before)
-        return self._placed(results, iter(outputs))
+        return self._input_cotangents(results, iter(outputs))
 
-    def _placed(self, results: Sequence[Cotangent], tensors: Iterator[Tensor]) -> list[Cotangent]:
+    def _input_cotangents(self, results: Sequence[Cotangent], tensors: Iterator[Tensor]) -> list[Cotangent]:
         """One cotangent per input, built from the values of ``results`` in order; None for inactive inputs."""
-        found = iter(results)
-        placed: list[Cotangent] = []
+        kinds = iter(results)
+        cotangents: list[Cotangent] = []
         for tensor, is_active in zip(self.inputs, self.active, strict=True):
-            kind = next(found) if is_active else None
+            kind = next(kinds) if is_active else None
             if isinstance(kind, IndexedSlices):
-                placed.append(self.eager.rows(next(tensors), next(tensors), tensor))
+                cotangents.append(self.eager.rows(next(tensors), next(tensors), tensor))
             else:
-                placed.append(None if kind is None else next(tensors))
-        return placed
+                cotangents.append(None if kind is None else next(tensors))
+        return cotangents
 
 
 def _array(value: Any) -> Array:

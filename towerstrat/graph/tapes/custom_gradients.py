@@ -141,7 +141,7 @@ class _CustomRecord(Record):
         super().__init__(inputs, outputs)
         self.rule = rule
 
-    def backward(self, wanted: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
+    def backward(self, requested: Sequence[bool], cotangents: Sequence[Tensor | None]) -> Sequence[Cotangent]:
         grads = [arrays.zeros_like(t) if c is None else c for t, c in zip(self.outputs, cotangents, strict=True)]
         return [g if g is None or isinstance(g, IndexedSlices) else convert_to_tensor(g) for g in self.rule(*grads)]
 
@@ -155,19 +155,21 @@ def _eagerly(f: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str,
         result, grad_fn = f(*args, **kwargs)
     finally:
         eager.tapes.active.remove(watcher)
-    given = nest.flatten(list(args))
-    read = {h: v for h, v in watcher.read.items() if all(v is not a for a in given)}
+    arguments = nest.flatten(list(args))
+    read = {h: v for h, v in watcher.read.items() if all(v is not a for a in arguments)}
     variables = list(read.values())
     _check_takes(grad_fn, variables)
 
     def rule(*grads: Tensor) -> list[Any]:
-        found = _cotangents(grad_fn, variables, grads)
-        own, of_variables = found[: len(found) - len(variables)], found[len(found) - len(variables) :]
-        if len(own) not in (len(given), len(given) + len(kwargs)):
+        cotangents = _cotangents(grad_fn, variables, grads)
+        count = len(cotangents) - len(variables)
+        of_arguments, of_variables = cotangents[:count], cotangents[count:]
+        if len(of_arguments) not in (len(arguments), len(arguments) + len(kwargs)):
             raise ValueError(
-                f"custom_gradient function expected to return {len(given)} gradients, but returned {len(own)} instead."
+                f"custom_gradient function expected to return {len(arguments)} gradients, but returned "
+                f"{len(of_arguments)} instead."
             )
-        return [*own[: len(given)], *of_variables]
+        return [*of_arguments[: len(arguments)], *of_variables]
 
     # New tensors: the operations of f were recorded too, and gradients must not go through those.
     flat = [convert_to_tensor(r) for r in nest.flatten(result)]
@@ -176,7 +178,7 @@ def _eagerly(f: Callable[..., Any], args: Sequence[object], kwargs: Mapping[str,
         for tape in eager.tapes.active:
             for handle in read:
                 tape.access(handle)
-        eager.record(_CustomRecord([*(convert_to_tensor(a) for a in given), *read], outputs, rule))
+        eager.record(_CustomRecord([*(convert_to_tensor(a) for a in arguments), *read], outputs, rule))
     return nest.pack_sequence_as(result, outputs) if nest.is_sequence(result) else outputs[0]
 
 
@@ -250,8 +252,8 @@ def _variables_read(graph: Graph, first: int) -> dict[Tensor, Variable | Tensor]
     """
     ops = (op for op in graph.carried_out() if graph.time_of(op) >= first)
     read = dict.fromkeys(op.inputs[0] for op in ops if op.definition.reads_value)
-    found = {h: graph.variable_of(h) for h in read}
-    return {h: h if v is None else v for h, v in found.items() if getattr(v, "trainable", True)}
+    variables = {h: graph.variable_of(h) for h in read}
+    return {h: h if v is None else v for h, v in variables.items() if getattr(v, "trainable", True)}
 
 
 define_op(
@@ -288,16 +290,16 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def recomputed(*args: Any, **kwargs: Any) -> Any:
         leaves = nest.flatten(list(args))
-        places = [i for i, a in enumerate(leaves) if hasattr(a, "dtype") and hasattr(a, "shape")]
+        indices = [i for i, a in enumerate(leaves) if hasattr(a, "dtype") and hasattr(a, "shape")]
 
         def call(tensors: Sequence[TensorLike]) -> Any:
-            given = dict(zip(places, tensors, strict=True))
-            values = [given.get(i, a) for i, a in enumerate(leaves)]
+            by_index = dict(zip(indices, tensors, strict=True))
+            values = [by_index.get(i, a) for i, a in enumerate(leaves)]
             return f(*nest.pack_sequence_as(list(args), values), **kwargs)
 
         @custom_gradient
         def forward(*tensors: TensorLike) -> Any:
-            with _unrecorded():
+            with _pause_tapes():
                 result = call(tensors)
 
             def grad(*dresults: Tensor, variables: Sequence[Variable] = ()) -> Any:
@@ -306,19 +308,19 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
                     tape.watch([inputs, list(variables)])
                     again = call(inputs)
                 sources: list[Source] = [*inputs, *variables]
-                found = tape.gradient(nest.flatten(again), sources, seeds, UnconnectedGradients.ZERO)
-                found = found[: len(inputs)], found[len(inputs) :]
-                return found if variables else found[0]
+                cotangents = tape.gradient(nest.flatten(again), sources, seeds, UnconnectedGradients.ZERO)
+                cotangents = cotangents[: len(inputs)], cotangents[len(inputs) :]
+                return cotangents if variables else cotangents[0]
 
             return result, grad
 
-        return forward(*(leaves[i] for i in places))
+        return forward(*(leaves[i] for i in indices))
 
     return recomputed
 
 
 @contextmanager
-def _unrecorded() -> Iterator[None]:
+def _pause_tapes() -> Iterator[None]:
     """Pause all tapes but watchers: no operation inside is kept for gradients."""
     active = context().tapes.active
     saved = list(active)

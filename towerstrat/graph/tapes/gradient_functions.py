@@ -36,7 +36,7 @@ def implicit_value_and_gradients(f: Callable[..., Any]) -> Callable[..., tuple[A
 
     def decorated(*args: Any, **kwargs: Any) -> tuple[Any, list[tuple[Derivative, Variable]]]:
         with GradientTape() as tape:
-            value = _returned(f, f(*args, **kwargs))
+            value = _require_value(f, f(*args, **kwargs))
         variables = tape.watched_variables()
         if not variables:
             raise ValueError("No trainable variables were accessed while the function was being computed.")
@@ -75,14 +75,14 @@ def value_and_gradients_function(
         dy = kwargs.pop("dy", None)
         if kwargs:
             raise ValueError("Functions to be differentiated cannot receive keyword arguments.")
-        given = list(args)
-        places = _positions(f, params, len(args))
-        for i in places:
-            given[i] = arrays.identity(convert_to_tensor(args[i]))
+        arguments = list(args)
+        indices = _positions(f, params, len(args))
+        for i in indices:
+            arguments[i] = arrays.identity(convert_to_tensor(args[i]))
         with GradientTape() as tape:
-            sources = [given[i] for i in places]
+            sources = [arguments[i] for i in indices]
             tape.watch(sources)
-            value = _returned(f, f(*given))
+            value = _require_value(f, f(*arguments))
             results = [arrays.identity(v) for v in nest.flatten(value)]
         weights = None if dy is None else [convert_to_tensor(d) for d in nest.flatten(dy)]
         return nest.pack_sequence_as(value, results), tape.gradient(results, sources, weights)
@@ -101,7 +101,7 @@ def gradients_function(
     return decorated
 
 
-def _returned(f: Callable[..., Any], value: Any) -> Any:
+def _require_value(f: Callable[..., Any], value: Any) -> Any:
     """The value that ``f`` returned. Raises ValueError where it is None."""
     if value is None:
         name = getattr(f, "__name__", repr(f))
@@ -115,14 +115,14 @@ def _positions(f: Callable[..., Any], params: Sequence[int | str] | None, count:
     """The indices of parameters given by name or index (None: of all ``count`` arguments)."""
     if params is None:
         return range(count)
-    places = [p for p in params if isinstance(p, int)]
-    if len(places) == len(params):
-        return places
-    wanted = [p for p in params if isinstance(p, str)]
-    if len(wanted) < len(params):
+    indices = [p for p in params if isinstance(p, int)]
+    if len(indices) == len(params):
+        return indices
+    requested = [p for p in params if isinstance(p, str)]
+    if len(requested) < len(params):
         raise ValueError(f"params must be all strings or all integers; got {params}.")
     names = list(inspect.signature(f).parameters)
-    unknown = [p for p in wanted if p not in names]
+    unknown = [p for p in requested if p not in names]
     if unknown:
         raise ValueError(f"The function has no parameters {unknown}, only {names}.")
-    return [names.index(p) for p in wanted]
+    return [names.index(p) for p in requested]

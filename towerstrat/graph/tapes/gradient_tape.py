@@ -193,10 +193,10 @@ class GradientTape:
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The watched variables, in the order in which they were made."""
-        found = dict(self._variables)
+        variables = dict(self._variables)
         for graph in self._spans:
-            found.update((h, v) for h, v in graph.variables_read(self._has) if v.trainable)
-        by_number = {v.cell.number: v for v in found.values() if v is not None}
+            variables.update((h, v) for h, v in graph.variables_read(self._has) if v.trainable)
+        by_number = {v.cell.number: v for v in variables.values() if v is not None}
         return tuple([by_number[number] for number in sorted(by_number)])
 
     # ---- gradients -------------------------------------------------------------------------------------------
@@ -224,13 +224,13 @@ class GradientTape:
         self._finish()
         flat = nest.flatten(sources)
         targets = [t for t in nest.flatten(target) if t is not None]
-        given = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
-        if len(given) != len(targets):
-            raise ValueError(f"Expected {len(targets)} output_gradients, one for each target, got {len(given)}.")
-        found = self._gradients(targets, flat, given)
+        seeds = [None] * len(targets) if output_gradients is None else nest.flatten(output_gradients)
+        if len(seeds) != len(targets):
+            raise ValueError(f"Expected {len(targets)} output_gradients, one for each target, got {len(seeds)}.")
+        gradients = self._gradients(targets, flat, seeds)
         if unconnected is UnconnectedGradients.ZERO:
-            found = [arrays.zeros_like(s) if g is None else g for s, g in zip(flat, found, strict=True)]
-        return nest.pack_sequence_as(sources, found) if nest.is_sequence(sources) else found[0]
+            gradients = [arrays.zeros_like(s) if g is None else g for s, g in zip(flat, gradients, strict=True)]
+        return nest.pack_sequence_as(sources, gradients) if nest.is_sequence(sources) else gradients[0]
 
     def _finish(self) -> None:
         """End recording before a gradient is taken. Raises RuntimeError where the tape was used up before."""
@@ -248,27 +248,27 @@ class GradientTape:
             self._stop()
 
     def _gradients(
-        self, targets: Sequence[Source], sources: Sequence[Source], given: Sequence[Source | None]
+        self, targets: Sequence[Source], sources: Sequence[Source], seeds: Sequence[Source | None]
     ) -> list[Cotangent]:
         """The gradient by each source, in the graph or eager context that is current.
 
         Args:
           targets: tensors, variables or values that can be converted.
           sources: tensors and variables.
-          given: the targets' cotangents, None for ones.
+          seeds: the targets' cotangents, None for ones.
 
         Raises:
           UnsupportedError: a path goes through operations executed eagerly before the function that asks.
         """
         graph = get_default_graph()
         if graph.executing_eagerly:
-            return self._eagerly([_tensor_or_handle(t) for t in targets], sources, given)
-        if targets and all(isinstance(t, EagerTensor) for t in (*targets, *(g for g in given if g is not None))):
+            return self._eagerly([_tensor_or_handle(t) for t in targets], sources, seeds)
+        if targets and all(isinstance(t, EagerTensor) for t in (*targets, *(g for g in seeds if g is not None))):
             with enter(self._context):
-                return self._gradients(targets, sources, given)
+                return self._gradients(targets, sources, seeds)
         tensors = [convert_to_tensor(t) for t in targets]
         self._check_executed(graph, [graph.own(t) for t in tensors], sources)
-        return self._in_graph(tensors, sources, given)
+        return self._in_graph(tensors, sources, seeds)
 
     # ---- in graphs -------------------------------------------------------------------------------------------
 
@@ -295,11 +295,11 @@ class GradientTape:
         return spans is not None and any(first <= op.graph.time_of(op) < last for first, last in spans)
 
     def _in_graph(
-        self, targets: Sequence[Tensor], sources: Sequence[Source], given: Sequence[Source | None]
+        self, targets: Sequence[Tensor], sources: Sequence[Source], seeds: Sequence[Source | None]
     ) -> list[Cotangent]:
         """Add the ``Gradients`` operation, over recorded operations, for sources that depend on watched tensors."""
         graph = get_default_graph()
-        useful = [(t, g) for t, g in zip(targets, given, strict=True) if t.dtype.is_differentiable]
+        useful = [(t, g) for t, g in zip(targets, seeds, strict=True) if t.dtype.is_differentiable]
         tensors = [graph.own(_tensor_or_handle(s)) for s in sources]
         watched = [graph.own(t) for t in self._watched if isinstance(t, EagerTensor) or _encloses(t._graph, graph)]
         if isinstance(graph, FunctionGraph):
@@ -311,22 +311,24 @@ class GradientTape:
         result: list[Cotangent] = [None] * len(tensors)
         if known and useful:
             # tf.gradients has no default cotangent for complex targets; a tape's is one.
-            seeds = [arrays.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
-            found = gradients_through([t for t, _ in useful], [tensors[i] for i in known], seeds, recorded=self._has)
-            for i, gradient in zip(known, found, strict=True):
+            useful_seeds = [arrays.ones_like(t) if g is None and t.dtype.is_complex else g for t, g in useful]
+            gradients = gradients_through(
+                [t for t, _ in useful], [tensors[i] for i in known], useful_seeds, recorded=self._has
+            )
+            for i, gradient in zip(known, gradients, strict=True):
                 result[i] = gradient
         return result
 
     # ---- eagerly ---------------------------------------------------------------------------------------------
 
     def _eagerly(
-        self, targets: Sequence[Tensor], sources: Sequence[Source], given: Sequence[Source | None]
+        self, targets: Sequence[Tensor], sources: Sequence[Source], seeds: Sequence[Source | None]
     ) -> list[Cotangent]:
         """Walk the records backwards, by operations that are executed and that outer tapes record."""
-        places = [id(_tensor_or_handle(s)) for s in sources]
-        records, reached = self._relevant([i for i in places if i in self._followed])
+        keys = [id(_tensor_or_handle(s)) for s in sources]
+        records, reached = self._relevant([i for i in keys if i in self._followed])
         sums = _Sums()
-        for target, seed in zip(targets, given, strict=True):
+        for target, seed in zip(targets, seeds, strict=True):
             if not target.dtype.is_differentiable and target.dtype.name != "resource":
                 logs.log_first_n(
                     logs.WARN, "The dtype of the target tensor must be floating (e.g. tf.float32) when calling "
@@ -346,11 +348,11 @@ class GradientTape:
             cotangents = [sums.total(id(t)) for t in record.outputs]
             if all(c is None for c in cotangents):
                 continue
-            wanted = [id(t) in reached for t in record.inputs]
-            for tensor, found in zip(record.inputs, record.backward(wanted, cotangents), strict=True):
-                if found is not None and id(tensor) in reached:
-                    sums.add(id(tensor), found)
-        return [sums.result(p) if p in reached else None for p in places]
+            requested = [id(t) in reached for t in record.inputs]
+            for tensor, cotangent in zip(record.inputs, record.backward(requested, cotangents), strict=True):
+                if cotangent is not None and id(tensor) in reached:
+                    sums.add(id(tensor), cotangent)
+        return [sums.result(p) if p in reached else None for p in keys]
 
     def _relevant(self, sources: Sequence[int]) -> tuple[list[Record], set[int]]:
         """The records that depend on the sources (ids of tensors), and the ids of their differentiable outputs."""
@@ -377,18 +379,18 @@ class GradientTape:
         self._finish()
         flat = nest.flatten(sources)
         tensor = convert_to_tensor(target)
-        found = self._rows_of(tensor, flat)
+        row_lists = self._rows_of(tensor, flat)
         shape = arrays.shape(tensor)
         result = []
-        for source, rows in zip(flat, found, strict=True):
+        for source, rows in zip(flat, row_lists, strict=True):
             if rows is None:
                 like = arrays.zeros(arrays.concat([shape, arrays.shape(source)], 0), source.dtype)
                 result.append(like if unconnected is UnconnectedGradients.ZERO else None)
                 continue
-            whole = arrays.reshape(rows, arrays.concat([shape, arrays.shape(source)], 0))
+            jacobian = arrays.reshape(rows, arrays.concat([shape, arrays.shape(source)], 0))
             if tensor.dims is not None and source.shape.raw is not None:
-                whole.set_shape((*tensor.dims, *source.shape.raw))
-            result.append(whole)
+                jacobian.set_shape((*tensor.dims, *source.shape.raw))
+            result.append(jacobian)
         return nest.pack_sequence_as(sources, result) if nest.is_sequence(sources) else result[0]
 
     def _rows_of(self, target: Tensor, sources: Sequence[Any]) -> list[Tensor | None]:
@@ -401,15 +403,15 @@ class GradientTape:
 
         def row(j: TensorLike) -> list[Tensor]:
             seed = arrays.reshape(gather_scatter.one_hot(j, flat_size, dtype=target.dtype), arrays.shape(target))
-            found = self._gradients([target], [sources[i] for i in connected], [seed])
+            gradients = self._gradients([target], [sources[i] for i in connected], [seed])
             return [
                 arrays.zeros_like(sources[i]) if g is None else convert_to_tensor(g)
-                for i, g in zip(connected, found, strict=True)
+                for i, g in zip(connected, gradients, strict=True)
             ]
 
         if get_default_graph().executing_eagerly:
-            made = [row(j) for j in range(int(np.asarray(flat_size)))]
-            stacked = [arrays.stack(column) for column in zip(*made, strict=True)] if made else [
+            by_row = [row(j) for j in range(int(np.asarray(flat_size)))]
+            stacked = [arrays.stack(column) for column in zip(*by_row, strict=True)] if by_row else [
                 arrays.zeros([0, *sources[i].shape.as_list()], sources[i].dtype) for i in connected
             ]  # fmt: skip
         else:
@@ -464,12 +466,12 @@ class _Sums:
     def __init__(self) -> None:
         self._parts: dict[int, list[Tensor | IndexedSlices]] = {}
 
-    def add(self, place: int, value: Tensor | IndexedSlices) -> None:
-        self._parts.setdefault(place, []).append(value)
+    def add(self, key: int, value: Tensor | IndexedSlices) -> None:
+        self._parts.setdefault(key, []).append(value)
 
-    def rows(self, place: int) -> IndexedSlices | None:
+    def rows(self, key: int) -> IndexedSlices | None:
         """The sum as IndexedSlices, where nothing else was added."""
-        parts = self._parts.get(place, [])
+        parts = self._parts.get(key, [])
         rows = [p for p in parts if isinstance(p, IndexedSlices)]
         if not rows or len(rows) < len(parts):
             return None
@@ -479,23 +481,23 @@ class _Sums:
         indices = arrays.concat([cast(p.indices, kind) for p in rows], 0)
         return IndexedSlices(arrays.concat([p.values for p in rows], 0), indices, rows[0].dense_shape)
 
-    def total(self, place: int) -> Tensor | None:
+    def total(self, key: int) -> Tensor | None:
         """The sum as a dense tensor, or None where nothing was added."""
-        parts = self._parts.get(place)
+        parts = self._parts.get(key)
         if not parts:
             return None
-        rows = self.rows(place)
+        rows = self.rows(key)
         if rows is not None:
             return convert_to_tensor(rows)
         tensors = [convert_to_tensor(p) for p in parts]
         total = tensors[0] if len(tensors) == 1 else segments.add_n(tensors)
-        self._parts[place] = [total]
+        self._parts[key] = [total]
         return total
 
-    def result(self, place: int) -> Cotangent:
+    def result(self, key: int) -> Cotangent:
         """The sum: IndexedSlices where nothing else was added, or a tensor, or None."""
-        rows = self.rows(place)
-        return self.total(place) if rows is None else rows
+        rows = self.rows(key)
+        return self.total(key) if rows is None else rows
 
 
 def _rows_back(record: Record, rows: IndexedSlices | None) -> list[IndexedSlices] | None:

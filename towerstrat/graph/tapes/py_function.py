@@ -66,8 +66,8 @@ def _results(op: Operation, inputs: Sequence[Tensor]) -> list[Tensor]:
     """Call the function on eager tensors and convert its results to the declared types."""
     kinds = op.attrs["Tout"]
     try:
-        found = counted(op.attrs["_func"](*inputs), kinds, op)
-        return [convert_to_tensor(value, kind) for value, kind in zip(found, kinds, strict=True)]
+        values = counted(op.attrs["_func"](*inputs), kinds, op)
+        return [convert_to_tensor(value, kind) for value, kind in zip(values, kinds, strict=True)]
     except Exception as error:
         raise raised(error, op) from error
 
@@ -93,11 +93,11 @@ def _backward(
                 if tensor.dtype.is_floating or tensor.dtype.is_complex:
                     tape.watch(tensor)
             results = _results(op, inputs)
-        given = [(r, c) for r, c in zip(results, cotangents, strict=True) if c is not None]
-        found = tape.gradient([r for r, _ in given], inputs, [constant(c) for _, c in given])
+        seeded = [(r, c) for r, c in zip(results, cotangents, strict=True) if c is not None]
+        gradients = tape.gradient([r for r, _ in seeded], inputs, [constant(c) for _, c in seeded])
         return {
             tensor: jnp.asarray(convert_to_tensor(gradient).numpy())
-            for tensor, gradient in zip(op.inputs, found, strict=True)
+            for tensor, gradient in zip(op.inputs, gradients, strict=True)
             if gradient is not None
         }
 

@@ -145,8 +145,8 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
     """Evaluate the region under ``jax.vmap``; eagerly row by row, for no rows by shapes alone."""
     (block,) = op.bodies
     rows = op.attrs["variables"]
-    given = entering(lowering, op.inputs)
-    values = [jnp.asarray(given.get(t, lowering.value(t))) for t in op.inputs[: len(rows)]]
+    entry_values = entering(lowering, op.inputs)
+    values = [jnp.asarray(entry_values.get(t, lowering.value(t))) for t in op.inputs[: len(rows)]]
     sizes = {v.shape[0] for v in values}
     count = next(iter(sizes - {1}), 1)
     if sizes - {1, count}:
@@ -155,7 +155,7 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
     cells = [c for c in lowering.cells_of(op) if c is ERROR_RECORD]
 
     def one(*args: jax.Array) -> tuple[list[jax.Array], list[jax.Array]]:
-        child = lowering.fork({**given, **dict(zip(rows, args, strict=True))})
+        child = lowering.fork({**entry_values, **dict(zip(rows, args, strict=True))})
         child.run(block.needed)
         results = [
             jnp.asarray(leaving(child, r, lowering.vjp.active or out.varies))
@@ -164,8 +164,8 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
         return results, [jnp.asarray(child.state[c]) for c in cells]
 
     if lowering.eager and count:
-        made = [one(*(v[0 if v.shape[0] == 1 else i] for v in values))[0] for i in range(count)]
-        return [jnp.stack(column) for column in zip(*made, strict=True)]
+        by_row = [one(*(v[0 if v.shape[0] == 1 else i] for v in values))[0] for i in range(count)]
+        return [jnp.stack(column) for column in zip(*by_row, strict=True)]
     if not count:
         like, _ = jax.eval_shape(one, *(jax.ShapeDtypeStruct(v.shape[1:], v.dtype) for v in values))
         return [jnp.zeros((0, *s.shape), s.dtype) for s in like]
@@ -181,20 +181,20 @@ def _lower(lowering: Lowering, op: Operation) -> list[jax.Array]:
 def _unroll(unrolling: Unrolling, op: Operation) -> None:
     """Execute the region for one row after the other, operation by operation."""
     (block,), rows = op.bodies, op.attrs["variables"]
-    given = [unrolling.tensors[t] for t in op.inputs[: len(rows)]]
-    count = next((t.dims[0] for t in given if t.dims[0] != 1), 1)
-    made: list[list[Tensor]] = []
+    inputs = [unrolling.tensors[t] for t in op.inputs[: len(rows)]]
+    count = next((t.dims[0] for t in inputs if t.dims[0] != 1), 1)
+    by_row: list[list[Tensor]] = []
     for i in range(count):
-        values = [tensor[0 if tensor.dims[0] == 1 else i] for tensor in given]
+        values = [tensor[0 if tensor.dims[0] == 1 else i] for tensor in inputs]
         step = unrolling.inner(dict(zip(rows, values, strict=True)))
         step.copy(block.needed)
-        made.append([step.tensors[t] for t in block.results])
-    for place, output in enumerate(op.outputs):
+        by_row.append([step.tensors[t] for t in block.results])
+    for index, output in enumerate(op.outputs):
         if count:
-            (unrolling.tensors[output],) = unrolling.execute("Pack", [row[place] for row in made], {"axis": 0})
+            (unrolling.tensors[output],) = unrolling.execute("Pack", [row[index] for row in by_row], {"axis": 0})
         else:
-            sources = [unrolling.tensors[op.inputs[i]] for i in sorted(op.attrs["flows"][place])]
-            unrolling.tensors[output] = _no_rows(block.results[place], sources)
+            sources = [unrolling.tensors[op.inputs[i]] for i in sorted(op.attrs["flows"][index])]
+            unrolling.tensors[output] = _no_rows(block.results[index], sources)
 
 
 def _no_rows(result: Tensor, sources: Sequence[Tensor]) -> Tensor:

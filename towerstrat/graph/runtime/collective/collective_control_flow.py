@@ -18,7 +18,7 @@ processes raise ``FailedPreconditionError``, with the lines of the branch and of
 
 The gather is an ordinary round of ``GRADIENT_ROUNDS``: each process brings a vector with its bit at its own index and
 zeros elsewhere; an entry of the mean is nonzero where that process's bit is set. So a process that has failed is heard
-of there too (``missed``).
+of there too (``miss``).
 
 Operations outside of branches and loops are in ``gradient_mean_stage``.
 """
@@ -51,16 +51,16 @@ class CollectiveBranch(HostBranch, CollectiveStage):
 
     def run(self, run: Run) -> None:
         if run.session.meets:
-            taken = bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ()))
-            _require(run, self, self.op, self.op.inputs[0].op, "predicate", taken)
-            if _meets(self.op.bodies[0 if taken else 1]):
+            predicate = bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ()))
+            _require(run, self, self.op, self.op.inputs[0].op, "predicate", predicate)
+            if _meets(self.op.bodies[0 if predicate else 1]):
                 # A failure inside is reported by the rounds inside, not by another round of predicates.
                 with taking_part(run, self):
                     super().run(run)
                 return
         super().run(run)
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         _miss(run, self, self.op, error)
 
 
@@ -86,7 +86,7 @@ class CollectiveLoop(HostLoop, CollectiveStage):
         else:
             super().run_from(run, values, done, total)
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         _miss(run, self, self.op, error)
 
 
@@ -99,7 +99,9 @@ def _meets(block: Block) -> bool:
     return any(inner.type == TYPE or any(map(_meets, inner.bodies)) for inner in block.needed)
 
 
-def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation, what: str, mine: bool) -> None:
+def _require(
+    run: Run, stage: CollectiveStage, op: Operation, decides: Operation, description: str, decision: bool
+) -> None:
     """Gathers the decision of each process, in one round.
 
     Args:
@@ -107,20 +109,20 @@ def _require(run: Run, stage: CollectiveStage, op: Operation, decides: Operation
       stage: its part in the round is recorded, for the case that the run fails.
       op: the branch or loop.
       decides: the operation that makes the predicate.
-      what: its name in the error.
-      mine: this process's decision.
+      description: its name in the error.
+      decision: this process's decision.
 
     Raises:
       FailedPreconditionError: the decisions differ; raised in all processes.
     """
     run.raise_earlier_errors()
     ways = np.zeros(PROCESSES.count, np.float32)
-    ways[PROCESSES.index] = mine
+    ways[PROCESSES.index] = decision
     with taking_part(run, stage):
         (means,), _ = GRADIENT_ROUNDS.mean(_layout(op), [ways], [])
-        found = [bool(each) for each in np.asarray(means)]
-        if len(set(found)) > 1:
-            raise _difference(op, decides, what, found)
+        decisions = [bool(each) for each in np.asarray(means)]
+        if len(set(decisions)) > 1:
+            raise _difference(op, decides, description, decisions)
 
 
 def _layout(op: Operation) -> Layout:
@@ -133,15 +135,17 @@ def _miss(run: Run, stage: CollectiveStage, op: Operation, error: BaseException)
         GRADIENT_ROUNDS.miss(_layout(op), absence)
 
 
-def _difference(op: Operation, decides: Operation, what: str, found: Sequence[bool]) -> FailedPreconditionError:
+def _difference(
+    op: Operation, decides: Operation, description: str, decisions: Sequence[bool]
+) -> FailedPreconditionError:
     ways = " and ".join(
-        f"{way} in {_processes(i for i, each in enumerate(found) if each is way)}" for way in (True, False)
+        f"{way} in {_processes(i for i, each in enumerate(decisions) if each is way)}" for way in (True, False)
     )
     return FailedPreconditionError(
         None, op,
-        f"The {what} of {op.name} (type {op.type}, created at {op.line}) is {ways}, of {PROCESSES.count}. They average "
-        f"gradients inside, and would wait for one another. It is made by {decides.name} (created at {decides.line}). "
-        f"{_INSTEAD}",
+        f"The {description} of {op.name} (type {op.type}, created at {op.line}) is {ways}, of {PROCESSES.count}. They "
+        f"average gradients inside, and would wait for one another. It is made by {decides.name} (created at "
+        f"{decides.line}). {_INSTEAD}",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ Each process runs its own plan in its own session; the only operation in it that
     session.run(train_op)     process 0: gradient of w [1., 3.]     process 1: [3., 5.]     both apply [2., 4.]
 
 Every process has to take part in every round, also one whose run has failed before it, such as at the end of its data:
-``Run`` calls ``missed``. By then the stage has one of three states in ``run.kept`` (``taking_part``):
+``Run`` calls ``miss``. By then the stage has one of three states in ``run.kept`` (``taking_part``):
 
     absent     it has not come to its round: takes part with zeros and the reason
     False      the round itself raised: all processes have heard of it
@@ -93,7 +93,7 @@ class GradientMeanStage(CollectiveStage):
             dense, rows = GRADIENT_ROUNDS.mean(self._layout(run, arrays), arrays[:count], rows)
         run.values.update(zip(op.outputs, [*dense, *(part for each in rows for part in each)], strict=True))
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         if (absence := absence_from(run, self, error)) is not None:
             share_values(run.session, self.op.graph, self._names)
             GRADIENT_ROUNDS.miss(self._layout(run, None), absence)
@@ -111,9 +111,9 @@ class GradientMeanStage(CollectiveStage):
         for k, shape in enumerate(shapes):
             if shape is not None and None not in shape:
                 continue
-            whole = k < len(attrs["dense"])
-            given = run.store.get(run.store.by_name()[names[k]]) if arrays is None or not whole else arrays[k]
-            shapes[k] = np.shape(given) if whole else np.shape(given)[1:]
+            is_dense = k < len(attrs["dense"])
+            value = run.store.get(run.store.by_name()[names[k]]) if arrays is None or not is_dense else arrays[k]
+            shapes[k] = np.shape(value) if is_dense else np.shape(value)[1:]
         kinds = [np.dtype(t.dtype.as_numpy_dtype).name for t in inputs]
         count = len(attrs["dense"])
         dense = tuple(zip(shapes[:count], kinds, strict=False))
@@ -166,8 +166,8 @@ def share_values(runner: Runner, graph: Graph, names: Iterable[str] | None = Non
         held = {name: store.get(cell) for name, cell in cells.items() if store.get(cell) is not None}
         GRADIENT_ROUNDS.share({name: on_one_device(value) for name, value in held.items()})
     else:
-        found = GRADIENT_ROUNDS.share(None)
-        store.update({cells[name]: value for name, value in found.items() if name in cells})
+        received = GRADIENT_ROUNDS.share(None)
+        store.update({cells[name]: value for name, value in received.items() if name in cells})
     origin.shared.update(cells, names or ())
 
 
@@ -182,6 +182,6 @@ def wait_for_values(runner: Runner, graph: Graph, ops: Sequence[Operation]) -> N
 
 def _cells(graph: Graph) -> dict[str, StateVariable]:
     """State variables that the processes share, by name."""
-    own = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
+    local = {variable.cell for variable in graph.get_collection(GraphKeys.LOCAL_VARIABLES)}
     cells: list[StateVariable] = [op.attrs["cell"] for op in graph.get_operations() if op.type == "VarHandleOp"]
-    return {cell.name: cell for cell in cells if cell not in own and cell.dtype is not string and not cell.is_varying}
+    return {cell.name: cell for cell in cells if cell not in local and cell.dtype is not string and not cell.is_varying}

@@ -16,9 +16,9 @@ scans of 34, then 16 programs of two steps.
 >>> next_chunk(100, 34), next_chunk(32, 34)
 ((34, 34), (32, 32))
 
-Programs are dispatched asynchronously: ``started`` enters one, ``wait_until_at_most`` and ``make_room`` wait until few
-enough are left, and each wait times a step. Where several processes share the programs nothing here may depend on one
-process's clock: they use the first process's first measurement, and no program counts as done early.
+Programs are dispatched asynchronously: ``note_start`` enters one, ``wait_until_at_most`` and ``make_room`` wait until
+few enough are left, and each wait times a step. Where several processes share the programs nothing here may depend on
+one process's clock: they use the first process's first measurement, and no program counts as done early.
 """
 
 from __future__ import annotations
@@ -83,20 +83,22 @@ class ChunkScheduler:
         """The number of steps whose input fits the budget; at least two, the least that a program has room for."""
         return max(2, LIMITS.input_of(self.device) // max(self._step_bytes, step_bytes))
 
-    def refuses(self, what: str, steps: int, input_bytes: int, program: Callable[[int], Program]) -> bool:
+    def refuses(self, description: str, steps: int, input_bytes: int, program: Callable[[int], Program]) -> bool:
         """Whether a scan of so many steps must not run; ``divide`` then finds another length, or none.
 
         Either it needs more than the budget for its input, as the compiler lays that out (padding included); or, with
         ``LIMITS.compare_loops``, its compiled step differs from that of the loop with a traced count.
 
         Args:
-          what: the loop, in words.
+          description: the loop, in words.
           steps: of the scan.
           input_bytes: of all the steps, as the host has it.
           program: (steps) -> the compiled scan, or for other numbers of steps the counted loop with room for so many.
         """
         # Two steps run in any case: no program has room for fewer.
-        if steps <= 2 or not (self._too_large(steps, input_bytes, program) or self._differs(what, steps, program)):
+        if steps <= 2 or not (
+            self._too_large(steps, input_bytes, program) or self._differs(description, steps, program)
+        ):
             return False
         self.length = 0
         return True
@@ -108,28 +110,28 @@ class ChunkScheduler:
         budget = LIMITS.input_of(self.device)
         if input_bytes * _PADDING <= budget:
             return False
-        whole = program(steps).memory * self._devices
-        if whole <= budget:
+        memory = program(steps).memory * self._devices
+        if memory <= budget:
             return False
         # What two loops of one body need differs by their input.
-        self._step_bytes = max(1, (whole - program(2).memory * self._devices - _LOOP_BYTES) // (steps - 2))
+        self._step_bytes = max(1, (memory - program(2).memory * self._devices - _LOOP_BYTES) // (steps - 2))
         if steps <= self.fitting(self._step_bytes):
             return False
         self._weighed = 0
         return True
 
-    def _differs(self, what: str, steps: int, program: Callable[[int], Program]) -> bool:
+    def _differs(self, description: str, steps: int, program: Callable[[int], Program]) -> bool:
         if not LIMITS.compare_loops or steps == self._compared:
             return False
         self._compared = steps
-        scan, told = program(steps).compiled, program(2).compiled
-        found = differences(scan, told) if scan is not None and told is not None else []
-        self._told = bool(found)
-        if found:
+        scan, counted = program(steps).compiled, program(2).compiled
+        mismatches = differences(scan, counted) if scan is not None and counted is not None else []
+        self._told = bool(mismatches)
+        if mismatches:
             logs.warning(
                 "%s: the compiler makes something else of a step in a scan of %d than in a loop of a number that it is "
                 "told, so all steps go through the latter. Please report it, with the first of %d differences: %s",
-                what, steps, len(found), found[0],
+                description, steps, len(mismatches), mismatches[0],
             )  # fmt: skip
         return self._told
 
@@ -160,22 +162,22 @@ class ChunkScheduler:
         """The number of steps whose input to assemble while a program runs."""
         return min(left, room) if self.seconds is None else self.steps(left, room)
 
-    def may_start(self, whole: int, steps: int) -> bool:
+    def may_start(self, capacity: int, steps: int) -> bool:
         """Whether to start a program on the input that is there rather than wait: the device is idle, or soon.
 
         Args:
-          whole: the steps of a run, or those that a program has room for where they are fewer.
+          capacity: the steps of a run, or those that a program has room for where they are fewer.
           steps: those whose input is there.
         """
-        return not self.shared and steps * _PARTS >= whole and (self.idle or self._idle_soon())
+        return not self.shared and steps * _PARTS >= capacity and (self.idle or self._idle_soon())
 
-    def most(self, wanted: int, left: int) -> int:
-        """The upper bound of a program's steps, where more input than ``wanted`` was assembled ahead."""
-        return wanted if self.shared else min(left, 2 * wanted)
+    def most(self, requested: int, left: int) -> int:
+        """The upper bound of a program's steps, where more input than ``requested`` was assembled ahead."""
+        return requested if self.shared else min(left, 2 * requested)
 
     # ---- programs under way -----------------------------------------------------------------------------------
 
-    def started(self, marker: jax.Array, steps: int, start: float) -> None:
+    def note_start(self, marker: jax.Array, steps: int, start: float) -> None:
         """Enter a program that was dispatched.
 
         Args:
@@ -253,8 +255,8 @@ def next_chunk(left: int, length: int, most: int | None = None) -> tuple[int, in
     """
     if 0 < length <= left:
         return length, length
-    wanted = left if most is None else min(left, most)
-    return wanted, wanted + wanted % 2
+    steps = left if most is None else min(left, most)
+    return steps, steps + steps % 2
 
 
 def _nap_until_ready(array: jax.Array) -> None:

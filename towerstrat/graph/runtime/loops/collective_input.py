@@ -32,19 +32,21 @@ def raise_first_failure(state: int, error: BaseException | None) -> list[int]:
       BaseException: ``error`` itself, with this process's number in it.
       OpError: of the first other process that failed; of the same class where that was an OpError, else UnknownError.
     """
-    said = error.message if isinstance(error, OpError) else str(error)
-    mine = (state, type(error).__name__, f"{type(error).__name__}: {said}")
-    found = COLLECTIVES.gather(mine, tuple[int, str, str])
+    message = error.message if isinstance(error, OpError) else str(error)
+    local_state = (state, type(error).__name__, f"{type(error).__name__}: {message}")
+    states = COLLECTIVES.gather(local_state, tuple[int, str, str])
     if error is not None:
         raise _here(error)
-    for process, (their_state, kind, text) in enumerate(found):
+    for process, (their_state, kind, text) in enumerate(states):
         if their_state == FAILED:
-            known: object = getattr(errors, kind, None)
-            wanted: Callable[..., OpError] = UnknownError
-            if isinstance(known, type) and issubclass(known, OpError) and known is not OpError:
-                wanted = known
-            raise wanted(None, None, f"The input pipeline of process {process}, of {PROCESSES.count}, raised {text}")
-    return [their_state for their_state, _, _ in found]
+            named: object = getattr(errors, kind, None)
+            error_class: Callable[..., OpError] = UnknownError
+            if isinstance(named, type) and issubclass(named, OpError) and named is not OpError:
+                error_class = named
+            raise error_class(
+                None, None, f"The input pipeline of process {process}, of {PROCESSES.count}, raised {text}"
+            )
+    return [their_state for their_state, _, _ in states]
 
 
 def _here(error: BaseException) -> BaseException:

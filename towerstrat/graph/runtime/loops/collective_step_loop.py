@@ -42,7 +42,7 @@ from towerstrat.graph.ir.graph_elements import Operation
 from towerstrat.graph.ir.types import Array
 from towerstrat.graph.runtime.loops.collective_input import ENDED, FAILED, THERE, raise_first_failure, who_ended
 from towerstrat.graph.runtime.loops.input_chunks import Chunk, ChunkAssembler, Source
-from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage, SharedLoopState, noted
+from towerstrat.graph.runtime.loops.step_loop_stage import LoopStage, SharedLoopState, with_note
 from towerstrat.graph.runtime.loops.step_program import NO_FAILED_STEP, PreviousChunk, StepLoopProgram
 from towerstrat.graph.runtime.plans.plan import Stages
 from towerstrat.graph.runtime.plans.runner import Run
@@ -95,64 +95,69 @@ class _Course:
 class SharedLoop(LoopStage):
     """One ``StepLoop`` operation in a plan, which several processes run together."""
 
-    def _iterate(self, run: Run, kept: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
+    def _iterate(self, run: Run, loop_state: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
         """Run the loop and return its outputs. One program runs while the input of the next one is assembled."""
         course, under = _Course(), deque[_Under]()
         try:
-            self._go(run, kept, source, iterations, course, under)
+            self._go(run, loop_state, source, iterations, course, under)
         finally:
-            self._look(kept.feeder, source, under, course, 0)
+            self._look(loop_state.feeder, source, under, course, 0)
         if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(course.results)
-        joined = (self._joined(p, x) for x, *p in zip(self.per_step_outputs, *course.stacks, strict=True))
+        joined = (self._join(p, x) for x, *p in zip(self.per_step_outputs, *course.stacks, strict=True))
         return [*course.results, *joined]
 
     def _go(
-        self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course, under: deque[_Under]
+        self, run: Run, loop_state: SharedLoopState, source: Source, iterations: int, course: _Course,
+        under: deque[_Under],
     ) -> None:  # fmt: skip
         """Run all steps, or up to the end of some process's data where ``partial`` allows that.
 
         Raises:
           OutOfRangeError: some process's data ended. Exception: some process's pipeline raised it.
         """
-        feeder, pace = kept.feeder, kept.pace
+        feeder, pace = loop_state.feeder, loop_state.pace
         step_bytes = self._step_bytes(feeder, source)
         room = max(2, pace.divide(iterations, pace.fitting(step_bytes)))
-        asked = 0
-        while asked < iterations:
-            wanted = min(room, iterations - asked)
-            chunk = feeder.take(source, wanted, wanted, room, _never)
+        begun = 0
+        while begun < iterations:
+            requested = min(room, iterations - begun)
+            chunk = feeder.take(source, requested, requested, room, _never)
             if self._have_shapes(feeder, source, chunk):
-                if pace.refuses(self.what, room, room * step_bytes, partial(self._with_room, run, kept, chunk)):
+                if pace.refuses(self.what, room, room * step_bytes, partial(self._with_room, run, loop_state, chunk)):
                     feeder.put_back(source, chunk, 0)
                     room = max(2, pace.divide(iterations, pace.fitting(step_bytes)))
                     continue
-                under.append(self._begin(run, kept, source, chunk, wanted, under))
-                asked += wanted
+                under.append(self._begin(run, loop_state, source, chunk, requested, under))
+                begun += requested
                 if not chunk.closed:
-                    feeder.look_ahead(source, min(room, iterations - asked or iterations), room, _never)
-                self._look(feeder, source, under, course, 1 if asked < iterations else 0)
+                    feeder.look_ahead(source, min(room, iterations - begun or iterations), room, _never)
+                self._look(feeder, source, under, course, 1 if begun < iterations else 0)
             else:
                 self._look(feeder, source, under, course, 0)
                 course.closed = course.closed or (chunk, 0)
             if course.closed is not None:
-                asked = course.done  # What was begun behind it has run no step.
+                begun = course.done  # What was begun behind it has run no step.
                 if self._ends(source, course, iterations):
                     return
 
-    def _with_room(self, run: Run, kept: SharedLoopState, chunk: Chunk, room: int) -> StepLoopProgram:
+    def _with_room(self, run: Run, loop_state: SharedLoopState, chunk: Chunk, room: int) -> StepLoopProgram:
         """The program for the first ``room`` steps of a chunk."""
         behind = PreviousChunk(room, np.asarray(False))
-        return self.program(run, kept.programs, chunk.beginning(room), False, NO_FAILED_STEP, behind)[0]
+        return self.program(run, loop_state.programs, chunk.beginning(room), False, NO_FAILED_STEP, behind)[0]
 
     def _step_bytes(self, feeder: ChunkAssembler, source: Source) -> int:
         """Bytes of a step's input in the process that has most of it, the same number in all processes."""
         assert self.axis is not None
-        own = feeder.step_bytes(source)
+        local_bytes = feeder.step_bytes(source)
         if not feeder.uneven:
-            return own // max(1, len(self.axis.local_indices)) * self.axis.most if self.elements_are_stacked else own
-        return max(COLLECTIVES.gather(own, int))
+            return (
+                local_bytes // max(1, len(self.axis.local_indices)) * self.axis.most
+                if self.elements_are_stacked
+                else local_bytes
+            )
+        return max(COLLECTIVES.gather(local_bytes, int))
 
     def _have_shapes(self, feeder: ChunkAssembler, source: Source, chunk: Chunk) -> bool:
         """Whether some process has input. Compares the batch shapes of all processes where these are not static.
@@ -164,50 +169,51 @@ class SharedLoop(LoopStage):
         """
         if not feeder.uneven:
             return True
-        mine = tuple(buffer.shape[2:] for buffer in chunk.buffers) if chunk.steps else None
-        found = COLLECTIVES.gather(mine, tuple[tuple[int, ...], ...] | None)
-        known = {process: shapes for process, shapes in enumerate(found) if shapes is not None}
-        if not known:
+        local_shapes = tuple(buffer.shape[2:] for buffer in chunk.buffers) if chunk.steps else None
+        gathered = COLLECTIVES.gather(local_shapes, tuple[tuple[int, ...], ...] | None)
+        shapes_of = {process: shapes for process, shapes in enumerate(gathered) if shapes is not None}
+        if not shapes_of:
             return False
-        first = next(iter(known))
-        other = next((process for process, shapes in known.items() if shapes != known[first]), None)
+        first = next(iter(shapes_of))
+        other = next((process for process, shapes in shapes_of.items() if shapes != shapes_of[first]), None)
         if other is not None:
             feeder.put_back(source, chunk, 0)
             raise ValueError(
                 f"{self.op.name} (created at {self.op.line}): towers need batches of one shape in each step, got "
-                f"{_listed(known[first])} in process {first} and {_listed(known[other])} in process {other}. Use "
-                "batch(..., drop_remainder=True)."
+                f"{_as_lists(shapes_of[first])} in process {first} and {_as_lists(shapes_of[other])} in process "
+                f"{other}. Use batch(..., drop_remainder=True)."
             )
-        if mine is None:
+        if local_shapes is None:
             assert self.axis is not None
             lead = (chunk.room, len(self.axis.local_indices) if self.elements_are_stacked else self.axis.size)
-            chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(known[first], feeder.dtypes, strict=True)]
+            chunk.buffers = [np.zeros((*lead, *s), d) for s, d in zip(shapes_of[first], feeder.dtypes, strict=True)]
         return True
 
     def _begin(
-        self, run: Run, kept: SharedLoopState, source: Source, chunk: Chunk, wanted: int, under: Sequence[_Under]
+        self, run: Run, loop_state: SharedLoopState, source: Source, chunk: Chunk, requested: int,
+        under: Sequence[_Under],
     ) -> _Under:  # fmt: skip
         """Dispatch the program of a chunk. It runs no step if one before it ran short or failed."""
-        pace = kept.pace
+        pace = loop_state.pace
         program: StepLoopProgram | None = None
         bad, short = (under[-1].bad, under[-1].short) if under else (NO_FAILED_STEP, np.asarray(False))
         try:
             pace.wait_until_at_most(1)
-            program, inputs = self.program(run, kept.programs, chunk, False, bad, PreviousChunk(wanted, short))
+            program, inputs = self.program(run, loop_state.programs, chunk, False, bad, PreviousChunk(requested, short))
             start = time.perf_counter()
-            made, record = program(run.store, inputs)
+            outputs, record = program(run.store, inputs)
         except BaseException:
             if program is None or not program.ran:
-                kept.feeder.put_back(source, chunk, 0)
+                loop_state.feeder.put_back(source, chunk, 0)
             raise
-        pace.started(record, wanted, start)
+        pace.note_start(record, requested, start)
         pace.make_room(chunk.room)
         ACCOUNTS.steps += chunk.steps
-        *made, ran, short = made
+        *outputs, ran, short = outputs
         if self.checked:
-            *made, bad = made
+            *outputs, bad = outputs
         count = len(self.per_step_outputs)
-        return _Under(program, chunk, made[:count], made[count:], record, bad, ran, short, wanted)
+        return _Under(program, chunk, outputs[:count], outputs[count:], record, bad, ran, short, requested)
 
     def _look(self, feeder: ChunkAssembler, source: Source, under: deque[_Under], course: _Course, most: int) -> None:
         """Fetch the outcomes of dispatched programs until at most ``most`` are left, or one ran short.
@@ -257,7 +263,7 @@ class SharedLoop(LoopStage):
         assert course.closed is not None
         (chunk, ran), course.closed = course.closed, None
         state = THERE if ran < chunk.steps else FAILED if chunk.error else ENDED if chunk.at_end else THERE
-        error = noted(chunk.error, self.op) if state == FAILED and chunk.error is not None else None
+        error = with_note(chunk.error, self.op) if state == FAILED and chunk.error is not None else None
         try:
             states = raise_first_failure(state, error)
         except BaseException:
@@ -277,7 +283,7 @@ class SharedLoop(LoopStage):
         )
 
 
-def _listed(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
+def _as_lists(shapes: Sequence[tuple[int, ...]]) -> list[list[int]]:
     return [list(shape) for shape in shapes]
 
 

@@ -111,10 +111,10 @@ class _Feed:
         self.axis = takes[0].axis if takes[0].axis is not None and takes[0].axis.is_multi_process else None
         """The mesh axis of which processes hold only their own shards of the input; None where each holds all."""
         self.varying = [t.varies for t in parts]
-        self.shapes = [_stored(t, takes[0].axis) for t in parts]
+        self.shapes = [_source_shape(t, takes[0].axis) for t in parts]
         self.feeder = ChunkAssembler(self.shapes, [t.dtype.np for t in parts], len(takes))
 
-    def placed(self, chunk: Chunk) -> Sequence[Array]:
+    def place(self, chunk: Chunk) -> Sequence[Array]:
         """A chunk's buffers; where processes hold only their own shards, as global arrays over all devices."""
         if self.axis is None:
             return chunk.buffers
@@ -122,7 +122,7 @@ class _Feed:
         return [self.axis.put_sharded(np.asarray(b), 2) if varying else b for b, varying in pairs]
 
 
-def _stored(tensor: Tensor, axis: Axis | None) -> Dims:
+def _source_shape(tensor: Tensor, axis: Axis | None) -> Dims:
     """The shape of a component as the source gives it: with the own shards as first dimension if it varies."""
     if not tensor.varies or axis is None or tensor.dims is None:
         return tensor.dims
@@ -133,20 +133,20 @@ class _Begun:
     """The last program of a run, whose error record has not been fetched.
 
     Attributes:
-      found: waits for the program and returns its error.
+      failure: waits for the program and returns its error.
       bad: the iteration in which a check failed, -1 for none: a program that takes it runs nothing after a failure.
       behind: the program that took it.
-      sources, taken: of its input.
+      sources, chunks: of its input.
     """
 
     def __init__(
-        self, found: Callable[[], _Failed | None], bad: Array, sources: Sequence[Source], taken: Sequence[Chunk]
+        self, failure: Callable[[], _Failed | None], bad: Array, sources: Sequence[Source], chunks: Sequence[Chunk]
     ):
-        self.found = found
+        self.found = failure
         self.bad = bad
         self.behind: _Begun | None = None
         self.sources = sources
-        self.taken = taken
+        self.taken = chunks
 
 
 class DataLoop(HostLoop):
@@ -203,22 +203,22 @@ class DataLoop(HostLoop):
         done = alone = 0
         try:
             while total is None or done < total:
-                wanted, room = self._next(total, done, length)
-                taken = self._take(sources, wanted, room, total)
-                steps = self._together(taken)
+                requested, room = self._next(total, done, length)
+                chunks = self._take(sources, requested, room, total)
+                steps = self._together(chunks)
                 if total is not None and steps < length == room:
-                    self._put_back(sources, taken, 0)  # the data ends, or its shapes change: two by two
+                    self._put_back(sources, chunks, 0)  # the data ends, or its shapes change: two by two
                     length = 0
                     continue
-                if total is not None and 0 < steps == length and self._refuses(run, taken, values):
-                    self._put_back(sources, taken, 0)
+                if total is not None and 0 < steps == length and self._refuses(run, chunks, values):
+                    self._put_back(sources, chunks, 0)
                     length = self._length(sources, total)
                     continue
                 behind = self._next(total, 0 if done + steps == total else done + steps, length)
                 if total is None:  # as many as the next program should take
                     behind = (self.pace.ahead(room, room), room)
                 meanwhile = partial(self._look_ahead, sources, *behind) if ahead else _nothing
-                values, ran = self._chunk(run, sources, taken, values, steps, tested, meanwhile, done + steps == total)
+                values, ran = self._chunk(run, sources, chunks, values, steps, tested, meanwhile, done + steps == total)
                 done += ran
                 if ran:
                     alone = 0
@@ -271,27 +271,29 @@ class DataLoop(HostLoop):
             return length, length
         return next_chunk(total - done, length, 2)
 
-    def _take(self, sources: Sequence[Source], wanted: int, room: int, total: int | None) -> list[Chunk]:
+    def _take(self, sources: Sequence[Source], requested: int, room: int, total: int | None) -> list[Chunk]:
         """Take the input of the next program, a chunk per iterator."""
-        wanted = min(wanted, 1) if any(s.live for s in sources) else wanted
+        requested = min(requested, 1) if any(s.live for s in sources) else requested
         if total is not None or len(self.feeds) > 1:
-            return [f.feeder.take(s, wanted, wanted, room, _never) for f, s in zip(self.feeds, sources, strict=True)]
+            return [
+                f.feeder.take(s, requested, requested, room, _never) for f, s in zip(self.feeds, sources, strict=True)
+            ]
         # Nobody has asked to put these together: as long as a program should take, and as soon as the device is idle.
-        wanted = min(wanted, self.pace.steps(room, room))
-        most, enough = self.pace.most(wanted, room), partial(self.pace.may_start, room)
-        return [self.feeds[0].feeder.take(sources[0], wanted, most, room, enough)]
+        requested = min(requested, self.pace.steps(room, room))
+        most, enough = self.pace.most(requested, room), partial(self.pace.may_start, room)
+        return [self.feeds[0].feeder.take(sources[0], requested, most, room, enough)]
 
     def _shared_along(self) -> list[Axis]:
         """The axes along which processes hold only their own shards of the input."""
         return list({feed.axis: None for feed in self.feeds if feed.axis is not None})
 
-    def _together(self, taken: Sequence[Chunk]) -> int:
+    def _together(self, chunks: Sequence[Chunk]) -> int:
         """The number of iterations that all iterators and processes have input for, 0 if shapes differ; collective."""
-        steps = min(chunk.steps for chunk in taken)
+        steps = min(chunk.steps for chunk in chunks)
         for axis in self._shared_along():
-            shapes = [[b.shape[3:] for b in chunk.buffers] for chunk in taken]
-            told = axis.told([steps, zlib.crc32(repr(shapes).encode()) & 0x7FFFFFFF])
-            steps = int(told[:, 0].min()) if len(set(told[:, 1])) == 1 else 0
+            shapes = [[b.shape[3:] for b in chunk.buffers] for chunk in chunks]
+            gathered = axis.told([steps, zlib.crc32(repr(shapes).encode()) & 0x7FFFFFFF])
+            steps = int(gathered[:, 0].min()) if len(set(gathered[:, 1])) == 1 else 0
         return steps
 
     def _look_ahead(self, sources: Sequence[Source], steps: int, room: int) -> None:
@@ -305,7 +307,7 @@ class DataLoop(HostLoop):
         self,
         run: Run,
         sources: Sequence[Source],
-        taken: Sequence[Chunk],
+        chunks: Sequence[Chunk],
         values: list[Array],
         steps: int,
         tested: bool,
@@ -319,23 +321,23 @@ class DataLoop(HostLoop):
         Args:
           run: has the values of the tensors that the loop captures.
           sources: the iterators' input, one per feed.
-          taken: a chunk of each.
+          chunks: a chunk of each.
           values: the loop variables before it.
-          steps: iterations that all of ``taken`` have input for.
+          steps: iterations that all of ``chunks`` have input for.
           tested: whether the condition is evaluated before each iteration, so that fewer may run.
           meanwhile: assembles input while the device works; called where all of the chunk is used.
           last: whether it ends the loop; then its error record is left to whoever carries the run out.
         """
         program: _DataLoopProgram | None = None
         used: int | None = None
-        whole = not tested and all(chunk.steps == steps and chunk.error is None for chunk in taken)
+        complete = not tested and all(chunk.steps == steps and chunk.error is None for chunk in chunks)
         try:
             self.pace.wait_until_at_most(1)
-            before = self._before(run) if whole and last else None
+            before = self._before(run) if complete and last else None
             if before is None:
                 run.raise_earlier_errors()
             if steps:
-                buffers = [b for feed, chunk in zip(self.feeds, taken, strict=True) for b in feed.placed(chunk)]
+                buffers = [b for feed, chunk in zip(self.feeds, chunks, strict=True) for b in feed.place(chunk)]
                 bad = NO_FAILED_STEP if before is None else before.bad
                 program, inputs = self._program(run, buffers, values, steps, tested, bad)
             if program is None:
@@ -345,19 +347,19 @@ class DataLoop(HostLoop):
             outputs, record = program(run.store, inputs)
             used = steps
             *changed, ran, bad = outputs
-            begun = _Begun(partial(self._error, program, record, bad), bad, sources, taken)
+            begun = _Begun(partial(self._error, program, record, bad), bad, sources, chunks)
             if before is not None:
                 before.behind = begun
-            self.pace.started(record, steps, start)
-            self.pace.make_room(taken[0].room)
+            self.pace.note_start(record, steps, start)
+            self.pace.make_room(chunks[0].room)
             run.raise_earlier_errors()  # this program is behind the other, whose input makes room for what comes next
-            if whole:
+            if complete:
                 meanwhile()
             if not self.pace.shared:
                 self.pace.wait_for_long()
             if tested:
                 used = int(ran)
-            if whole and last:
+            if complete and last:
                 self._leave(run, begun)
             elif (failed := begun.found()) is not None:
                 used = used if failed.turn is None else failed.turn + 1
@@ -369,11 +371,11 @@ class DataLoop(HostLoop):
         finally:
             if used is None:
                 used = steps if program is not None and program.ran else 0
-            self._put_back(sources, taken, used)
+            self._put_back(sources, chunks, used)
 
-    def _put_back(self, sources: Sequence[Source], taken: Sequence[Chunk], used: int) -> None:
+    def _put_back(self, sources: Sequence[Source], chunks: Sequence[Chunk], used: int) -> None:
         """Return to the sources the input of a chunk from iteration ``used`` on."""
-        for feed, source, chunk in zip(self.feeds, sources, taken, strict=True):
+        for feed, source, chunk in zip(self.feeds, sources, chunks, strict=True):
             if used < chunk.steps and source.lender is not None:
                 source.lender.return_to_source(source)  # what is behind the chunk goes back before the chunk's own
             feed.feeder.put_back(source, chunk, used)
@@ -382,13 +384,13 @@ class DataLoop(HostLoop):
         """Leave the error record of the last program to whoever carries the run out."""
         run.kept[self] = begun
         run.writes = self.op.writes
-        run.checks.append(partial(self._settled, begun))
+        run.checks.append(partial(self._settle, begun))
 
     def _before(self, run: Run) -> _Begun | None:
         """The last program of the run before, where it is this loop's and its error record has not been fetched."""
         return None if run.before is None else run.before.kept.get(self)
 
-    def _settled(self, begun: _Begun) -> InvalidArgumentError | None:
+    def _settle(self, begun: _Begun) -> InvalidArgumentError | None:
         """Return the error of a run's last program; if there is one, the input after the failed iteration goes back."""
         failed = begun.found()
         if failed is not None and failed.turn is not None:
@@ -414,19 +416,19 @@ class DataLoop(HostLoop):
             f"{error.message}\n  {where} of the loop {self.op.name}; the state is that after the turn before it.",
         )  # fmt: skip
 
-    def _refuses(self, run: Run, taken: Sequence[Chunk], values: Sequence[Array]) -> bool:
+    def _refuses(self, run: Run, chunks: Sequence[Chunk], values: Sequence[Array]) -> bool:
         """Whether the iterations of a chunk must not run as one scan (``ChunkScheduler.refuses``)."""
 
         def program(steps: int) -> _DataLoopProgram | None:
-            parts = [chunk.beginning(steps) for chunk in taken]
-            buffers = [b for feed, part in zip(self.feeds, parts, strict=True) for b in feed.placed(part)]
+            parts = [chunk.beginning(steps) for chunk in chunks]
+            buffers = [b for feed, part in zip(self.feeds, parts, strict=True) for b in feed.place(part)]
             return self._program(run, buffers, values, steps, False, NO_FAILED_STEP)[0]
 
-        steps = taken[0].steps
+        steps = chunks[0].steps
         scan = program(steps)
         if scan is None:  # no program can run it
             return False
-        size = sum(chunk.size for chunk in taken)
+        size = sum(chunk.size for chunk in chunks)
         return self.pace.refuses(self.what, steps, size, lambda n: scan if n == steps else program(n) or scan)
 
     def _program(
@@ -448,15 +450,17 @@ class DataLoop(HostLoop):
         if any(isinstance(v, UnevenShards) for v in (*(run.values[t] for t in compiled.arguments), *arrays, *buffers)):
             return None, []
 
-        def make(given: ProgramInputs, trips: Mapping[Operation, int]) -> _DataLoopProgram:
+        def make(program_inputs: ProgramInputs, trips: Mapping[Operation, int]) -> _DataLoopProgram:
             present = compiled.present(run.store, self.op)
-            return _DataLoopProgram(self, given.tensors, given.known, values, len(buffers), present, tested, full)
+            return _DataLoopProgram(
+                self, program_inputs.tensors, program_inputs.known, values, len(buffers), present, tested, full
+            )
 
         form = (tested, full, tuple([(v.size, v.dtype) if isinstance(v, Unwritten) else None for v in values]))
         count = [] if full else [np.asarray(steps, np.int32)]
-        more = [*arrays, *buffers, *count, *((bad,) if self.checked else ())]
+        extra_arguments = [*arrays, *buffers, *count, *((bad,) if self.checked else ())]
         refusals = (Changes, Grows, NeedsTripCount, NeedsStatic)
-        return compiled.find(run.values, run.store, make, more, form, refusals=refusals)
+        return compiled.find(run.values, run.store, make, extra_arguments, form, refusals=refusals)
 
 
 class _Failed(NamedTuple):
@@ -551,13 +555,13 @@ class _DataLoopProgram(Program):
 
     def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
         stage = self.stage
-        rest = iter(values)
-        given = dict(zip(self.arguments, islice(rest, len(self.arguments)), strict=True))
-        initial: list[Value] = [self.fixed[i] if i in self.fixed else next(rest) for i in range(stage.size)]
-        buffers = list(islice(rest, self.buffers))
-        steps = None if self.full else next(rest)
-        before = jnp.asarray(next(rest) if stage.checked else NO_FAILED_STEP)
-        lowering.values.update({**self.known, **given})
+        remaining = iter(values)
+        argument_values = dict(zip(self.arguments, islice(remaining, len(self.arguments)), strict=True))
+        initial: list[Value] = [self.fixed[i] if i in self.fixed else next(remaining) for i in range(stage.size)]
+        buffers = list(islice(remaining, self.buffers))
+        steps = None if self.full else next(remaining)
+        before = jnp.asarray(next(remaining) if stage.checked else NO_FAILED_STEP)
+        lowering.values.update({**self.known, **argument_values})
         loop = _BufferedLoop(lowering, stage.op, initial, stage.taking)
         loop.elements = self._elements([b[0] for b in buffers])
         loop.shape_arrays()
@@ -565,21 +569,21 @@ class _DataLoopProgram(Program):
         self.output_specs = [*(stage.op.outputs[i].varies for i in self.changing), False, False]
         loop.record_size = self.checks.record_size
         number, bad, (_, changed, state) = (
-            self._scanned(loop, buffers, before) if steps is None else self._counted(loop, buffers, steps, before)
+            self._scan(loop, buffers, before) if steps is None else self._count(loop, buffers, steps, before)
         )
         for cell, value in zip(loop.cells, state, strict=True):
             lowering.state.write(cell, value)
         return [*changed, number, bad]
 
-    def _scanned(
+    def _scan(
         self, loop: _BufferedLoop, buffers: Sequence[Array], before: jax.Array
     ) -> tuple[jax.Array | np.int32, jax.Array, Carry]:
         """Lower as ``lax.scan``: (iterations run, first failed one, carry). Those after a failed one change nothing."""
         records = loop.cells.index(ERROR_RECORD) if ERROR_RECORD in loop.cells else None
 
-        def iterate(state: tuple[jax.Array, Carry], given: tuple[Array, ...]) -> tuple[tuple[jax.Array, Carry], None]:
+        def iterate(state: tuple[jax.Array, Carry], inputs: tuple[Array, ...]) -> tuple[tuple[jax.Array, Carry], None]:
             bad, carry = state
-            number, *rows = given
+            number, *rows = inputs
             loop.elements = self._elements(rows)
             loop.gate = bad >= 0 if loop.record_size else None
             count, values, cells = loop.step(carry)
@@ -595,10 +599,10 @@ class _DataLoopProgram(Program):
         (bad, carry), _ = lax.scan(iterate, (before, loop.start()), (numbers, *buffers))
         return np.int32(steps), bad, carry
 
-    def _counted(
+    def _count(
         self, loop: _BufferedLoop, buffers: Sequence[Array], steps: Array, before: jax.Array
     ) -> tuple[jax.Array | np.int32, jax.Array, Carry]:
-        """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scanned``."""
+        """Lower as ``lax.while_loop``, up to the traced count, the condition or a failed check; as ``_scan``."""
 
         # The condition of lax.while_loop cannot write; one that checks is evaluated at the end of the body.
         checked = self.tested and loop.regions.condition_acts
@@ -634,13 +638,13 @@ class _DataLoopProgram(Program):
 
     def _elements(self, rows: Sequence[Array]) -> dict[Tensor, Array]:
         """The value of each taking operation's outputs in one iteration, from the buffers' rows."""
-        found: dict[Tensor, Array] = {}
-        rest = iter(rows)
+        elements: dict[Tensor, Array] = {}
+        remaining = iter(rows)
         for feed in self.stage.feeds:
-            for component, row in enumerate(islice(rest, len(feed.takes[0].outputs))):
-                own = row[:, 0] if feed.varying[component] and self.placement.axis is not None else row
-                found.update((take.outputs[component], own[i]) for i, take in enumerate(feed.takes))
-        return found
+            for component, row in enumerate(islice(remaining, len(feed.takes[0].outputs))):
+                local_row = row[:, 0] if feed.varying[component] and self.placement.axis is not None else row
+                elements.update((take.outputs[component], local_row[i]) for i, take in enumerate(feed.takes))
+        return elements
 
 
 def lower_data_loop(op: Operation, steps: int) -> jax.stages.Lowered:

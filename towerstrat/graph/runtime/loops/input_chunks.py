@@ -114,15 +114,15 @@ class Chunk:
 
     def pairs(self) -> list[Chunk]:
         """This chunk cut into chunks of two steps (the last perhaps of one), which has the end or error of this one."""
-        made = []
+        pairs = []
         for first in range(0, self.steps, 2):
             pair = Chunk(2)
             pair.buffers = [buffer[first : first + 2] for buffer in self.buffers]
             pair.steps = min(2, self.steps - first)
-            made.append(pair)
-        if made:
-            made[-1].close(self.error, self.at_end, self.stays)
-        return made
+            pairs.append(pair)
+        if pairs:
+            pairs[-1].close(self.error, self.at_end, self.stays)
+        return pairs
 
     def close(self, error: BaseException | None, at_end: bool = False, stays: bool = False) -> None:
         """Mark the chunk complete, and why no more input fits."""
@@ -229,12 +229,12 @@ class ChunkAssembler:
                 break
             # Pieces of some milliseconds, so that the caller is asked in time.
             piece = int(PIECE_SECONDS / self._step_seconds) if self._step_seconds else 2 * chunk.steps
-            wanted = min(steps, chunk.steps + max(1, piece))
+            target = min(steps, chunk.steps + max(1, piece))
             source.lender = None
             start, before = time.perf_counter(), chunk.steps
             try:
                 with ACCOUNTS.timed(INPUT):
-                    (self._collect if self.uneven else self._fill)(source, chunk, wanted)
+                    (self._collect if self.uneven else self._fill)(source, chunk, target)
             finally:
                 source.lender = _Ahead(self, chunk)
             if chunk.steps > before:
@@ -246,10 +246,10 @@ class ChunkAssembler:
         if not chunk.buffers:
             chunk.buffers = [self._buffer(chunk.room, s, d) for s, d in zip(self.shapes, self.dtypes, strict=True)]
         flat = [b.reshape(-1, *b.shape[2:]) if self.grouped else b for b in chunk.buffers]
-        first, wanted = chunk.steps * self.each, steps * self.each
-        count = first + source.fill(flat, first, wanted - first)
+        first, target = chunk.steps * self.each, steps * self.each
+        count = first + source.fill(flat, first, target - first)
         chunk.steps, left = divmod(count, self.each)
-        if count < wanted:
+        if count < target:
             try:
                 chunk.close(*_why_short(source, self.shapes))
             finally:
@@ -258,33 +258,35 @@ class ChunkAssembler:
     def _collect(self, source: Source, chunk: Chunk, steps: int) -> None:
         """Add elements of unknown shapes while they have the first one's; ``UnevenShards`` ones are not taken."""
         while chunk.steps < steps:
-            taken: list[list[Any]] = []
+            elements: list[list[Any]] = []
             try:
-                self._take_step(source, chunk, taken)
+                self._take_step(source, chunk, elements)
             finally:
-                if len(taken) < self.each:
-                    source.push_back(taken)
+                if len(elements) < self.each:
+                    source.push_back(elements)
             if chunk.closed:
                 return
-            self._add(chunk, taken)
+            self._add(chunk, elements)
 
-    def _take_step(self, source: Source, chunk: Chunk, taken: list[list[Any]]) -> None:
+    def _take_step(self, source: Source, chunk: Chunk, elements: list[list[Any]]) -> None:
         """Take the elements of one step; close the chunk where there are none, or their shapes differ."""
         shapes = [b.shape[2 if self.grouped else 1 :] for b in chunk.buffers] or None
-        while len(taken) < self.each:
+        while len(elements) < self.each:
             try:
                 element = source.next()
             except StopIteration:
                 return chunk.close(None, at_end=True)
             except Exception as error:
                 return chunk.close(error)
-            found = [np.shape(e) for e in element]
+            element_shapes = [np.shape(e) for e in element]
             uneven = any(isinstance(e, UnevenShards) for e in element)
-            if uneven or (shapes is not None and found != shapes):
+            if uneven or (shapes is not None and element_shapes != shapes):
                 source.push_back([element])
-                return chunk.close(_disagreement(shapes, found) if taken and not uneven else None, stays=True)
-            shapes = found
-            taken.append(element)
+                return chunk.close(
+                    _disagreement(shapes, element_shapes) if elements and not uneven else None, stays=True
+                )
+            shapes = element_shapes
+            elements.append(element)
         return None
 
     def _add(self, chunk: Chunk, elements: Sequence[Sequence[Any]]) -> None:
@@ -296,7 +298,7 @@ class ChunkAssembler:
         chunk.steps += 1
 
     def _buffer(self, room: int, shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
-        return _aligned((room, self.each, *shape) if self.grouped else (room, *shape), dtype)
+        return _aligned_array((room, self.each, *shape) if self.grouped else (room, *shape), dtype)
 
 
 def _disagreement(first: object, other: object) -> ValueError:
@@ -305,7 +307,7 @@ def _disagreement(first: object, other: object) -> ValueError:
     )
 
 
-def _aligned(shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
+def _aligned_array(shape: Sequence[int], dtype: np.dtype[Any]) -> HostArray:
     """An uninitialized array, aligned so that a CPU program can use it without a copy."""
     size = math.prod(shape) * np.dtype(dtype).itemsize
     # No zeros: memory that was used before would be written twice. What no step's input fills, no step reads.

@@ -64,9 +64,9 @@ def differences(first: jax.stages.Compiled, second: jax.stages.Compiled) -> list
 
 def _instructions(text: str) -> Counter[str]:
     """The instructions of a program's outermost loop, in its body and in all that this calls."""
-    found_in, entry = computations(text)
-    loops = [line for line in found_in.get(entry, ()) if " while(" in line]
-    found: Counter[str] = Counter()
+    lines_of, entry = computations(text)
+    loops = [line for line in lines_of.get(entry, ()) if " while(" in line]
+    instructions: Counter[str] = Counter()
     seen: set[str] = set()
     waiting = [name for line in loops for name in called(line, "body")]
     while waiting:
@@ -75,7 +75,7 @@ def _instructions(text: str) -> Counter[str]:
             continue
         seen.add(name)
         lines = []
-        for line in found_in.get(name, ()):
+        for line in lines_of.get(name, ()):
             waiting += called(line)
             opcode = _OPCODE.search(line)
             if opcode is None or _CARRIED.fullmatch(opcode[1]) or _EXACT.search(line):
@@ -84,22 +84,22 @@ def _instructions(text: str) -> Counter[str]:
                 line = pattern.sub(instead, line)
             lines.append(line)
         # What is in one fusion is compiled together: which instructions these are is part of a step too.
-        found.update(["; ".join(sorted(lines))] if lines and "fused" in name else lines)
-    return found
+        instructions.update(["; ".join(sorted(lines))] if lines and "fused" in name else lines)
+    return instructions
 
 
 def computations(text: str) -> tuple[dict[str, list[str]], str]:
     """(name -> lines of each computation, the name of the one that the program begins with)."""
-    found: dict[str, list[str]] = {}
+    lines_of: dict[str, list[str]] = {}
     entry, lines = "", []
     for line in text.splitlines():
         head = None if line.startswith(" ") else _COMPUTATION.match(line)
         if head is not None:
-            lines = found[head[2]] = []
+            lines = lines_of[head[2]] = []
             entry = head[2] if head[1] else entry
         elif line.startswith(" "):
             lines.append(line)
-    return found, entry
+    return lines_of, entry
 
 
 def called(line: str, which: str | None = None) -> list[str]:

@@ -70,14 +70,14 @@ class PlanStep(StepBody):
     def __init__(self, plan: Plan, alone: bool = False):
         self.take, stage = _parts(plan, alone)
         self.stage = stage
-        taken = self.take.outputs
+        elements = self.take.outputs
         self.folds = [s for s in plan.stages if isinstance(s, ConstantFoldingStage)]
-        varying = {t.varies for t in taken}
+        varying = {t.varies for t in elements}
         if stage.axis is not None and varying != {True}:
             raise NotAStep("towers share one element")
-        wanted = {*taken, *stage.outputs}
+        step_tensors = {*elements, *stage.outputs}
         fetched = [f for f in dict.fromkeys(plan.fetches) if isinstance(f, Tensor)]
-        self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in fetched if t in wanted}
+        self.named: dict[Tensor, Tensor | StateVariable] = {t: t for t in fetched if t in step_tensors}
         """Fetch -> the tensor, or variable after the step, that is its value."""
         for fetch in plan.fetches:
             if isinstance(fetch, Tensor) and fetch.dtype is resource:
@@ -85,7 +85,7 @@ class PlanStep(StepBody):
         op = stage.ops[-1]
         super().__init__(
             f"The run of {len(stage.ops)} operations up to {op.name} (created at {op.line}), as steps of a loop",
-            op, stage.ops, stage.ops, taken, True, [t for t in stage.inputs if t not in set(taken)], (), (),
+            op, stage.ops, stage.ops, elements, True, [t for t in stage.inputs if t not in set(elements)], (), (),
             stage.axis,
         )  # fmt: skip
         self.per_step_outputs = (
@@ -105,10 +105,10 @@ class PlanStep(StepBody):
 
     def source(self, run: Run) -> Source:
         """The source of the elements in a session: its iterator."""
-        found: Source = self.take.attrs["source"](run.session, self.take, ())
-        return found
+        source: Source = self.take.attrs["source"](run.session, self.take, ())
+        return source
 
-    def known(self, run: Run) -> Run:
+    def add_constants(self, run: Run) -> Run:
         """Add to ``run`` the values that are the same in every run: folded constants."""
         for fold in self.folds:
             fold.run(run)
@@ -133,15 +133,15 @@ class PlanStep(StepBody):
         variables: Values = {}
         values: Values = dict(run.values)
         of = dict(zip(self.per_step_outputs, stacks, strict=True))
-        for fetch, wanted in self.named.items():
-            if wanted not in of:
+        for fetch, output in self.named.items():
+            if output not in of:
                 continue
             split = self.axis is not None and (
-                wanted.is_varying if isinstance(wanted, StateVariable) else wanted.varies
+                output.is_varying if isinstance(output, StateVariable) else output.varies
             )
-            value = of[wanted][:, step] if split else of[wanted][step]
-            if isinstance(wanted, StateVariable):
-                variables[fetch] = wanted.joined(value)
+            value = of[output][:, step] if split else of[output][step]
+            if isinstance(output, StateVariable):
+                variables[fetch] = output.joined(value)
             else:
                 values[fetch] = value
         return Run(run.session, run.store, values, variables)
@@ -159,27 +159,27 @@ class SingleStep:
         self.refused: str | None = None
 
     def run(self, run: Run) -> None:
-        taken = [run.values[t] for t in self.step.inputs]
-        if any(isinstance(value, UnevenShards) for value in taken):
+        element = [run.values[t] for t in self.step.inputs]
+        if any(isinstance(value, UnevenShards) for value in element):
             self.refused = "parts of its batch have different shapes"
         if self.refused is None:
             try:
-                self._run(run, taken)
+                self._run(run, element)
                 return
             except (NeedsTripCount, UnsupportedError) as why:  # raised while it is compiled
                 self.refused = str(why)
         self.step.stage.run(run)
 
-    def _run(self, run: Run, taken: Sequence[Array]) -> None:
+    def _run(self, run: Run, element: Sequence[Array]) -> None:
         step, chunk = self.step, Chunk(2)
         chunk.steps = 1
         # The second row fills the room, and no step reads it: the program is told to run one.
-        chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, taken)]
+        chunk.buffers = [np.stack([value, value]) for value in map(np.asarray, element)]
         program, inputs = step.program(run, step.programs, chunk, False, NO_FAILED_STEP)
-        made, record = program(run.store, inputs)
+        outputs, record = program(run.store, inputs)
         if program.checks.can_fail:
             run.checks.append(partial(program.error, record))
-        for tensor, stack in zip(step.stage.outputs, made, strict=False):
+        for tensor, stack in zip(step.stage.outputs, outputs, strict=False):
             along = step.axis is not None and tensor.varies
             run.values[tensor] = stack[:, 0] if along else stack[0]
 

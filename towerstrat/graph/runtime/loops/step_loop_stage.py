@@ -18,7 +18,7 @@
 
 ``_run_chunks`` is a pipeline two deep: while a program runs, the input of the next one is assembled on the host, and
 the checks of the one before are looked at. The host thus learns of a failed check when another program has been
-started; that one gets the failed step's number as an input, and changes nothing (``step_program``). ``_raise_found``
+started; that one gets the failed step's number as an input, and changes nothing (``step_program``). ``_raise_errors``
 then raises, and puts back the input of all steps after the failed one.
 
 Whatever happens (an exception, an interrupt, the end of the data) the state is that after some number of whole steps,
@@ -54,7 +54,7 @@ from towerstrat.graph.runtime.programs.program_cache import OwnedPrograms
 from towerstrat.platform.accounts import ACCOUNTS
 
 
-def noted(error: BaseException, op: Operation) -> BaseException:
+def with_note(error: BaseException, op: Operation) -> BaseException:
     """The exception of an input pipeline, with a note that names the operation whose dataset raised it."""
     if not isinstance(error, OpError):
         error.add_note(f"  while operation {op.name} (created at {op.line}) took elements from its dataset")
@@ -107,12 +107,12 @@ class LoopStage(StepBody):
 
     def __init__(self, op: Operation, stages: Stages):
         (body,) = op.bodies
-        given = op.attrs["arguments"] + op.attrs["handles"]
+        first_capture = op.attrs["arguments"] + op.attrs["handles"]
         order = [inner for inner in body.needed if inner.type != "StepInput"]
         attrs = op.attrs
         super().__init__(
-            _in_words(op), op, [op], order, attrs["elements"], attrs["whole"], op.inputs[given:], attrs["results"],
-            attrs["every"], attrs["axis"],
+            _in_words(op), op, [op], order, attrs["elements"], attrs["whole"], op.inputs[first_capture:],
+            attrs["results"], attrs["every"], attrs["axis"],
         )  # fmt: skip
 
     def run(self, run: Run) -> None:
@@ -121,35 +121,35 @@ class LoopStage(StepBody):
         arguments, handles = op.attrs["arguments"], op.attrs["handles"]
         names = [run.values[t] for t in op.inputs[arguments : arguments + handles]]
         source: Source = op.attrs["source"](run.session, op, names)
-        kept: SharedLoopState = run.session.resource(
+        loop_state: SharedLoopState = run.session.resource(
             ("step loop", op), lambda: SharedLoopState(self.feeder(), ChunkScheduler(self.axis))
         )
         if iterations <= 0:
             outputs: Sequence[Array] = self._before([run.values[t] for t in op.inputs[1:arguments]])
         else:
-            outputs = self._iterate(run, kept, source, iterations)
+            outputs = self._iterate(run, loop_state, source, iterations)
         run.values.update(zip(op.outputs, outputs, strict=True))
 
-    def _iterate(self, run: Run, kept: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
+    def _iterate(self, run: Run, loop_state: SharedLoopState, source: Source, iterations: int) -> Sequence[Array]:
         """Run the loop and return its outputs. One program runs while the input of the next one is assembled.
 
         Other threads may run the session while this one waits for the device.
         """
         course = _Course(deque(), deque())
         try:
-            return self._run_chunks(run, kept, source, iterations, course)
+            return self._run_chunks(run, loop_state, source, iterations, course)
         finally:
             try:
-                self._raise_found(kept.feeder, source, course, 0)
+                self._raise_errors(loop_state.feeder, source, course, 0)
             finally:
                 if course.ready:
-                    self._return_ready_to_source(kept.feeder, source, course)
+                    self._return_ready_to_source(loop_state.feeder, source, course)
 
     def _run_chunks(
-        self, run: Run, kept: SharedLoopState, source: Source, iterations: int, course: _Course
+        self, run: Run, loop_state: SharedLoopState, source: Source, iterations: int, course: _Course
     ) -> Sequence[Array]:
         """Run all chunks and return the outputs. Unfinished work stays in ``course``, for the caller to clean up."""
-        feeder, pace = kept.feeder, kept.pace
+        feeder, pace = loop_state.feeder, loop_state.pace
 
         def fitting() -> int:
             return pace.fitting(feeder.step_bytes(source))
@@ -159,9 +159,9 @@ class LoopStage(StepBody):
         results: Sequence[Array] = ()
         done = 0
         while done < iterations:
-            wanted, room = next_chunk(iterations - done, length)
-            chunk = feeder.take(source, wanted, wanted, room, _never)
-            if chunk.steps == length and self.refuses(run, kept.programs, pace, chunk):
+            requested, room = next_chunk(iterations - done, length)
+            chunk = feeder.take(source, requested, requested, room, _never)
+            if chunk.steps == length and self.refuses(run, loop_state.programs, pace, chunk):
                 feeder.put_back(source, chunk, 0)
                 length = pace.divide(iterations, fitting())
                 continue
@@ -169,18 +169,18 @@ class LoopStage(StepBody):
             behind = iterations - done - chunk.steps
             while course.ready:
                 steps = course.ready[0].steps
-                every, results = self._steps(run, kept, course, done, length)
+                every, results = self._steps(run, loop_state, course, done, length)
                 stacks.append(every)
                 done += steps
-                if steps == length != kept.foreseen and (run.session.remainder_foreseen or 0 < behind < length):
-                    kept.foreseen = length
-                    self.expect(run, kept.programs, chunk)
+                if steps == length != loop_state.foreseen and (run.session.remainder_foreseen or 0 < behind < length):
+                    loop_state.foreseen = length
+                    self.expect(run, loop_state.programs, chunk)
                 if not course.ready and chunk.error is None:
                     feeder.look_ahead(source, *next_chunk(behind or iterations, length), lambda steps: pace.idle)
                 # The newest program is not looked at: that would wait for it, and leave the device without work.
-                self._raise_found(feeder, source, course, 1)
+                self._raise_errors(feeder, source, course, 1)
             if chunk.error is not None:
-                raise noted(chunk.error, self.op)
+                raise with_note(chunk.error, self.op)
             if chunk.at_end and done < iterations:
                 if done and self.op.attrs["partial"]:
                     break
@@ -193,11 +193,11 @@ class LoopStage(StepBody):
         if self.per_step_outputs:
             with run.session.unlocked():
                 jax.block_until_ready(results)
-        return [*results, *(self._joined(parts, x) for x, *parts in zip(self.per_step_outputs, *stacks, strict=True))]
+        return [*results, *(self._join(parts, x) for x, *parts in zip(self.per_step_outputs, *stacks, strict=True))]
 
-    def _joined(self, parts: Sequence[Array], wanted: Tensor | StateVariable) -> HostArray:
+    def _join(self, parts: Sequence[Array], output: Tensor | StateVariable) -> HostArray:
         """The values after each step, of all programs: ``[steps, ...]``, or ``[axis size, steps, ...]`` if varying."""
-        return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(wanted))
+        return np.asarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, self._along(output))
 
     def _before(self, initial: Sequence[Array]) -> list[Array]:
         """The outputs of a run of no steps: the given initial values, or zeros."""
@@ -220,48 +220,49 @@ class LoopStage(StepBody):
         return result
 
     def _steps(
-        self, run: Run, kept: SharedLoopState, course: _Course, done: int, length: int
+        self, run: Run, loop_state: SharedLoopState, course: _Course, done: int, length: int
     ) -> tuple[Sequence[Array], Sequence[Array]]:
         """Dispatch the program of the next ready chunk; return (values of each step, results), on the device.
 
         Where a check has failed in a program before, its steps change nothing.
         """
-        pace, chunk = kept.pace, course.ready[0]
+        pace, chunk = loop_state.pace, course.ready[0]
         begun = course.begun
         program: Program | None = None
         try:
             pace.wait_until_at_most(1)
             bad = begun[-1].bad if begun else NO_FAILED_STEP
-            program, inputs = self.program(run, kept.programs, chunk, chunk.steps == length, bad)
+            program, inputs = self.program(run, loop_state.programs, chunk, chunk.steps == length, bad)
             start = time.perf_counter()
             program.step_count = chunk.steps
-            made, record = program(run.store, inputs)
+            outputs, record = program(run.store, inputs)
         finally:
             # Input is used once the new state is stored; until then the chunk stays ready, and goes back on an error.
             if program is not None and program.ran:
                 course.ready.popleft()
-        pace.started(record, chunk.steps, start)
+        pace.note_start(record, chunk.steps, start)
         ACCOUNTS.steps += chunk.steps
         del inputs
         pace.make_room(chunk.room)
         if self.checked:
-            *made, bad = made
+            *outputs, bad = outputs
             if program.checks.can_fail:
                 begun.append(_Begun(program, record, bad, chunk, done))
         count = len(self.per_step_outputs)
-        return [self._first(x, s, chunk.steps) for x, s in zip(self.per_step_outputs, made, strict=False)], made[count:]
+        every = [self._first(x, s, chunk.steps) for x, s in zip(self.per_step_outputs, outputs, strict=False)]
+        return every, outputs[count:]
 
-    def _first(self, wanted: Tensor | StateVariable, stack: Array, steps: int) -> Array:
+    def _first(self, output: Tensor | StateVariable, stack: Array, steps: int) -> Array:
         """The values of the first steps of a program that has room for more."""
-        if stack.shape[self._along(wanted)] == steps:
+        if stack.shape[self._along(output)] == steps:
             return stack
-        return stack[:, :steps] if self._along(wanted) else stack[:steps]
+        return stack[:, :steps] if self._along(output) else stack[:steps]
 
-    def _along(self, wanted: Tensor | StateVariable) -> int:
+    def _along(self, output: Tensor | StateVariable) -> int:
         """The dimension of a stack that counts the steps: 1 behind the towers' dimension of varying values, else 0."""
-        return int(isinstance(wanted, Tensor) and wanted.varies and self.axis is not None)
+        return int(isinstance(output, Tensor) and output.varies and self.axis is not None)
 
-    def _raise_found(self, feeder: ChunkAssembler, source: Source, course: _Course, most: int) -> None:
+    def _raise_errors(self, feeder: ChunkAssembler, source: Source, course: _Course, most: int) -> None:
         """Fetch the error records of dispatched programs, until at most ``most`` are left.
 
         Raises:
@@ -349,8 +350,8 @@ def _narrow(op: Operation, used: Set[Tensor]) -> Operation:
     """Prune the body of a step loop to what its step uses; the outputs stay."""
     (body,) = op.bodies
     step = prune_block(body, body.results)
-    given = op.inputs[: op.attrs["arguments"] + op.attrs["handles"]]
-    return op if step is body else prune(op, [*given, *step.captures()], op.outputs, {"bodies": (step,)})
+    arguments = op.inputs[: op.attrs["arguments"] + op.attrs["handles"]]
+    return op if step is body else prune(op, [*arguments, *step.captures()], op.outputs, {"bodies": (step,)})
 
 
 define_op(

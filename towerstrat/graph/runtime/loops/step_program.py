@@ -79,7 +79,7 @@ class StepBody:
     """The body of a step loop: each step takes an element, evaluates operations, and gives results.
 
     Args:
-      what: the loop, in words, for the log.
+      description: the loop, in words, for the log.
       op: the operation that errors name.
       operations: all operations that the loop's programs evaluate, for their state and axis.
       order: the operations of a step, in order.
@@ -92,11 +92,11 @@ class StepBody:
     """
 
     def __init__(
-        self, what: str, op: Operation, operations: Sequence[Operation], order: Sequence[Operation],
+        self, description: str, op: Operation, operations: Sequence[Operation], order: Sequence[Operation],
         elements: Sequence[Tensor], elements_are_stacked: bool, captures: Sequence[Tensor], results: Sequence[Tensor],
         per_step_outputs: Sequence[Tensor | StateVariable], axis: Axis | None,
     ):  # fmt: skip
-        self.what = what
+        self.what = description
         self.op = op
         self.operations = operations
         self.order = order
@@ -145,9 +145,9 @@ class StepBody:
           bad: int32, the step of an earlier program in which a check failed, -1 for none.
           behind: the outcome of the chunk before, where several processes run the loop.
         """
-        compiled, make, more = self._asked(run, programs, chunk, full, bad, behind)
+        compiled, make, extra_arguments = self._request(run, programs, chunk, full, bad, behind)
         try:
-            program, inputs = compiled.find(run.values, run.store, make, more, (full, chunk.room))
+            program, inputs = compiled.find(run.values, run.store, make, extra_arguments, (full, chunk.room))
         except NeedsStatic as needed:
             raise needs_value(needed) from None
         assert program is not None
@@ -157,28 +157,30 @@ class StepBody:
         """Begin to compile, in another thread, the program for the steps that scans of this length leave over."""
         if self.shared:  # they compile in step
             return
-        compiled, make, more = self._asked(run, programs, chunk.beginning(2), False, NO_FAILED_STEP, None)
-        compiled.expect(run.values, run.store, make, more, (False, 2))
+        compiled, make, extra_arguments = self._request(run, programs, chunk.beginning(2), False, NO_FAILED_STEP, None)
+        compiled.expect(run.values, run.store, make, extra_arguments, (False, 2))
 
-    def _asked(
+    def _request(
         self, run: Run, programs: OwnedPrograms[StepLoopProgram], chunk: Chunk, full: bool, bad: Array,
         behind: PreviousChunk | None,
     ) -> tuple[ProgramVariants[StepLoopProgram], Callable[..., StepLoopProgram], list[Array]]:  # fmt: skip
         """(programs of the loop, factory of one, arguments beside the captures) for a chunk, as in ``program``."""
         compiled = self.compiled(run.static, programs)
-        more = [*self._placed(chunk.buffers), *((bad,) if self.checked else ())]
+        extra_arguments = [*self._place(chunk.buffers), *((bad,) if self.checked else ())]
         if behind is not None:
             assert self.axis is not None
             have = self.axis.put_sharded(np.full(len(self.axis.local_indices), chunk.steps, np.int32))
-            more += [np.asarray(behind.wanted, np.int32), behind.short, have]
+            extra_arguments += [np.asarray(behind.wanted, np.int32), behind.short, have]
         elif not full:
-            more.append(np.asarray(chunk.steps, np.int32))
+            extra_arguments.append(np.asarray(chunk.steps, np.int32))
 
-        def make(given: ProgramInputs, trips: Mapping[Operation, int]) -> StepLoopProgram:
+        def make(program_inputs: ProgramInputs, trips: Mapping[Operation, int]) -> StepLoopProgram:
             present = compiled.present(run.store, self.op)
-            return StepLoopProgram(self, full, given.tensors, given.known, len(chunk.buffers), chunk.room, present)
+            return StepLoopProgram(
+                self, full, program_inputs.tensors, program_inputs.known, len(chunk.buffers), chunk.room, present
+            )
 
-        return compiled, make, more
+        return compiled, make, extra_arguments
 
     def refuses(self, run: Run, programs: OwnedPrograms[StepLoopProgram], pace: ChunkScheduler, chunk: Chunk) -> bool:
         """Whether the steps of a chunk must not run as one scan, by memory or by ``LIMITS.compare_loops``."""
@@ -188,14 +190,14 @@ class StepBody:
 
         return pace.refuses(self.what, chunk.steps, chunk.size, program)
 
-    def _placed(self, buffers: Sequence[Array]) -> Sequence[Array]:
+    def _place(self, buffers: Sequence[Array]) -> Sequence[Array]:
         """The buffers, made global arrays over the devices of all processes where these hold only their own shards."""
         if not self.shared:
             return buffers
         assert self.axis is not None
         arrays = [np.asarray(buffer) for buffer in buffers]
-        own = slice(None) if self.elements_are_stacked else list(self.axis.local_indices)
-        return [self.axis.put_sharded(array[:, own], 1) for array in arrays]
+        indices = slice(None) if self.elements_are_stacked else list(self.axis.local_indices)
+        return [self.axis.put_sharded(array[:, indices], 1) for array in arrays]
 
     def zeros(self) -> list[Array]:
         """Initial results, before the first step: zeros of one shard's shapes, unknown sizes as 0."""
@@ -237,25 +239,25 @@ class StepLoopProgram(Program):
     def _evaluate(self, lowering: Lowering, values: Sequence[Array]) -> list[Array]:
         """Lower the loop and return its outputs. No step changes anything where ``bad`` came in as a step's number."""
         steps = self.steps
-        rest = iter(values)
+        remaining = iter(values)
         lowering.classes.partition = shard_classes_of(self.placement.axis, [], self.operations)
         lowering.values.update(self.known)
-        lowering.values.update((t, next(rest)) for t in self.arguments)
-        chunk = list(islice(rest, self.components))
+        lowering.values.update((t, next(remaining)) for t in self.arguments)
+        chunk = list(islice(remaining, self.components))
         results: list[Array] = [
             self._varying(t, jnp.asarray(o)) for o, t in zip(steps.zeros(), steps.results, strict=True)
         ]
-        results, stacks = self._sized(lowering, chunk, results)
+        results, stacks = self._initial_carry(lowering, chunk, results)
         state = [jnp.asarray(lowering.state.read(c, steps.op)) for c in self.state.written]
         # A loop's carry keeps its type: what varies after a step has to be varying before the first one.
         record = vary(jnp.asarray(no_error(self.checks.record_size)), self.placement.axis) if steps.checked else None
         checks = None
         if steps.checked:
-            bad = jnp.asarray(next(rest))
+            bad = jnp.asarray(next(remaining))
             # The failure of an earlier program counts as this one's, so that programs behind it change nothing either.
             checks = (bad >= 0, jnp.maximum(bad, 0))
         carry: Carry = (state, results, record, checks)
-        ran, short = self._agreed(rest) if steps.shared else (None, None)
+        ran, short = self._agree(remaining) if steps.shared else (None, None)
         if self.full:
             carry, stacks = lax.scan(lambda c, x: self._step(lowering, c, x), carry, chunk, self.room)
         else:
@@ -266,29 +268,29 @@ class StepLoopProgram(Program):
                 filled = [lax.dynamic_update_index_in_dim(s, v, i, 0) for s, v in zip(c[1], outputs, strict=True)]
                 return carry, filled
 
-            count = next(rest) if ran is None else ran
+            count = next(remaining) if ran is None else ran
             carry, stacks = lax.fori_loop(np.int32(0), count, body, (carry, stacks))
-        last, found, record, checks = carry
+        last, final_results, record, checks = carry
         for cell, value in zip(self.state.written, last, strict=True):
             lowering.state.write(cell, value)
         # Where no check can fail the record stays numpy's: ``can_fail`` is False, and nobody waits for it.
         if record is not None and self._finds:
             lowering.state.write(ERROR_RECORD, record)
         failed = [] if checks is None else [jnp.where(checks[0], checks[1], NO_FAILED_STEP)]
-        return [*stacks, *found, *failed, *(() if ran is None else (ran, short))]
+        return [*stacks, *final_results, *failed, *(() if ran is None else (ran, short))]
 
-    def _agreed(self, rest: Iterator[Array]) -> tuple[jax.Array, jax.Array]:
-        """Return (steps to run, whether fewer than wanted): the least of all processes, 0 after a short program."""
-        wanted, short, have = (jnp.asarray(next(rest)) for _ in range(3))
+    def _agree(self, remaining: Iterator[Array]) -> tuple[jax.Array, jax.Array]:
+        """Return (steps to run, whether fewer than requested): the least of all processes, 0 after a short program."""
+        requested, short, have = (jnp.asarray(next(remaining)) for _ in range(3))
         least = jnp.min(have) if self.placement.axis is None else lax.pmin(jnp.min(have), self.placement.axis.name)
         ran = jnp.where(short, np.int32(0), least)
-        return ran, short | (ran < wanted)
+        return ran, short | (ran < requested)
 
     def _varying(self, tensor: Tensor | StateVariable, value: jax.Array) -> jax.Array:
         typed: jax.Array = vary(value, self.placement.axis) if _differs(tensor) else value
         return typed
 
-    def _sized(
+    def _initial_carry(
         self, lowering: Lowering, chunk: Sequence[Array], results: list[Array]
     ) -> tuple[list[Array], list[Array]]:
         """Initial (results, stacks) of the carry: zeros, with shapes by ``jax.eval_shape`` of a step if not static.
@@ -304,9 +306,10 @@ class StepLoopProgram(Program):
             child = self._child(lowering, {}, [x[0] for x in chunk])
             return [child.value(t) for t in steps.results], [self._after(child, x) for x in stacked]
 
-        found, each = jax.eval_shape(shapes)
+        result_specs, each = jax.eval_shape(shapes)
         results = [
-            o if o.shape == s.shape else jnp.zeros_like(o, shape=s.shape) for o, s in zip(results, found, strict=True)
+            o if o.shape == s.shape else jnp.zeros_like(o, shape=s.shape)
+            for o, s in zip(results, result_specs, strict=True)
         ]
         return results, [
             self._varying(x, jnp.zeros((self.room, *s.shape), s.dtype)) for x, s in zip(stacked, each, strict=True)
@@ -321,21 +324,21 @@ class StepLoopProgram(Program):
     ) -> Lowering:
         """Evaluate the operations of one step. ``failed``: traced bool, whether a check failed in a step before it."""
         steps = self.steps
-        own = [e[0] for e in elements] if self.placement.axis is not None else list(elements)
-        child = lowering.fork(dict(zip(steps.inputs, own, strict=True)), state)
+        components = [e[0] for e in elements] if self.placement.axis is not None else list(elements)
+        child = lowering.fork(dict(zip(steps.inputs, components, strict=True)), state)
         if steps.checked:
             child.errors.begin_step(self.checks.record_size, failed)
         child.run(steps.order)
         return child
 
-    def _after(self, child: Lowering, wanted: Tensor | StateVariable) -> Array:
+    def _after(self, child: Lowering, output: Tensor | StateVariable) -> Array:
         """The value after a step of a tensor, or of a variable."""
-        if isinstance(wanted, StateVariable):
+        if isinstance(output, StateVariable):
             return self._varying(
-                wanted, jnp.asarray(child.classes.padded_value(child.state.read(wanted, self.steps.op)))
+                output, jnp.asarray(child.classes.padded_value(child.state.read(output, self.steps.op)))
             )
-        value = child.classes.padded_value(child.value(wanted)) if wanted.varies else child.invariant(wanted)
-        return self._varying(wanted, jnp.asarray(value))
+        value = child.classes.padded_value(child.value(output)) if output.varies else child.invariant(output)
+        return self._varying(output, jnp.asarray(value))
 
     def _step(self, lowering: Lowering, carry: Carry, elements: Sequence[Array]) -> tuple[Carry, list[Array]]:
         """Evaluate one step, by shard class where shards differ in work: carry -> (carry, per_step_outputs).
@@ -346,8 +349,8 @@ class StepLoopProgram(Program):
         if lowering.classes.partition is None:
             return self._one_step(lowering, carry, elements)
 
-        def step(given: tuple[Carry, list[Array]], uneven: Sequence[ByClass]) -> tuple[Carry, list[Array]]:
-            return self._one_step(lowering, *given)
+        def step(operands: tuple[Carry, list[Array]], uneven: Sequence[ByClass]) -> tuple[Carry, list[Array]]:
+            return self._one_step(lowering, *operands)
 
         result: tuple[Carry, list[Array]] = switch_by_class(
             lowering.classes.partition, step, (carry, list(elements)), []
@@ -373,13 +376,15 @@ class StepLoopProgram(Program):
         outputs = [self._after(child, x) for x in self.steps.per_step_outputs]
         if before is None or passed is None or record is None:
             return (new_state, results, record, checks), outputs
-        found = child.state[ERROR_RECORD]
-        self._finds = self._finds or isinstance(found, jax.Array | ByClass)
+        step_record = child.state[ERROR_RECORD]
+        self._finds = self._finds or isinstance(step_record, jax.Array | ByClass)
         failed = child.errors.failed()
         assert failed is not None  # it has a gate
         # Only the first failed step enters the record: later ones compute on the state that it kept from changing.
         first = vary(~before & failed, self.placement.axis)
-        record = jnp.where(first, vary(jnp.asarray(child.classes.padded_value(found)), self.placement.axis), record)
+        record = jnp.where(
+            first, vary(jnp.asarray(child.classes.padded_value(step_record)), self.placement.axis), record
+        )
         return (new_state, results, record, (before | failed, passed + jnp.where(failed, 0, 1))), outputs
 
 

@@ -21,11 +21,12 @@ How far to go is the least of what the caller says (``limit``, e.g. the steps un
 input and results, ``LIMITS.return_seconds``, and the gap that preceded the last other use of the session;
 ``LIMITS.steps_per_return`` sets it.
 
-Results are exact, not stale. Any other use of the session (``used``: another fetch, a read of a variable, a save) must
-find the state after the steps that were handed out. So the state is copied before a batch of steps; if steps ran that
-nobody has seen, the copy is put back, their input goes back to the iterator, and the steps that were handed out are run
-once more (``go_back``), with the same bits. A check that fails in a step ends the speculation the same way: then steps
-run one by one, and the failing one raises in the run that asks for it. Too many steps in vain turn speculation off.
+Results are exact, not stale. Any other use of the session (``note_use``: another fetch, a read of a variable, a save)
+must find the state after the steps that were handed out. So the state is copied before a batch of steps; if steps ran
+that nobody has seen, the copy is put back, their input goes back to the iterator, and the steps that were handed out
+are run once more (``go_back``), with the same bits. A check that fails in a step ends the speculation the same way:
+then steps run one by one, and the failing one raises in the run that asks for it. Too many steps in vain turn
+speculation off.
 """
 
 from __future__ import annotations
@@ -117,16 +118,16 @@ class _Steps:
     def begin_part(self) -> bool:
         """Start the next part; False where no more steps may run, or there is no input for them."""
         source, feeder = self.lifted.source(self.run), self.lifted.input
-        wanted, room = next_chunk(self.left, self.length, 2)
-        self.left -= wanted
-        if not wanted:
+        requested, room = next_chunk(self.left, self.length, 2)
+        self.left -= requested
+        if not requested:
             return False
-        chunk = feeder.take(source, wanted, wanted, room, _never)
+        chunk = feeder.take(source, requested, requested, room, _never)
         lifted = self.lifted
         if chunk.steps == self.length and lifted.refuses(self.run, lifted.programs, lifted.pace, chunk):
             feeder.put_back(source, chunk, 0)
-            self.left += wanted
-            self.length = lifted.pace.divide(wanted, lifted.pace.fitting(chunk.size // chunk.steps))
+            self.left += requested
+            self.length = lifted.pace.divide(requested, lifted.pace.fitting(chunk.size // chunk.steps))
             return self.begin_part()
         ran = 0
         try:
@@ -136,10 +137,12 @@ class _Steps:
         finally:
             if ran < chunk.steps or chunk.error is not None:
                 feeder.put_back(source, chunk, ran)
-        if chunk.steps < wanted:
+        if chunk.steps < requested:
             self.left = 0
         else:
-            feeder.look_ahead(source, *next_chunk(self.left or wanted, self.length, 2), lambda s: self.lifted.pace.idle)
+            feeder.look_ahead(
+                source, *next_chunk(self.left or requested, self.length, 2), lambda s: self.lifted.pace.idle
+            )
         return ran > 0
 
     def _pieces(self, chunk: Chunk) -> list[Chunk]:
@@ -152,22 +155,22 @@ class _Steps:
     def _run(self, chunk: Chunk) -> None:
         lifted = self.lifted
         lifted.pace.wait_until_at_most(1)
-        program, made = self._carry_out(chunk)
-        bad = made[-1] if lifted.checked and program.checks.can_fail else None
-        self.parts.append(_Part(chunk, made[: len(lifted.per_step_outputs)], bad))
+        program, outputs = self._carry_out(chunk)
+        bad = outputs[-1] if lifted.checked and program.checks.can_fail else None
+        self.parts.append(_Part(chunk, outputs[: len(lifted.per_step_outputs)], bad))
 
     def _carry_out(self, chunk: Chunk) -> tuple[Program, list[Array]]:
         lifted, store = self.lifted, self.run.store
         full = chunk.steps == self.length
         program, inputs = lifted.program(self.run, lifted.programs, chunk, full, NO_FAILED_STEP)
         if not self.before and self._several:  # of one step there is nothing to go back to
-            there = [cell for cell in program.state.written if cell in store]
+            present = [cell for cell in program.state.written if cell in store]
             # One by one: they may lie on different devices.
-            self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in there}
+            self.before = dict.fromkeys(program.state.written) | {cell: jnp.copy(store.get(cell)) for cell in present}
         start = time.perf_counter()
-        made, record = program(store, inputs)
-        lifted.pace.started(record, chunk.steps, start)
-        return program, made
+        outputs, record = program(store, inputs)
+        lifted.pace.note_start(record, chunk.steps, start)
+        return program, outputs
 
     def next(self) -> Run | None:
         """Hand out the next step, as a run; None where there is none, or a check fails in its program."""
@@ -183,12 +186,12 @@ class _Steps:
             if part.bad is not None and int(part.bad) >= 0:
                 return None
             part.stacks = [np.asarray(stack) for stack in part.stacks]
-        found = self.lifted.at(self.run, part.stacks, self._place)
+        run = self.lifted.at(self.run, part.stacks, self._place)
         self.given += 1
         self._place += 1
         if self._place == part.chunk.steps:
             self._handed, self._place = self._handed + 1, 0
-        return found
+        return run
 
     def take_back(self) -> bool:
         """Count the last step handed out as unseen again; False where the state before it is not kept."""
@@ -413,11 +416,11 @@ class SpeculativeSteps:
             self._end(used=False)
         return run
 
-    def ran(self, plan: Plan, seconds: float) -> None:
+    def note_run(self, plan: Plan, seconds: float) -> None:
         """Note the seconds of a run that the caller carried out."""
         self._plans.shared_runs(plan).note_run(seconds)
 
-    def used(self) -> None:
+    def note_use(self) -> None:
         """Note another use of the session: the state becomes that after the steps that were handed out."""
         with self._session.lock, jax.enable_x64(True):
             self._end(used=True)
@@ -439,7 +442,7 @@ class SpeculativeSteps:
 
     def pause(self) -> None:
         """Go back to the handed-out steps, and let the next run be one by itself."""
-        self.used()
+        self.note_use()
         self._horizon.stop_for(1)
 
     # ---- running ahead -------------------------------------------------------------------------------------------
@@ -453,7 +456,7 @@ class SpeculativeSteps:
             return None
         run = Run(self._session, self._session._store, {}, {})
         try:
-            return self._steps(runs, lifted, lifted.known(run), most)
+            return self._steps(runs, lifted, lifted.add_constants(run), most)
         except OpError:  # the run itself says what is wrong
             self._horizon.stop_for(_FIRST)
             return None
@@ -475,15 +478,15 @@ class SpeculativeSteps:
             raise NotAStep("its data reads variables")
         pace.wait_until_at_most(0)
         lifted.seconds = lifted.seconds or pace.seconds or runs.seconds
-        wanted = 1 if lifted.seconds is None else self._together(runs, lifted, run, source, most)
-        if wanted < 2 and not runs.plan.trains:
+        requested = 1 if lifted.seconds is None else self._together(runs, lifted, run, source, most)
+        if requested < 2 and not runs.plan.trains:
             return None
-        parts = max(1, min(_PARTS, int(wanted * (lifted.seconds or 0.0) / _PART_SECONDS)))
-        length = pace.divide(wanted, max(2, -(-wanted // parts))) if wanted > 1 else 0
-        begun = _Steps(lifted, run, wanted, length)
+        parts = max(1, min(_PARTS, int(requested * (lifted.seconds or 0.0) / _PART_SECONDS)))
+        length = pace.divide(requested, max(2, -(-requested // parts))) if requested > 1 else 0
+        begun = _Steps(lifted, run, requested, length)
         if not begun.begin_part():
             return None
-        self.returns += wanted > 1
+        self.returns += requested > 1
         return begun
 
     def _together(self, runs: _PlanRuns, lifted: PlanStep, run: Run, source: Source, most: int) -> int:

@@ -46,18 +46,18 @@ class Region:
 
     Args:
       stages: factories of the stages of operations that have one of their own.
-      given: the region's parameters, besides the tensors that it captures.
+      arguments: the region's parameters, besides the tensors that it captures.
     """
 
-    def __init__(self, block: Block, stages: Stages, given: Sequence[Tensor] = ()):
+    def __init__(self, block: Block, stages: Stages, arguments: Sequence[Tensor] = ()):
         self.results = block.results
         self.outside = [t for t in block.captures() if t.dtype is not resource]
-        self.plan = Plan(block.graph, [*block.results, *block.effects], [*given, *self.outside], stages, block)
+        self.plan = Plan(block.graph, [*block.results, *block.effects], [*arguments, *self.outside], stages, block)
 
-    def run(self, outer: Run, given: Mapping[Tensor, Array]) -> list[Any]:
+    def run(self, outer: Run, arguments: Mapping[Tensor, Array]) -> list[Any]:
         """Run the region inside a run; return the values of its results, None for operations."""
-        values = {t: outer.values[t] for t in self.outside if t not in given}
-        inner = Run(outer.session, outer.store, {**values, **given}, {})
+        values = {t: outer.values[t] for t in self.outside if t not in arguments}
+        inner = Run(outer.session, outer.store, {**values, **arguments}, {})
         inner.carry(self.plan.stages)
         return [self.plan.value(t, inner) if isinstance(t, Tensor) else None for t in self.results]
 
@@ -70,8 +70,8 @@ class HostBranch:
         self.regions = [Region(block, stages) for block in op.bodies]
 
     def run(self, run: Run) -> None:
-        taken = 0 if bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ())) else 1
-        run.values.update(zip(self.op.outputs, self.regions[taken].run(run, {}), strict=True))
+        index = 0 if bool(np.reshape(to_host(run.values[self.op.inputs[0]]), ())) else 1
+        run.values.update(zip(self.op.outputs, self.regions[index].run(run, {}), strict=True))
 
 
 class _Counting(NamedTuple):
@@ -137,25 +137,25 @@ class HostLoop:
             return limit
         if self.control is None:
             return None
-        counted = self._counted(run)
+        counted = self._range_length(run)
         if counted is None:
             lowering = Lowering("cpu")
             for tensor in (*(self.op.inputs[i] for i in self.control.variables), *self.control.outside):
                 lowering.values[tensor] = to_host(run.values[tensor])
-            found = evaluate_control(lowering, self.op, limit)
-            return None if found is None else found.length
+            control_values = evaluate_control(lowering, self.op, limit)
+            return None if control_values is None else control_values.length
         return counted if limit is None else min(limit, counted)
 
-    def _counted(self, run: Run) -> int | None:
+    def _range_length(self, run: Run) -> int | None:
         """The number of iterations of a loop that counts up to a limit."""
         if self.counting is None:
             return None
-        place, limit, bound, by = self.counting
+        index, limit, bound, by = self.counting
         if bound is None:
             if limit not in run.values:
                 return None
             bound = int(to_host(run.values[limit]))
-        start = int(to_host(run.values[self.op.inputs[place]]))
+        start = int(to_host(run.values[self.op.inputs[index]]))
         return len(range(start, bound, by))
 
     def _counting(self) -> _Counting | None:
@@ -163,14 +163,14 @@ class HostLoop:
         test = self.op.bodies[0].results[0].op
         if test.type != "Less" or test.inputs[0] not in set(self.cond_vars) or test.inputs[1] in set(self.cond_vars):
             return None
-        place = next(i for i, t in enumerate(self.cond_vars) if t is test.inputs[0])
-        step = self.op.bodies[1].results[place].op
-        if step.type not in ("Add", "AddV2") or step.inputs[0] is not self.body_vars[place]:
+        index = next(i for i, t in enumerate(self.cond_vars) if t is test.inputs[0])
+        step = self.op.bodies[1].results[index].op
+        if step.type not in ("Add", "AddV2") or step.inputs[0] is not self.body_vars[index]:
             return None
         by, bound = constant_value(step.inputs[1]), constant_value(test.inputs[1])
         if by is None or not test.inputs[0].dtype.is_integer or int(by) <= 0:
             return None
-        return _Counting(place, test.inputs[1], None if bound is None else int(bound), int(by))
+        return _Counting(index, test.inputs[1], None if bound is None else int(bound), int(by))
 
     def goes_on(self, run: Run, values: Sequence[Array], done: int) -> bool:
         """Evaluate the condition: whether there is another iteration."""

@@ -81,7 +81,7 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
         return (), ops
     constants: set[Operation] = set()
     free: set[Operation] = set()
-    own = set(ops)
+    inside = set(ops)
     touched: set[StateVariable] = set()
     for op in ops:
         cells = {*op.reads, *op.writes}
@@ -92,8 +92,8 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
             and _stands_alone(op)
             and touched.isdisjoint(cells)
             and not any(t in fed for t in op.outputs)
-            and all(t.op in free or t.op not in own or t in fed for t in op.inputs)
-            and all(c in free or c not in own for c in op._control_inputs)
+            and all(t.op in free or t.op not in inside or t in fed for t in op.inputs)
+            and all(c in free or c not in inside for c in op._control_inputs)
         ):
             free.add(op)
         else:
@@ -101,8 +101,8 @@ def split_initialization(ops: Sequence[Operation], fed: Set[Tensor]) -> tuple[Se
     # A gradient evaluates the operations of its path under their derivatives: they stay in its program.
     free -= {step for op in ops for step in op.attrs.get("path", ())}
     first = _needed(ops, free, [op for op in free if op.definition.writes])
-    rest = [op for op in ops if op not in first]
-    shared = _needed(ops, {op for op in first if not op.writes}, [t.op for op in rest for t in op.inputs])
+    remaining = [op for op in ops if op not in first]
+    shared = _needed(ops, {op for op in first if not op.writes}, [t.op for op in remaining for t in op.inputs])
     return [op for op in ops if op in first], [op for op in ops if op not in first or op in shared]
 
 
@@ -142,9 +142,9 @@ def _stands_alone(op: Operation) -> bool:
     )
 
 
-def _needed(ops: Sequence[Operation], among: Set[Operation], wanted: Iterable[Operation]) -> set[Operation]:
-    """The operations of ``among`` that are wanted, or that the wanted ones depend on, by inputs and control inputs."""
-    needed = set(wanted) & among
+def _needed(ops: Sequence[Operation], among: Set[Operation], requested: Iterable[Operation]) -> set[Operation]:
+    """The operations of ``among`` that are requested, or that these depend on, by inputs and control inputs."""
+    needed = set(requested) & among
     for op in reversed(ops):
         if op in needed:
             needed.update(source for source in (*(t.op for t in op.inputs), *op._control_inputs) if source in among)

@@ -136,9 +136,9 @@ class ConstantFoldingStage:
 
     def __init__(self, ops: Sequence[Operation], fed: set[Tensor]):
         self.ops = ops
-        own = {t for op in ops for t in op.outputs}
+        outputs = {t for op in ops for t in op.outputs}
         calls = any(op.definition.callback for op in ops)
-        self.fixed = not calls and not own & fed and all(t in own for op in ops for t in op.inputs)
+        self.fixed = not calls and not outputs & fed and all(t in outputs for op in ops for t in op.inputs)
         self.values: Values | None = None
 
     def run(self, run: Run) -> None:
@@ -218,11 +218,11 @@ class DeviceStage:
     def _run_compiled(self, run: Run) -> None:
         store = run.store
 
-        def trips(key: Hashable, given: ProgramInputs) -> Mapping[Operation, int]:
-            return self._learn_trips(key, given, store)
+        def trips(key: Hashable, program_inputs: ProgramInputs) -> Mapping[Operation, int]:
+            return self._learn_trips(key, program_inputs, store)
 
-        def make(given: ProgramInputs, counts: Mapping[Operation, int]) -> Program:
-            return self.program(given, self.compiled.present(store), counts)
+        def make(program_inputs: ProgramInputs, counts: Mapping[Operation, int]) -> Program:
+            return self.program(program_inputs, self.compiled.present(store), counts)
 
         program, inputs = self.compiled.find(run.values, store, make, trips=trips if self.loops else None)
         assert program is not None
@@ -237,12 +237,12 @@ class DeviceStage:
             run.values[tensor] = UnevenShards(value, program.shapes[i]) if i in program.shapes else value
 
     def program(
-        self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
+        self, program_inputs: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
     ) -> Program:
         """The program for a signature, not compiled.
 
         Args:
-          given: the arguments, with the values that become constants.
+          program_inputs: the arguments, with the values that become constants.
           present: the variables that have values.
           trips: loop -> bound of its iterations, for differentiated loops of unknown length.
         """
@@ -253,29 +253,29 @@ class DeviceStage:
                 raise varying_shape(unknown.pop().op)
             return [lowering.value(t) if t.varies else lowering.invariant(t) for t in self.outputs]
 
-        return self._program(given, present, trips, outputs, [t.varies for t in self.outputs])
+        return self._program(program_inputs, present, trips, outputs, [t.varies for t in self.outputs])
 
     def _program(
-        self, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int],
+        self, program_inputs: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int],
         evaluate: Callable[[Lowering, Sequence[Operation]], list[Array]], varying: Sequence[bool],
     ) -> Program:  # fmt: skip
         """A program of this stage's operations whose outputs ``evaluate`` computes; ``varying``: which of them vary."""
-        known, tensors = given.known, given.tensors
-        divided = self._divided(given)
+        known, tensors = program_inputs.known, program_inputs.tensors
+        divided = self._divided_inputs(program_inputs)
         ops = [op for op in self.ops if op not in divided.values()]
 
         def body(lowering: Lowering, values: Sequence[Array]) -> list[Array]:
-            taken = {**known, **dict(zip(tensors, values, strict=True))}
-            taken = {divided[t].outputs[0] if t in divided else t: v for t, v in taken.items()}
-            lowering.fed = {t: v for t, v in taken.items() if t in self.fed}
-            lowering.values.update(taken)
+            inputs = {**known, **dict(zip(tensors, values, strict=True))}
+            inputs = {divided[t].outputs[0] if t in divided else t: v for t, v in inputs.items()}
+            lowering.fed = {t: v for t, v in inputs.items() if t in self.fed}
+            lowering.values.update(inputs)
             return evaluate(lowering, ops)
 
-        kinds = shard_classes_of(self.axis, list(given.uneven.values()), ops)
-        specs = ["uneven" if t in given.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
+        kinds = shard_classes_of(self.axis, list(program_inputs.uneven.values()), ops)
+        specs = ["uneven" if t in program_inputs.uneven else "rows" if t in divided else self._spec(t) for t in tensors]
         return Program(self.ops, body, specs, varying, present, trips, kinds=kinds)
 
-    def _divided(self, given: ProgramInputs) -> dict[Tensor, Operation]:
+    def _divided_inputs(self, program_inputs: ProgramInputs) -> dict[Tensor, Operation]:
         """Inputs of which each shard needs its own rows only -> the ``Divide`` operation that would slice them.
 
         They are placed sharded, and the operation is left out. Only where dimension 0 divides evenly, nothing else uses
@@ -285,20 +285,20 @@ class DeviceStage:
             return {}
         used = Counter(t for op in self.ops for t in _uses(op))
         followed = {step for op in self.ops for step in op.attrs.get("path", ())}
-        shapes = {t: shape for t, (shape, _) in zip(given.tensors, given.signature, strict=False)}
-        found: dict[Tensor, Operation] = {}
+        shapes = {t: shape for t, (shape, _) in zip(program_inputs.tensors, program_inputs.signature, strict=False)}
+        operations: dict[Tensor, Operation] = {}
         for op in self.ops:
             if op.type == "Divide" and op.attrs["dim"] == 0 and op.attrs["axis"] is self.axis and op not in followed:
-                (whole,) = op.inputs
-                shape = shapes.get(whole)
-                if shape and shape[0] % self.axis.size == 0 and used[whole] == 1:
-                    found[whole] = op
-        return found
+                (source,) = op.inputs
+                shape = shapes.get(source)
+                if shape and shape[0] % self.axis.size == 0 and used[source] == 1:
+                    operations[source] = op
+        return operations
 
     def _spec(self, tensor: Tensor) -> str:
-        return "same" if tensor in self.fed and not _stacked(tensor, self.inner) else tensor_spec(tensor)
+        return "same" if tensor in self.fed and not _is_stacked(tensor, self.inner) else tensor_spec(tensor)
 
-    def _learn_trips(self, key: Hashable, given: ProgramInputs, store: StateStore) -> dict[Operation, int]:
+    def _learn_trips(self, key: Hashable, program_inputs: ProgramInputs, store: StateStore) -> dict[Operation, int]:
         """Bounds of the iterations of differentiated loops of unknown length, by a forward run on these inputs.
 
         Counts are rounded up to powers of two, so that few of them compile anew.
@@ -309,9 +309,9 @@ class DeviceStage:
             counter_key = (key, op, tuple(trips.values()))
             counter = self.counters.get(counter_key)
             if counter is None:
-                counter = self._counter(op, given, self.compiled.present(store), dict(trips))
-                self.counters.add(counter_key, counter, compiled_size(counter.prepare(store, given.inputs)))
-            counts, _ = counter(store, given.inputs)
+                counter = self._counter(op, program_inputs, self.compiled.present(store), dict(trips))
+                self.counters.add(counter_key, counter, compiled_size(counter.prepare(store, program_inputs.inputs)))
+            counts, _ = counter(store, program_inputs.inputs)
             for loop, of_positions in zip(loops_in(op), counts, strict=True):
                 trips[loop] = 1 << max(0, int(np.max(of_positions)) - 1).bit_length()
         # The counters have written nothing: the state is still as the program before left it.
@@ -319,7 +319,11 @@ class DeviceStage:
         return trips
 
     def _counter(
-        self, around: Operation, given: ProgramInputs, present: Container[StateVariable], trips: Mapping[Operation, int]
+        self,
+        around: Operation,
+        program_inputs: ProgramInputs,
+        present: Container[StateVariable],
+        trips: Mapping[Operation, int],
     ) -> Program:
         """A forward program that counts the iterations of the loops in ``around``: no derivatives, no writes.
 
@@ -337,7 +341,7 @@ class DeviceStage:
             plain.execute(around)
             return [plain.state[cell] for cell in counters]
 
-        program = self._program(given, present, trips, count, [True] * len(loops_in(around)))
+        program = self._program(program_inputs, present, trips, count, [True] * len(loops_in(around)))
         program.change_nothing()
         return program
 
@@ -356,12 +360,12 @@ class DeviceStage:
                 lowering.execute(op)
         if calls_back(self.ops):
             jax.effects_barrier()
-        taken = {id(v) for c, v in before.items() if c not in lowering.state.written}
+        used = {id(v) for c, v in before.items() if c not in lowering.state.written}
         for cell in lowering.state.written:
             value = lowering.state[cell]
             # No two variables may share an array: the next program may donate both.
-            run.store.update({cell: jax.numpy.copy(value) if id(value) in taken else value})
-            taken.add(id(value))
+            run.store.update({cell: jax.numpy.copy(value) if id(value) in used else value})
+            used.add(id(value))
         run.values.update((t, lowering.value(t)) for t in self.outputs)
 
 
@@ -422,13 +426,13 @@ class Plan:
         if fetch not in self.indexed_fetches:
             return run.values[fetch]
         source, position = self.indexed_fetches[fetch]
-        whole = run.values[source]
-        return whole.part(position) if isinstance(whole, UnevenShards) else to_host(whole)[position]
+        stacked = run.values[source]
+        return stacked.part(position) if isinstance(stacked, UnevenShards) else to_host(stacked)[position]
 
     def _cut(self) -> Iterator[Stage]:
         """Yield the stages: first what needs no device, then the rest of the order, cut at host operations."""
         ahead = self._without_device()
-        self.on_host = self._wanted_on_host(ahead)
+        self.on_host = self._host_operations(ahead)
         folding: list[Operation] = []
         for op in self.order:
             if op not in self.on_host:
@@ -459,16 +463,16 @@ class Plan:
         """
         done: set[Operation] = set()
         differentiated = {step for op in self.order for step in op.attrs.get("path", ())}
-        taken: set[Operation] = set()
+        value_dependent: set[Operation] = set()
         for op in self.order:
-            if op in self.on_host and (_dynamic(op) or any(t.op in taken for t in op.inputs)):
-                taken.add(op)
-        taken -= differentiated
+            if op in self.on_host and (_dynamic(op) or any(t.op in value_dependent for t in op.inputs)):
+                value_dependent.add(op)
+        value_dependent -= differentiated
         used = {t.op for op in self.order if op not in self.on_host for t in _uses(op)} | differentiated
         for op in reversed(self.order):
             if op not in self.on_host:
                 continue
-            if op not in used or needs_host(op) or op in taken:
+            if op not in used or needs_host(op) or op in value_dependent:
                 done.add(op)
             else:
                 used.update(t.op for t in _uses(op))
@@ -491,7 +495,7 @@ class Plan:
             hosted = needs_host(op)
             # What is constant waits for nothing: it is the same before and after.
             ready = op.definition.constant or (
-                all(t.op in ahead or (t in self.fed and not _stacked(t, self.inner)) for t in op.inputs)
+                all(t.op in ahead or (t in self.fed and not _is_stacked(t, self.inner)) for t in op.inputs)
                 and all(c in ahead for c in op._control_inputs)
             )
             if on_host and ready:
@@ -507,7 +511,7 @@ class Plan:
             writes.update(op.writes)
         return ahead
 
-    def _wanted_on_host(self, ahead: set[Operation]) -> set[Operation]:
+    def _host_operations(self, ahead: set[Operation]) -> set[Operation]:
         """Of ``ahead`` what has to be computed on the host: inputs of host operations, and fetched constants."""
         constant: set[Operation] = set()
         for op in self.order:
@@ -517,7 +521,7 @@ class Plan:
                 and all(t not in self.fed and t.op in constant for t in op.inputs)
             ):
                 constant.add(op)
-        wanted: set[Operation] = set()
+        requested: set[Operation] = set()
         stack = [op for op in self.order if needs_host(op) or (op.definition.callback and op in ahead)]
         stack += [
             f.op
@@ -528,12 +532,12 @@ class Plan:
         ]
         while stack:
             op = stack.pop()
-            if op in wanted:
+            if op in requested:
                 continue
             if op in ahead:
-                wanted.add(op)
+                requested.add(op)
             stack += [t.op for t in op.inputs if t not in self.fed and t.op in ahead]
-        return wanted
+        return requested
 
     def _segments(self, ops: Sequence[Operation]) -> Iterator[Stage]:
         segments: list[list[Operation]] = [[]]
@@ -547,25 +551,25 @@ class Plan:
             yield self._device(ops, fetched)
             return
         later: list[set[Tensor]] = []
-        wanted = set(fetched)
+        live = set(fetched)
         for segment in reversed(segments):
-            later.append(set(wanted))
-            wanted |= {t for op in segment for t in _uses(op)}
+            later.append(set(live))
+            live |= {t for op in segment for t in _uses(op)}
         staged = any(op.definition.stage is not None for segment in segments[1::2] for op in segment)
         for segment, needed in zip(segments, reversed(later), strict=True):
-            rest = [op for op in segment if op not in self.on_host]
+            remaining = [op for op in segment if op not in self.on_host]
             if segment and needs_host(segment[0]):
                 yield host_stage(segment[0], self._stages)
-            elif rest and staged and passes(rest, self.fed):
-                yield PassThroughStage(rest)
+            elif remaining and staged and passes(remaining, self.fed):
+                yield PassThroughStage(remaining)
             elif segment:
                 yield from self._without_host(segment, needed)
 
     def _without_host(self, ops: Sequence[Operation], needed: set[Tensor]) -> Iterator[Stage]:
         first, ops = split_initialization(ops, self.fed) if not self.inner else ((), ops)
         if first:
-            wanted = needed | {t for op in ops for t in _uses(op)}
-            outputs = [t for op in first for t in op.outputs if t in wanted and t.dtype is not resource]
+            live = needed | {t for op in ops for t in _uses(op)}
+            outputs = [t for op in first for t in op.outputs if t in live and t.dtype is not resource]
             yield InitializationStage(first, outputs, self.fed)
         if ops:
             stage = self._device(ops, needed)
@@ -578,8 +582,8 @@ class Plan:
         Raises:
           UnsupportedError: the path goes through a loop or branch that the host runs.
         """
-        place = {op: i for i, segment in enumerate(segments) for op in segment}
-        for op, where in place.items():
+        segment_of = {op: i for i, segment in enumerate(segments) for op in segment}
+        for op, where in segment_of.items():
             path = op.attrs.get("path", ())
             hosted = next((step for step in path if step.definition.host is None and needs_host(step)), None)
             if hosted is not None:
@@ -588,14 +592,14 @@ class Plan:
                     f"{hosted.line}), a loop or branch that the host runs: it takes elements of a dataset, or calls "
                     "Python. Take the gradient inside of the loop's body."
                 )
-            if any(place.get(step, where) != where for step in path):
+            if any(segment_of.get(step, where) != where for step in path):
                 return True
         return False
 
     def _device(self, ops: Sequence[Operation], needed: set[Tensor]) -> DeviceStage:
-        own = set(ops)
+        inside = set(ops)
         inputs = dict.fromkeys(
-            t for op in ops for t in _uses(op) if (t in self.fed or t.op not in own) and t.dtype is not resource
+            t for op in ops for t in _uses(op) if (t in self.fed or t.op not in inside) and t.dtype is not resource
         )
         steps = (step for op in ops for step in op.attrs.get("path", ()))
         inputs.update((t, None) for step in steps for t in step.outputs if t in self.fed)  # gradient formulas use them
@@ -614,7 +618,7 @@ class Plan:
         return stage
 
 
-def _stacked(tensor: Tensor, inner: bool) -> bool:
+def _is_stacked(tensor: Tensor, inner: bool) -> bool:
     """Whether a fed value has one row per tower."""
     return tensor.varies and (inner or tensor.op.type == "PositionInput")
 

@@ -21,11 +21,11 @@ Programs are dispatched asynchronously, so a failed check is known only when som
 right all the same, since a program that fails a check writes nothing, and what is queued behind it takes the failure as
 an input.
 
-A stage in which several processes meet (``CollectiveStage``) must be told of a run that failed (``missed``): the other
+A stage in which several processes meet (``CollectiveStage``) must be told of a run that failed (``miss``): the other
 processes wait in it, and have to raise as well instead of waiting for ever.
 
-Errors leave through ``_errors_told``: device failures become ResourceExhaustedError or InternalError that names the
-variables whose donated buffers are gone.
+Errors leave through ``_translate_errors``: device failures become ResourceExhaustedError or InternalError that names
+the variables whose donated buffers are gone.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class CollectiveStage:
     def run(self, run: Run) -> None:
         raise NotImplementedError
 
-    def missed(self, run: Run, error: BaseException) -> None:
+    def miss(self, run: Run, error: BaseException) -> None:
         """Take part in the round as a process that failed; called where the run failed in this stage or any other."""
         raise NotImplementedError
 
@@ -156,7 +156,7 @@ class Run:
     def _tell(self, error: BaseException) -> None:
         joint, self._joint = self._joint, []
         for stage in joint:
-            stage.missed(self, error)
+            stage.miss(self, error)
 
     def raise_earlier_errors(self) -> None:
         """Wait for the checks of the run before. Raises InvalidArgumentError where one failed."""
@@ -275,7 +275,7 @@ class Runner:
         late = self._late
         if late is None or late[1] != threading.get_ident():
             return
-        with self.lock, self._errors_told():
+        with self.lock, self._translate_errors():
             try:
                 late[0].raise_late_errors()
             except Exception:
@@ -311,15 +311,15 @@ class Runner:
         """The iterator of this name, with its position in the data; made when first asked for."""
         if name not in self.positions:
             self.positions[name] = make()
-        found: T = self.positions[name]
-        return found
+        iterator: T = self.positions[name]
+        return iterator
 
     def resource(self, key: Hashable, make: Callable[[], T]) -> T:
         """The resource of ``key``, made when first asked for."""
         if key not in self._resources:
             self._resources[key] = make()
-        found: T = self._resources[key]
-        return found
+        value: T = self._resources[key]
+        return value
 
     def named_resource(self, key: Hashable, make: Callable[[], T]) -> T:
         """The resource of a key that names it; the sessions of one server share it."""
@@ -327,8 +327,8 @@ class Runner:
             return self.resource(key, make)
         if key not in self.server.resources:
             self.server.resources[key] = make()
-        found: T = self.server.resources[key]
-        return found
+        value: T = self.server.resources[key]
+        return value
 
     def execute_plan(
         self, stages: Sequence[Stage], fed: Mapping[Tensor, Any], read: Callable[[Run], T],
@@ -359,23 +359,23 @@ class Runner:
             before, self._late = self._late, None
         run = Run(self, self._store if store is None else store, dict(fed), fed, None if before is None else before[0])
         self.runs += 1
-        with self._errors_told():
+        with self._translate_errors():
             try:
                 run.begin(stages)
-                found = read(run)
+                result = read(run)
                 run.raise_earlier_errors()
                 if late:
                     self._late = (run, thread)
                 else:
                     run.raise_late_errors()
-                return found
+                return result
             except BaseException:
                 if run.before is not None and run.before.checks:
                     self._late = before
                 raise
 
     @contextmanager
-    def _errors_told(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         """Translate errors of the device and of JAX to ``tf.errors``, with a note on variables that were lost."""
         try:
             yield

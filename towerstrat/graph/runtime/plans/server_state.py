@@ -6,7 +6,7 @@ one that was written under its name. Random counters (state variables with a def
 
     server.target      two sessions of two graphs, both with a variable "w"
     session 1          assign w = 1        ServerState.cells["w"] is the state variable of graph 1
-    session 2          read w -> 1         ServedStore._place(w of graph 2) -> (server's store, w of graph 1)
+    session 2          read w -> 1         ServedStore._locate(w of graph 2) -> (server's store, w of graph 1)
 
 >>> from towerstrat.graph.ir.types import float32
 >>> server = ServerState("grpc://localhost:2222")
@@ -107,20 +107,20 @@ class ServerState:
           InvalidArgumentError: that variable is of another type or shape.
           UnsupportedError: towers have values of their own in one of them.
         """
-        found = self.cells.setdefault(cell.name, cell) if written else self.cells.get(cell.name, cell)
-        if found is not cell:
-            if found.dtype != cell.dtype or not _alike(found.dims, cell.dims):
+        existing = self.cells.setdefault(cell.name, cell) if written else self.cells.get(cell.name, cell)
+        if existing is not cell:
+            if existing.dtype != cell.dtype or not _alike(existing.dims, cell.dims):
                 raise InvalidArgumentError(
                     None, None,
                     f"Trying to access variable {cell.name!r} of {self.target} as {cell.dtype.name} {cell.dims}; "
-                    f"another graph made it as {found.dtype.name} {found.dims}. Give one of them another name.",
+                    f"another graph made it as {existing.dtype.name} {existing.dims}. Give one of them another name.",
                 )  # fmt: skip
-            if found.is_varying != cell.is_varying:
+            if existing.is_varying != cell.is_varying:
                 raise UnsupportedError(
                     f"Variable {cell.name!r} of {self.target} has a value on every tower in one graph and one value in "
                     "another: sessions of both graphs cannot share it. Give one of them another name."
                 )
-        return found
+        return existing
 
 
 def _alike(one: Dims, other: Dims) -> bool:
@@ -143,32 +143,32 @@ class ServedStore(StateStore):
 
     @property
     def reusable_arguments(self) -> ReusableArguments | None:
-        found = self._server.reusable_arguments
-        return None if found is None or found[0] is not self else found[1]
+        entry = self._server.reusable_arguments
+        return None if entry is None or entry[0] is not self else entry[1]
 
     @reusable_arguments.setter
     def reusable_arguments(self, value: ReusableArguments | None) -> None:
         self._server.reusable_arguments = None if value is None else (self, value)
 
-    def _place(self, cell: StateVariable, written: bool = False) -> tuple[StateStore | None, StateVariable]:
+    def _locate(self, cell: StateVariable, written: bool = False) -> tuple[StateStore | None, StateVariable]:
         """(store, state variable) that hold a variable's value; store None for random counters, which are here."""
         return (None, cell) if cell.default is not None else (self._server.store, self._server.cell(cell, written))
 
     def get(self, cell: StateVariable) -> Any:
-        store, place = self._place(cell)
-        return super().get(place) if store is None else store.get(place)
+        store, key = self._locate(cell)
+        return super().get(key) if store is None else store.get(key)
 
     def wait(self) -> None:
         self._server.store.wait()
 
     def share_buffer(self, cell: StateVariable) -> Any:
         self.reusable_arguments = None
-        store, place = self._place(cell)
-        return super().share_buffer(place) if store is None else store.share_buffer(place)
+        store, key = self._locate(cell)
+        return super().share_buffer(key) if store is None else store.share_buffer(key)
 
     def has_shared_buffer(self, cell: StateVariable) -> bool:
-        store, place = self._place(cell)
-        return super().has_shared_buffer(place) if store is None else store.has_shared_buffer(place)
+        store, key = self._locate(cell)
+        return super().has_shared_buffer(key) if store is None else store.has_shared_buffer(key)
 
     def move(self, values: Mapping[StateVariable, Array | np.generic]) -> None:
         self._server.store.move(
@@ -178,19 +178,19 @@ class ServedStore(StateStore):
 
     def discard(self, cell: StateVariable) -> None:
         self.reusable_arguments = None
-        store, place = self._place(cell)
+        store, key = self._locate(cell)
         if store is None:
-            super().discard(place)
+            super().discard(key)
         else:
-            store.discard(place)
+            store.discard(key)
 
     def is_gone(self, cell: StateVariable) -> bool:
-        store, place = self._place(cell)
-        return super().is_gone(place) if store is None else store.is_gone(place)
+        store, key = self._locate(cell)
+        return super().is_gone(key) if store is None else store.is_gone(key)
 
     def __contains__(self, cell: StateVariable) -> bool:
-        store, place = self._place(cell)
-        return super().__contains__(place) if store is None else place in store
+        store, key = self._locate(cell)
+        return super().__contains__(key) if store is None else key in store
 
     def __iter__(self) -> Iterator[StateVariable]:
         yield from self._server.store

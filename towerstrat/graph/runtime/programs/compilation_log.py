@@ -35,11 +35,11 @@ class CompilationLog:
     """Logger of one graph part's compilations. Each message comes once.
 
     Args:
-      what: the part, in words.
+      description: the part, in words.
     """
 
-    def __init__(self, what: str):
-        self.what = what
+    def __init__(self, description: str):
+        self.what = description
         self._count = 0
         self._last: Signature = {}
         self._told: set[str] = set()
@@ -71,12 +71,12 @@ class CompilationLog:
 
 def _difference(before: Signature, after: Signature) -> list[str]:
     """The differences of a signature from the one before, in words; inputs that are new are not among them."""
-    found: list[str] = []
+    differences: list[str] = []
     for tensor, value in after.items():
         if tensor in before and before[tensor] != value:
             old, new = (_text(v) for v in (before[tensor], value))
-            found.append(f"{tensor.name} (created at {tensor.op.line}) is {new}, it was {old} before")
-    return found
+            differences.append(f"{tensor.name} (created at {tensor.op.line}) is {new}, it was {old} before")
+    return differences
 
 
 def _text(value: object) -> str:

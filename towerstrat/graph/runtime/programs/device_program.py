@@ -134,13 +134,13 @@ class Program:
         divided = ("split", "uneven") if self.placement.axis is not None else ()
         values = [v[0] if spec in divided else v for v, spec in zip(inputs, self.input_specs, strict=True)]
         if self.kinds is None:
-            return self._evaluated((donated, undonated, values), ())
+            return self._evaluate_body((donated, undonated, values), ())
         padded = [v for v, spec in zip(values, self.input_specs, strict=True) if spec == "uneven"]
         even = [v for v, spec in zip(values, self.input_specs, strict=True) if spec != "uneven"]
-        traced: Traced = switch_by_class(self.kinds, self._evaluated, (donated, undonated, even), padded)
+        traced: Traced = switch_by_class(self.kinds, self._evaluate_body, (donated, undonated, even), padded)
         return traced
 
-    def _evaluated(
+    def _evaluate_body(
         self, arguments: tuple[Sequence[Array], Sequence[Array], Sequence[Array]], uneven: Sequence[ByClass]
     ) -> Traced:
         donated, undonated, even = arguments
@@ -163,12 +163,12 @@ class Program:
                 self.shapes[i] = self.kinds.by_position(value.shapes)
         results = [lowering.classes.padded_value(v) for v in results]
         return (
-            self._grouped(results),
+            self._group(results),
             [self._outgoing(v, c.is_varying) for c, v in zip(written, new_state, strict=True)],
             self._record(lowering),
         )
 
-    def _grouped(self, results: Sequence[Array]) -> Outputs:
+    def _group(self, results: Sequence[Array]) -> Outputs:
         """Partition the outputs by ``out_specs`` into (varying, replicated); ``_in_order`` is the inverse."""
         pairs = list(zip(results, self.output_specs, strict=True))
         varying = [self._outgoing(v, True) for v, split in pairs if split]
@@ -180,11 +180,11 @@ class Program:
         return [next(split) if is_split else next(same) for is_split in self.output_specs]
 
     def _outgoing(self, value: Array, split: bool) -> jax.Array:
-        whole, axis = jnp.asarray(value), self.placement.axis
+        array, axis = jnp.asarray(value), self.placement.axis
         if split and axis is not None:
-            varying: jax.Array = vary(whole, axis)
+            varying: jax.Array = vary(array, axis)
             return varying[None]
-        return whole
+        return array
 
     def _record(self, lowering: Lowering) -> jax.Array:
         """The error record, one row per shard; without checks an empty bool array."""
@@ -217,9 +217,9 @@ class Program:
                 placement.input_shardings,
             )
             # What the host looks at is whole in each process.
-            whole = (ALL, ALL) if mapped.is_multi_process else outs
+            result_specs = (ALL, ALL) if mapped.is_multi_process else outs
             options["out_shardings"] = (
-                tuple(mapped.placed(s) for s in whole),
+                tuple(mapped.placed(s) for s in result_specs),
                 placement.state_shardings(state.written),
                 mapped.placed(ALL if mapped.is_multi_process else records),
             )
@@ -264,12 +264,12 @@ class Program:
     @property
     def memory(self) -> int:
         """Bytes of device memory that it needs, with arguments and outputs; 0 where the compiler does not say."""
-        found = None if self.compiled is None else self.compiled.memory_analysis()
-        if found is None:
+        analysis = None if self.compiled is None else self.compiled.memory_analysis()
+        if analysis is None:
             return 0
-        parts = found.argument_size_in_bytes + found.temp_size_in_bytes + found.output_size_in_bytes
+        parts = analysis.argument_size_in_bytes + analysis.temp_size_in_bytes + analysis.output_size_in_bytes
         # Which of the two holds what loops copy in front of them depends on the compiler.
-        return int(max(found.peak_memory_in_bytes, parts - found.alias_size_in_bytes))
+        return int(max(analysis.peak_memory_in_bytes, parts - analysis.alias_size_in_bytes))
 
     def _state_arrays(self, store: StateStore) -> tuple[list[Array], list[Array]]:
         """(arrays to donate, arrays to read) for the next call; those of the store where this ran last."""

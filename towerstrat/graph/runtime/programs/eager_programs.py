@@ -21,7 +21,7 @@ drops what the gradient does not use. A gradient's own gradient is made the same
 Numpy rounds as programs do for types of ``same_bits``: of these it computes large inputs too, the first times that a
 shape comes, since many image sizes never come again.
 
-An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialised`` then makes
+An input whose value the kernel needs while tracing (an axis, a shape) raises NeedsStatic; ``specialise`` then makes
 that input a constant, for this and all later operations of the type. The same object, called with a graph's operation,
 executes it when a part of a graph cannot be compiled as a whole.
 """
@@ -129,11 +129,11 @@ class PullbackProgram:
     Args:
       forward: the computation.
       op: the operation that it is of; None where it is a gradient itself.
-      wanted: for each input of the computation whether its cotangent is an output.
+      requested: for each input of the computation whether its cotangent is an output.
       seeded: for each output of the computation whether its cotangent is an input.
 
     Attributes:
-      results: per wanted input its gradient in the graph: a tensor, IndexedSlices, or None.
+      results: per requested input its gradient in the graph: a tensor, IndexedSlices, or None.
       computation: the tensors of these as a function of the forward inputs and the cotangents.
       compiled: the computation as a jitted function.
       dtypes: of the outputs.
@@ -146,13 +146,13 @@ class PullbackProgram:
     host = None
 
     def __init__(
-        self, forward: Computation, op: Operation | None, wanted: tuple[bool, ...], seeded: tuple[bool, ...]
+        self, forward: Computation, op: Operation | None, requested: tuple[bool, ...], seeded: tuple[bool, ...]
     ):  # fmt: skip
         graph = forward.graph
         with graph.as_default():
             ys = [t for t, has_seed in zip(forward.outputs, seeded, strict=True) if has_seed]
             seeds = [placeholder(t.dtype, t.dims) for t in ys]
-            xs = [p for p, w in zip(forward.places, wanted, strict=True) if w]
+            xs = [p for p, w in zip(forward.places, requested, strict=True) if w]
             self.results = gradients_through(ys, xs, seeds)
         outputs: list[Tensor] = []
         for gradient in self.results:
@@ -184,14 +184,16 @@ class Pullbacks:
         self._op = op
         self._programs: dict[tuple[tuple[bool, ...], tuple[bool, ...]], PullbackProgram] = {}
 
-    def find(self, wanted: tuple[bool, ...], seeded: tuple[bool, ...]) -> PullbackProgram | None:
-        """The pullback program: from cotangents of the outputs in ``seeded`` to those of the inputs in ``wanted``.
+    def find(self, requested: tuple[bool, ...], seeded: tuple[bool, ...]) -> PullbackProgram | None:
+        """The pullback program: from cotangents of the outputs in ``seeded`` to those of the inputs in ``requested``.
 
-        None where no wanted input is connected.
+        None where no requested input is connected.
         """
-        program = self._programs.get((wanted, seeded))
+        program = self._programs.get((requested, seeded))
         if program is None:
-            program = self._programs[wanted, seeded] = PullbackProgram(self._computation, self._op, wanted, seeded)
+            program = self._programs[requested, seeded] = PullbackProgram(
+                self._computation, self._op, requested, seeded
+            )
         return program if program.computation.outputs else None
 
 
@@ -226,15 +228,15 @@ class SingleOperations:
         if static:
             key = (key, tuple([inputs[i].host().tobytes() for i in static if i < len(inputs)]))
         try:
-            found = executions.get(key)
+            program = executions.get(key)
         except TypeError:
             key = _frozen(key)
-            found = executions.get(key)
-        if found is None:
-            found = OperationProgram(definition, attrs, inputs, static)
+            program = executions.get(key)
+        if program is None:
+            program = OperationProgram(definition, attrs, inputs, static)
             if key is not None:
-                executions.add(key, found, SINGLE_BYTES)
-        return found
+                executions.add(key, program, SINGLE_BYTES)
+        return program
 
     def forget(self) -> None:
         """Drop all compiled programs; operations are compiled again when they are executed next."""
@@ -242,10 +244,10 @@ class SingleOperations:
 
     def _known_inputs(self, definition: OpDef, count: int, attrs: Attrs) -> tuple[int, ...]:
         """Indices of the inputs whose values are constants of the program."""
-        known, more = definition.known(count, attrs), self._static.get(definition.type)
-        return known if more is None else (*known, *more)
+        known, extra = definition.known(count, attrs), self._static.get(definition.type)
+        return known if extra is None else (*known, *extra)
 
-    def specialised(self, execution: OperationProgram, needed: NeedsStatic, inputs: Sequence[Any]) -> OperationProgram:
+    def specialise(self, execution: OperationProgram, needed: NeedsStatic, inputs: Sequence[Any]) -> OperationProgram:
         """The program with the value of one more input as a constant, for this and later operations of the type."""
         definition = execution.definition
         position = place_of(needed.tensor, execution.computation.places)
@@ -277,34 +279,36 @@ class SingleOperations:
                     outputs = [_as_array(v) for v in self.compute(execution, inputs, ())[0]]
                     break
                 except NeedsStatic as needed:
-                    execution = self.specialised(execution, needed, inputs)
+                    execution = self.specialise(execution, needed, inputs)
         except OpError as error:
             if error.op is not execution.op:
                 raise
             raise InvalidArgumentError(None, op, error.message) from error.__cause__
 
-        def pull(wanted: Sequence[bool], cotangents: Sequence[Array | None]) -> list[Array | None]:
+        def pull(requested: Sequence[bool], cotangents: Sequence[Array | None]) -> list[Array | None]:
             seeds = [Value(c, t.dtype) for c, t in zip(cotangents, op.outputs, strict=True) if c is not None]
-            return self._pulled(execution, inputs, tuple(wanted), seeds, tuple([c is not None for c in cotangents]))
+            return self._pull_back(
+                execution, inputs, tuple(requested), seeds, tuple([c is not None for c in cotangents])
+            )
 
         return outputs, pull
 
-    def _pulled(
-        self, execution: OperationProgram, inputs: Sequence[Value], wanted: tuple[bool, ...], seeds: Sequence[Value],
-        given: tuple[bool, ...],
+    def _pull_back(
+        self, execution: OperationProgram, inputs: Sequence[Value], requested: tuple[bool, ...], seeds: Sequence[Value],
+        seeded: tuple[bool, ...],
     ) -> list[Array | None]:  # fmt: skip
-        """The cotangents of the inputs, None for those that are not wanted or not connected."""
+        """The cotangents of the inputs, None for those that are not requested or not connected."""
         while True:
-            pull = execution.pullbacks.find(wanted, given)
+            pull = execution.pullbacks.find(requested, seeded)
             if pull is None:
                 return [None] * len(inputs)
             try:
-                found = iter(self.compute(pull, [*inputs, *seeds], ())[0])
+                results = iter(self.compute(pull, [*inputs, *seeds], ())[0])
                 break
             except NeedsStatic as needed:
-                execution = self.specialised(execution, needed, inputs)
+                execution = self.specialise(execution, needed, inputs)
         connected = iter(pull.results)
-        return [_as_array(next(found)) if w and next(connected) is not None else None for w in wanted]
+        return [_as_array(next(results)) if w and next(connected) is not None else None for w in requested]
 
 
 SINGLE_OPERATIONS = SingleOperations()
@@ -316,8 +320,8 @@ def _stand_in(graph: Graph, tensor: Any) -> Tensor:
     if tensor.dtype is not resource:
         return graph.add("Placeholder", (), {"dtype": tensor.dtype, "shape": tensor.dims}, "x").outputs[0]
     cell = tensor.cell
-    own = StateVariable(cell.name, cell.dtype, cell.dims, default=cell.default)
-    return graph.add("VarHandleOp", (), {"cell": own}, "handle").outputs[0]
+    copy = StateVariable(cell.name, cell.dtype, cell.dims, default=cell.default)
+    return graph.add("VarHandleOp", (), {"cell": copy}, "handle").outputs[0]
 
 
 def _as_array(value: Any) -> Array:

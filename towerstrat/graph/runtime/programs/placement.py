@@ -138,7 +138,7 @@ class Placement:
         for cell in cells:
             value = store.get(cell)
             if not isinstance(value, jax.Array) or value.sharding is not self._seen.get(cell):
-                value = self._placed(store, cell, value, donating)
+                value = self._place(store, cell, value, donating)
             if donating:
                 # No buffer may be donated twice, or while somebody else holds it.
                 if id(value) in seen or store.has_shared_buffer(cell):
@@ -147,7 +147,7 @@ class Placement:
             result.append(value)
         return result
 
-    def _placed(self, store: StateStore, cell: StateVariable, value: Array, donating: bool) -> Array:
+    def _place(self, store: StateStore, cell: StateVariable, value: Array, donating: bool) -> Array:
         """A variable's array with the program's sharding, or on its one device."""
         if self.mapped is not None:
             sharding = self._state_sharding(cell)

@@ -130,11 +130,11 @@ class OwnedPrograms(Generic[T]):
 
     def get(self, key: Hashable) -> T | None:
         """The program of a key, or None."""
-        found = self._found.get(key)
-        if found is None:
+        entry = self._found.get(key)
+        if entry is None:
             return None
-        self._cache.use(found[1])
-        return found[0]
+        self._cache.use(entry[1])
+        return entry[0]
 
     def add(self, key: Hashable, program: T, size: int) -> T:
         """Keep a program of about ``size`` bytes; return it."""
@@ -193,14 +193,18 @@ class ProgramInputs:
     """
 
     def __init__(
-        self, values: Mapping[Tensor, Any], tensors: Sequence[Tensor], fixed: Sequence[Tensor], more: Sequence[Array]
+        self,
+        values: Mapping[Tensor, Any],
+        tensors: Sequence[Tensor],
+        fixed: Sequence[Tensor],
+        extra_arguments: Sequence[Array],
     ):
-        taken = [stack_if_equal_shapes(values[t]) for t in tensors]
+        arrays = [stack_if_equal_shapes(values[t]) for t in tensors]
         self.tensors = tuple(tensors)
-        self.uneven = {t: v for t, v in zip(tensors, taken, strict=True) if isinstance(v, UnevenShards)}
-        self.signature = tuple([(v.shape, v.dtype) for v in (*taken, *more)])
-        self.inputs: list[Array] = [v.padded if isinstance(v, UnevenShards) else v for v in taken]
-        self.inputs += more
+        self.uneven = {t: v for t, v in zip(tensors, arrays, strict=True) if isinstance(v, UnevenShards)}
+        self.signature = tuple([(v.shape, v.dtype) for v in (*arrays, *extra_arguments)])
+        self.inputs: list[Array] = [v.padded if isinstance(v, UnevenShards) else v for v in arrays]
+        self.inputs += extra_arguments
         self._values = values
         self._fixed = fixed
 
@@ -217,7 +221,7 @@ class ProgramVariants(Generic[P]):
     of which shape.
 
     Args:
-      what: the part, in words, for the log.
+      description: the part, in words, for the log.
       inputs: the tensors that the part takes from outside.
       cells: the state variables that it uses.
       constants: those of the inputs whose values no run changes: constants of every program.
@@ -229,10 +233,10 @@ class ProgramVariants(Generic[P]):
     """
 
     def __init__(
-        self, what: str, inputs: Iterable[Tensor], cells: Iterable[StateVariable], constants: Iterable[Tensor] = (),
-        programs: OwnedPrograms[P] | None = None,
+        self, description: str, inputs: Iterable[Tensor], cells: Iterable[StateVariable],
+        constants: Iterable[Tensor] = (), programs: OwnedPrograms[P] | None = None,
     ):  # fmt: skip
-        self.log = CompilationLog(what)
+        self.log = CompilationLog(description)
         self.constants = list(constants)
         fixed = set(self.constants)
         self.arguments = [t for t in inputs if t not in fixed]
@@ -249,15 +253,15 @@ class ProgramVariants(Generic[P]):
         Raises:
           FailedPreconditionError: one has none, where an operation ``user`` needs all.
         """
-        found = {c: v for c in self.cells if (v := store.get(c)) is not None}
-        if user is not None and len(found) < len(self.cells):
-            raise uninitialized(next(c for c in self.cells if c not in found), user)
-        return found
+        values = {c: v for c in self.cells if (v := store.get(c)) is not None}
+        if user is not None and len(values) < len(self.cells):
+            raise uninitialized(next(c for c in self.cells if c not in values), user)
+        return values
 
     def find(
         self, values: Mapping[Tensor, Any], store: StateStore, make: Callable[[ProgramInputs, Mapping[Operation,
         int]], P],
-        more: Sequence[Array] = (), form: Hashable = (),
+        extra_arguments: Sequence[Array] = (), form: Hashable = (),
         trips: Callable[[Hashable, ProgramInputs], Mapping[Operation, int]] | None = None,
         refusals: tuple[type[Exception], ...] = (),
     ) -> tuple[P | None, list[Array]]:  # fmt: skip
@@ -270,7 +274,7 @@ class ProgramVariants(Generic[P]):
           values: of the inputs.
           store: the state, whose shapes and dtypes are part of the signature.
           make: makes the program, not yet compiled, from the inputs and the loops' trip counts.
-          more: further arguments.
+          extra_arguments: further arguments.
           form: further part of the signature.
           trips: (signature, inputs) -> trip counts that are part of the program.
           refusals: exceptions of tracing that mean that there is no such program.
@@ -282,12 +286,12 @@ class ProgramVariants(Generic[P]):
           NeedsStatic: a shape needs a value that is no integer from outside.
         """
         while True:
-            given = ProgramInputs(values, self.arguments, (*self.constants, *self.static), more)
+            program_inputs = ProgramInputs(values, self.arguments, (*self.constants, *self.static), extra_arguments)
             # The count of layouts: a variable that has become varying makes all older programs void.
-            key: Hashable = (given.signature, *self._state_key(values, store), layouts.count, form)
+            key: Hashable = (program_inputs.signature, *self._state_key(values, store), layouts.count, form)
             try:
                 if trips is not None:
-                    counts = trips(key, given)
+                    counts = trips(key, program_inputs)
                     key = (key, tuple(counts.values()))
                 else:
                     counts = {}
@@ -295,17 +299,17 @@ class ProgramVariants(Generic[P]):
                 if program is None and key not in self._refused:
                     start = time.perf_counter()
                     with ACCOUNTS.timed(COMPILATION), PROGRESS.phase(COMPILING, self.log.what):
-                        program = self._expected.pop(key, None) or make(given, counts)
+                        program = self._expected.pop(key, None) or make(program_inputs, counts)
                         mapped = program.placement.mapped
                         spans = mapped is not None and mapped.is_multi_process
-                        agree = functools.partial(self._agree, program, given, form) if spans else None
-                        compiled = program.prepare(store, given.inputs, agree)
-                    self.log.note(time.perf_counter() - start, self._described(given))
+                        agree = functools.partial(self._agree, program, program_inputs, form) if spans else None
+                        compiled = program.prepare(store, program_inputs.inputs, agree)
+                    self.log.note(time.perf_counter() - start, self._describe(program_inputs))
                     program.complete_for = self.programs if len(self.present(store)) == len(self.cells) else None
                     self.programs.add(key, program, compiled_size(compiled))
                 if program is not None:
                     program.ran = False
-                return program, given.inputs
+                return program, program_inputs.inputs
             except NeedsStatic as needed:
                 if self._specialise(needed):
                     continue
@@ -314,24 +318,24 @@ class ProgramVariants(Generic[P]):
                 self._refused.add(key)
             except refusals:
                 self._refused.add(key)
-            return None, given.inputs
+            return None, program_inputs.inputs
 
     def expect(
         self, values: Mapping[Tensor, Any], store: StateStore, make: Callable[[ProgramInputs, Mapping[Operation,
         int]], P],
-        more: Sequence[Array] = (), form: Hashable = (),
+        extra_arguments: Sequence[Array] = (), form: Hashable = (),
     ) -> None:  # fmt: skip
         """Begin to compile, in another thread, a program that ``find`` will need; nothing if it cannot be traced.
 
         The arguments are those of ``find``.
         """
-        given = ProgramInputs(values, self.arguments, (*self.constants, *self.static), more)
-        key: Hashable = (given.signature, *self._state_key(values, store), layouts.count, form)
+        program_inputs = ProgramInputs(values, self.arguments, (*self.constants, *self.static), extra_arguments)
+        key: Hashable = (program_inputs.signature, *self._state_key(values, store), layouts.count, form)
         if key in self.programs or key in self._expected:
             return
         try:
-            program = make(given, {})
-            program.begin_to_prepare(store, given.inputs)
+            program = make(program_inputs, {})
+            program.begin_to_prepare(store, program_inputs.inputs)
         except Exception:  # whoever asks for the program meets it
             return
         self._expected[key] = program
@@ -353,20 +357,29 @@ class ProgramVariants(Generic[P]):
             tuple([np.shape(store.get(c)) for c in self.loose if store.get(c) is not None]),
         )
 
-    def _agree(self, program: Program, given: ProgramInputs, form: Hashable) -> None:
+    def _agree(self, program: Program, program_inputs: ProgramInputs, form: Hashable) -> None:
         """Compare a shared program, and this process's local values for it, with those of the other processes."""
-        require_same_program(self.log.what, program.operations, (given.signature, form), self._shared(given, program))
+        require_same_program(
+            self.log.what,
+            program.operations,
+            (program_inputs.signature, form),
+            self._shared_values(program_inputs, program),
+        )
 
-    def _shared(self, given: ProgramInputs, program: Program) -> dict[str, Any]:
+    def _shared_values(self, program_inputs: ProgramInputs, program: Program) -> dict[str, Any]:
         """Local values that must be identical on all processes before a program's first call, by name."""
-        found = {f"the input {t.name}": v for t, v in zip(given.tensors, given.inputs, strict=False) if not t.varies}
-        found |= {f"the input {t.name}": v for t, v in given.known.items()}
-        local = {n: v for n, v in found.items() if not isinstance(v, jax.Array) or v.is_fully_addressable}
+        inputs = {
+            f"the input {t.name}": v
+            for t, v in zip(program_inputs.tensors, program_inputs.inputs, strict=False)
+            if not t.varies
+        }
+        inputs |= {f"the input {t.name}": v for t, v in program_inputs.known.items()}
+        local = {n: v for n, v in inputs.items() if not isinstance(v, jax.Array) or v.is_fully_addressable}
         return local | (program.placement.unverified or {})
 
-    def _described(self, given: ProgramInputs) -> dict[Tensor, Any]:
-        found: dict[Tensor, Any] = dict(zip(given.tensors, given.signature, strict=False))
-        return found | {t: str(given.known[t]) for t in self.static}
+    def _describe(self, program_inputs: ProgramInputs) -> dict[Tensor, Any]:
+        specs: dict[Tensor, Any] = dict(zip(program_inputs.tensors, program_inputs.signature, strict=False))
+        return specs | {t: str(program_inputs.known[t]) for t in self.static}
 
     def _specialise(self, needed: NeedsStatic) -> bool:
         """Make the integers that a value is computed from static, for all programs to come. Whether any was new."""
@@ -378,20 +391,20 @@ class ProgramVariants(Generic[P]):
 
 def integers_behind(tensor: Tensor, inputs: Iterable[Tensor]) -> set[Tensor]:
     """The integer and boolean tensors of ``inputs`` that ``tensor`` depends on."""
-    found: set[Tensor] = set()
+    integers: set[Tensor] = set()
     seen: set[Tensor] = set()
-    given = set(inputs)
+    boundary = set(inputs)
     stack = [tensor]
     while stack:
         tensor = stack.pop()
         if tensor in seen:
             continue
         seen.add(tensor)
-        if tensor not in given:
+        if tensor not in boundary:
             stack += tensor.op.inputs
         elif tensor.dtype.is_integer or tensor.dtype.is_bool:
-            found.add(tensor)
-    return found
+            integers.add(tensor)
+    return integers
 
 
 def needs_value(needed: NeedsStatic) -> UnsupportedError:

@@ -39,12 +39,12 @@ _PLAIN = (int, float, complex, str, bytes, bool, type(None), np.generic)
 
 
 def require_same_program(
-    what: str, operations: Sequence[Operation], signature: object, values: Mapping[str, Array]
+    description: str, operations: Sequence[Operation], signature: object, values: Mapping[str, Array]
 ) -> None:
     """Require that all processes run this program on these values. Collective, before a program's first call.
 
     Args:
-      what: the program, in words.
+      description: the program, in words.
       operations: evaluated by it.
       signature: shapes and dtypes of its arguments.
       values: arrays by name that must be identical on all processes.
@@ -56,14 +56,14 @@ def require_same_program(
     parts |= {name: _digest_of_array(value) for name, value in values.items()}
 
     def details() -> list[tuple[str, str]]:
-        return [(_digest(repr(_described(op)).encode()), _in_words(op)) for op in _all(operations)]
+        return [(_digest(repr(_describe(op)).encode()), _in_words(op)) for op in _all(operations)]
 
-    COLLECTIVES.agree(what, parts, details)
+    COLLECTIVES.agree(description, parts, details)
 
 
 def fingerprint(operations: Sequence[Operation], signature: object) -> str:
     """Digest of operations and signature, the same text in all processes that have the same program."""
-    return _digest(repr(([_described(op) for op in operations], signature)).encode())
+    return _digest(repr(([_describe(op) for op in operations], signature)).encode())
 
 
 def _all(operations: Sequence[Operation]) -> list[Operation]:
@@ -76,7 +76,7 @@ def _in_words(op: Operation) -> str:
     return f"{op.name} (type {op.type}{seeds}, created at {op.line})"
 
 
-def _described(op: Operation) -> object:
+def _describe(op: Operation) -> object:
     attributes = [(name, _of(value)) for name, value in sorted(op.attrs.items())]
     return op.name, op.type, [t.name for t in op.inputs], [(t.dtype.name, t.dims) for t in op.outputs], attributes
 
@@ -88,7 +88,7 @@ def _of(value: Any) -> Any:
     if isinstance(value, Tensor | Operation | StateVariable | DType):
         return value.name
     if isinstance(value, Block):
-        return [_described(op) for op in value.needed]
+        return [_describe(op) for op in value.needed]
     if isinstance(value, np.ndarray | jax.Array):
         return _digest_of_array(value)
     if isinstance(value, Axis):

@@ -69,13 +69,13 @@ class SideBySide:
     """
 
     def __init__(self, graph: Graph, order: Sequence[Operation], towers: Sequence[Collection[Operation]]):
-        self.graph = made = Graph()
-        made.seed = graph.seed
+        self.graph = target = Graph()
+        target.seed = graph.seed
         self._axis = axis = Axis("tower", jax.local_devices()[: len(towers)])
-        places = [AxisIndex(axis, position) for position in range(axis.size)]
-        made.has_shard_operations = True
-        self._traces = ShardTraces(made, axis, places, sizes_known=False)
-        copying = _CopyingState(made, {})
+        axis_indices = [AxisIndex(axis, position) for position in range(axis.size)]
+        target.has_shard_operations = True
+        self._traces = ShardTraces(target, axis, axis_indices, sizes_known=False)
+        copying = _CopyingState(target, {})
         self.tensors: Mapping[Tensor, Tensor] = copying.tensors
         self.operations: Mapping[Operation, Operation] = copying.operations
         self._of_towers = tower_of = {op: k for k, ops in enumerate(towers) for op in ops}
@@ -84,11 +84,11 @@ class SideBySide:
             if position is None:
                 copying.copy([op])
                 continue
-            made.trace = self._traces.of_positions[position]
-            made.trace.line = op.line
-            with made.under(axis):
+            target.trace = self._traces.of_positions[position]
+            target.trace.line = op.line
+            with target.under(axis):
                 copying.copy([op])
-            made.trace = None
+            target.trace = None
         self._traces.meet()
 
     def is_worth_it(self) -> bool:
@@ -128,18 +128,18 @@ class _CopyingState(Copying):
             self._differentiate(op)
             return
         super()._copy_one(op)
-        made = self.operations.get(op)
-        whole = None if made is None else replicated_of(made)
-        if whole is None or whole.counter is None or op.counter is None or whole.name != op.name:
+        copied = self.operations.get(op)
+        replicated = None if copied is None else replicated_of(copied)
+        if replicated is None or replicated.counter is None or op.counter is None or replicated.name != op.name:
             return
-        whole.reads = tuple([op.counter if c is whole.counter else c for c in whole.reads])
-        whole.writes = tuple([op.counter if c is whole.counter else c for c in whole.writes])
-        whole.counter = op.counter
+        replicated.reads = tuple([op.counter if c is replicated.counter else c for c in replicated.reads])
+        replicated.writes = tuple([op.counter if c is replicated.counter else c for c in replicated.writes])
+        replicated.counter = op.counter
 
     def _goes_through_towers(self, op: Operation) -> bool:
         path: Iterable[Operation] = op.attrs["path"]
-        made = (self.operations.get(step) for step in path)
-        return any(isinstance(step, ShardOperation) for step in made)
+        copies = (self.operations.get(step) for step in path)
+        return any(isinstance(step, ShardOperation) for step in copies)
 
     def _differentiate(self, op: Operation) -> None:
         """Rebuild a gradient through matched operations in the copy: its path consists of the shards' own operations.
@@ -150,24 +150,24 @@ class _CopyingState(Copying):
         attrs = op.attrs
         if attrs["rules"]:  # gradient functions may speak of tensors that are those of the graph
             raise _OtherGradient
-        given = [None if s is None else self._mapped(s) for s in attrs["seeds_given"]]
+        seed_values = [None if s is None else self._mapped(s) for s in attrs["seeds_given"]]
         seeds = [
             s if s is None or i is None else IndexedSlices(s, self._mapped(i))
-            for s, i in zip(given, attrs["seed_indices"], strict=True)
+            for s, i in zip(seed_values, attrs["seed_indices"], strict=True)
         ]
         stops = [self._mapped(t) for t in attrs["stops"]]
         ys, xs = ([self._mapped(t) for t in attrs[name]] for name in ("ys", "xs"))
-        found: list[Tensor] = []
+        outputs: list[Tensor] = []
         with self.target.as_default():
             gradients = gradients_through(ys, xs, seeds, op.name.rpartition("/")[0] or "gradients", stops or None)
         for gradient in gradients:
             if gradient is None:
                 raise _OtherGradient
-            found += [gradient.values, gradient.indices] if isinstance(gradient, IndexedSlices) else [gradient]
-        if len(found) != len(op.outputs):
+            outputs += [gradient.values, gradient.indices] if isinstance(gradient, IndexedSlices) else [gradient]
+        if len(outputs) != len(op.outputs):
             raise _OtherGradient
-        self.tensors.update(zip(op.outputs, found, strict=True))
-        self.operations[op] = found[0].op
+        self.tensors.update(zip(op.outputs, outputs, strict=True))
+        self.operations[op] = outputs[0].op
 
 
 def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> SideBySide | None:
@@ -192,41 +192,41 @@ def side_by_side(graph: Graph, fetches: Iterable[Tensor | Operation], fed: Colle
     needed = set(order)
     fed_operations = [t.op for t in fed if t.op.block is graph.root and t.op not in needed]
     try:
-        return _built(graph, [*fed_operations, *order], towers, fetches, fed)
+        return _build(graph, [*fed_operations, *order], towers, fetches, fed)
     except (_OtherGradient, InternalError):  # A gradient that would not be whole: one tower after the other.
         return None
 
 
-def _built(
+def _build(
     graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]],
     fetches: Iterable[Tensor | Operation], fed: Collection[Tensor],
 ) -> SideBySide | None:  # fmt: skip
-    found = SideBySide(graph, order, towers)
-    apart = found.apart()
+    candidate = SideBySide(graph, order, towers)
+    apart = candidate.apart()
     computed = sum(not (op.definition.constant or op.type == "ReadVariableOp") for op in apart)
-    of_ways = _of_ways(found, graph, order, towers) if computed > (1 - _ALIKE) * sum(map(len, towers)) else None
+    of_ways = _of_ways(candidate, graph, order, towers) if computed > (1 - _ALIKE) * sum(map(len, towers)) else None
     if of_ways is not None:
         return None if _turns_around(of_ways, fetches, fed) else of_ways
     # What one tower alone has is mostly what is placed where the variables are, and belongs to none: it is done once.
     if apart:
-        found = SideBySide(graph, order, [[op for op in tower if op not in apart] for tower in towers])
-    return found if found.is_worth_it() and not _turns_around(found, fetches, fed) else None
+        candidate = SideBySide(graph, order, [[op for op in tower if op not in apart] for tower in towers])
+    return candidate if candidate.is_worth_it() and not _turns_around(candidate, fetches, fed) else None
 
 
 def _of_ways(
-    found: SideBySide, graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]]
+    candidate: SideBySide, graph: Graph, order: Sequence[Operation], towers: Sequence[Sequence[Operation]]
 ) -> SideBySide | None:
     """The copy for towers of several classes, each of several towers; None where each tower is its own class.
 
     Operations that depend on other towers belong to none, and are done once; a gradient among them is a reason to give
     up.
     """
-    apart = found.apart() & _of_several(order, towers)
+    apart = candidate.apart() & _of_several(order, towers)
     if any(op.type == "Gradients" for op in apart):
         return None
     if apart:
-        found = SideBySide(graph, order, [[op for op in tower if op not in apart] for tower in towers])
-    return found if found.ways() < len(towers) else None
+        candidate = SideBySide(graph, order, [[op for op in tower if op not in apart] for tower in towers])
+    return candidate if candidate.ways() < len(towers) else None
 
 
 def _of_several(order: Sequence[Operation], towers: Sequence[Collection[Operation]]) -> set[Operation]:
@@ -241,12 +241,12 @@ def _of_several(order: Sequence[Operation], towers: Sequence[Collection[Operatio
 
 def _towers(order: Sequence[Operation]) -> list[list[Operation]] | None:
     """The operations placed on each device, where several devices have much the same ones; else None."""
-    places = {name: parse(name).get("device", "").partition(":") for name in {op.device for op in order} if name}
-    if len({place for place in places.values() if place[0]}) < 2:
+    device_specs = {name: parse(name).get("device", "").partition(":") for name in {op.device for op in order} if name}
+    if len({spec for spec in device_specs.values() if spec[0]}) < 2:
         return None
     by_device: dict[tuple[str, int], list[Operation]] = {}
     for op in order:
-        kind, _, number = places.get(op.device, ("", "", ""))
+        kind, _, number = device_specs.get(op.device, ("", "", ""))
         if kind:
             by_device.setdefault((kind, int(number or 0)), []).append(op)
     kinds = Counter(kind for kind, _ in by_device)
@@ -327,13 +327,13 @@ def _has_arrays(op: Operation) -> bool:
 def _after_writes(order: Sequence[Operation]) -> set[Operation]:
     """The operations that read a variable after a write of it in the same run, or depend on such a read."""
     written: set[StateVariable] = set()
-    found: set[Operation] = set()
+    tainted: set[Operation] = set()
     for op in order:
         inputs = op.inputs[:2] if _guards_empty_batch(op) else op.inputs
-        if any(cell in written for cell in op.reads) or any(t.op in found for t in inputs):
-            found.add(op)
+        if any(cell in written for cell in op.reads) or any(t.op in tainted for t in inputs):
+            tainted.add(op)
         written.update(cell for cell in op.writes if cell is not op.counter)
-    return found
+    return tainted
 
 
 def _guards_empty_batch(op: Operation) -> bool:
@@ -343,11 +343,11 @@ def _guards_empty_batch(op: Operation) -> bool:
     return op.inputs[0].op.inputs[0].op.type == "Size"
 
 
-def _turns_around(found: SideBySide, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> bool:
+def _turns_around(candidate: SideBySide, fetches: Iterable[Tensor | Operation], fed: Collection[Tensor]) -> bool:
     """Whether the copy has a cycle: towers that depend on each other."""
-    elements = [found.of(f) for f in fetches]
+    elements = [candidate.of(f) for f in fetches]
     try:
-        execution_order([e.op if isinstance(e, Tensor) else e for e in elements], found.graph.root)
+        execution_order([e.op if isinstance(e, Tensor) else e for e in elements], candidate.graph.root)
     except ValueError:
         return True
     return False

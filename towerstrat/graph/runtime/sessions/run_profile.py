@@ -71,7 +71,7 @@ class TracedStage:
         self.spans.append(Span(_name(self.stage), start, time.time(), ran))
 
 
-def traced(stages: Sequence[Stage], spans: list[Span]) -> list[Stage]:
+def trace_stages(stages: Sequence[Stage], spans: list[Span]) -> list[Stage]:
     """Stages that add their times to ``spans``."""
     return [TracedStage(stage, spans) for stage in stages]
 

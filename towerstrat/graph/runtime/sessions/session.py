@@ -56,7 +56,7 @@ from towerstrat.graph.runtime.sessions import all_operations  # noqa: F401  (reg
 from towerstrat.graph.runtime.sessions.device_towers import SideBySide, side_by_side
 from towerstrat.graph.runtime.sessions.feeds import fed_array, feed_pairs
 from towerstrat.graph.runtime.sessions.fetch_conversions import Joined, conversion_of
-from towerstrat.graph.runtime.sessions.run_profile import Span, describe_spans, traced
+from towerstrat.graph.runtime.sessions.run_profile import Span, describe_spans, trace_stages
 from towerstrat.graph.runtime.sessions.session_config import check_callable, check_config, check_options
 from towerstrat.graph.runtime.sessions.stage_table import plan_of
 from towerstrat.graph.variables.string_variables import READS
@@ -92,7 +92,7 @@ class _Fetches:
 
     def _expand(self, graph: Graph, fetch: Any) -> Joined:
         if isinstance(fetch, Fetchable) and not isinstance(fetch, Variable):
-            return self._joined(graph, *fetch._fetch_parts())
+            return self._join(graph, *fetch._fetch_parts())
         if fetch is None:
             raise TypeError("Fetch argument None has invalid type <class 'NoneType'>.")
         if isinstance(fetch, Mapping):
@@ -102,7 +102,7 @@ class _Fetches:
             return lambda values: nest.rebuild(fetch, [b(values) for b in builders])
         conversion = conversion_of(fetch)
         if conversion is not None:
-            return self._joined(graph, *conversion.fetch(fetch))
+            return self._join(graph, *conversion.fetch(fetch))
         try:
             element: Tensor | Operation = graph.as_graph_element(fetch)
         except (KeyError, ValueError, TypeError) as error:
@@ -122,12 +122,12 @@ class _Fetches:
                 f"{element!r} (created at {op.line}) has a value on every tower. Fetch "
                 "distribution.unwrap(...) for all of them, or reduce them to one."
             )
-        place = self._places.setdefault(element, len(self.elements))
-        if place == len(self.elements):
+        index = self._places.setdefault(element, len(self.elements))
+        if index == len(self.elements):
             self.elements.append(element)
-        return lambda values: values[place]
+        return lambda values: values[index]
 
-    def _joined(self, graph: Graph, parts: Sequence[Any], join: Joined) -> Joined:
+    def _join(self, graph: Graph, parts: Sequence[Any], join: Joined) -> Joined:
         builders = [self._expand(graph, p) for p in parts]
         return lambda values: join([b(values) for b in builders])
 
@@ -200,7 +200,7 @@ class BaseSession(Runner):
     def undo_steps_ahead(self) -> None:
         """Undo the steps that ran ahead of the caller."""
         if self.ahead is not None:
-            self.ahead.used()
+            self.ahead.note_use()
 
     def run_ahead(self, limit: Limit) -> None:
         """Let several steps run at once from now on, where the same fetches are run again and again.
@@ -239,8 +239,8 @@ class BaseSession(Runner):
         """
         with self.lock, jax.enable_x64(True):
             fed = self._feeds(feed_dict or {})
-            given = [t for t in fed if t.dtype is not resource]
-            plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], given)
+            fed_tensors = [t for t in fed if t.dtype is not resource]
+            plan = plan_of(self._graph, [*_Fetches(self._graph, fetches).elements, *tensors], fed_tensors)
 
             def read(run: Run) -> list[HostArray]:
                 run.raise_late_errors()
@@ -315,9 +315,9 @@ class BaseSession(Runner):
           OpError: the run failed; the state is what it was before, but for the completed steps of a step loop and for
             what came before an operation of the host (py_func, a step loop) in the middle of the run.
         """
-        return self._described(partial(self._run, fetches, feed_dict), options, run_metadata)
+        return self._run_described(partial(self._run, fetches, feed_dict), options, run_metadata)
 
-    def _described(
+    def _run_described(
         self,
         run: Callable[..., T],
         options: messages.RunOptions | None = None,
@@ -371,7 +371,7 @@ class BaseSession(Runner):
     ) -> Any:
         def read(run: Run) -> Any:
             run.raise_late_errors()
-            return structure.build([self._fetched(f, plan, run) for f in structure.elements])
+            return structure.build([self._fetch(f, plan, run) for f in structure.elements])
 
         if self.meets:
             wait_for_values(self, self._graph, plan.order)
@@ -383,33 +383,33 @@ class BaseSession(Runner):
         if done is not None:
             return read(done)
         stages = plan.stages if self.ahead is None else self.ahead.stages(plan)
-        stages = stages if spans is None else traced(stages, spans)
+        stages = stages if spans is None else trace_stages(stages, spans)
         start = time.perf_counter()
         result = self.execute_plan(stages, fed, read)
         if self.ahead is not None:
-            self.ahead.ran(plan, time.perf_counter() - start)
+            self.ahead.note_run(plan, time.perf_counter() - start)
         return result
 
     def _plan(
         self, fetches: Fetches, fed: Mapping[Tensor, HostArray], together: bool = True
     ) -> tuple[_Fetches, Plan, SideBySide | None]:
         """Look up or make (structure, plan, towers) of a run. ``together``: hand-written towers may run so."""
-        given = frozenset(t for t in fed if t.dtype is not resource)
-        key = (_key(fetches), given)
+        fed_tensors = frozenset(t for t in fed if t.dtype is not resource)
+        key = (_key(fetches), fed_tensors)
         try:
-            found = self._plans.get(key)
+            entry = self._plans.get(key)
         except TypeError:
             _Fetches(self._graph, fetches)  # raises for the fetch that cannot be
             raise
-        if found is not None and found[0] == self._graph.nodes.rewired and (together or found[3] is None):
-            return found[1:]
+        if entry is not None and entry[0] == self._graph.nodes.rewired and (together or entry[3] is None):
+            return entry[1:]
         structure = _Fetches(self._graph, fetches)
-        towers = side_by_side(self._graph, structure.elements, given) if together else None
+        towers = side_by_side(self._graph, structure.elements, fed_tensors) if together else None
         if towers is None:
-            plan = plan_of(self._graph, structure.elements, given)
+            plan = plan_of(self._graph, structure.elements, fed_tensors)
         else:
             structure.elements = [towers.of(element) for element in structure.elements]
-            plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in given])
+            plan = plan_of(towers.graph, structure.elements, [towers.input(t) for t in fed_tensors])
         take_for_here({op.device for op in plan.order})
         self._plans[key] = (self._graph.nodes.rewired, structure, plan, towers)
         return structure, plan, towers
@@ -425,7 +425,7 @@ class BaseSession(Runner):
                 raise TypeError(f"Cannot interpret feed_dict key as Tensor: {error}") from None
             if not self._graph.is_feedable(tensor):
                 raise ValueError(f"Tensor {tensor.name} may not be fed.")
-            tensor = _given(tensor)
+            tensor = _placeholder_of(tensor)
             if tensor.op.block is not self._graph.root:
                 raise ValueError(
                     f"{tensor!r} (created at {tensor.op.line}) was made inside {tensor.op.block.what}, where nothing "
@@ -456,7 +456,7 @@ class BaseSession(Runner):
                 )
         return [op.outputs[0] for op in handle._consumers if op.type in READS]
 
-    def _fetched(self, element: Tensor | Operation, plan: Plan, run: Run) -> Any:
+    def _fetch(self, element: Tensor | Operation, plan: Plan, run: Run) -> Any:
         if isinstance(element, Operation):
             return None
         if element.dtype is resource and element in run.static:
@@ -515,23 +515,25 @@ class BaseSession(Runner):
         check_options(described, None)
         feeds: list[Tensor] = [graph.as_graph_element(name, allow_operation=False) for name in options.feed]
         connections = {
-            _given(graph.get_tensor_by_name(each.to_tensor)): graph.own(graph.get_tensor_by_name(each.from_tensor))
+            _placeholder_of(graph.get_tensor_by_name(each.to_tensor)): graph.own(
+                graph.get_tensor_by_name(each.from_tensor)
+            )
             for each in options.tensor_connection
         }
         structure = _Fetches(graph, [list(options.fetch), list(options.target)])
-        made: list[tuple[int, Plan]] = []
+        cached: list[tuple[int, Plan]] = []
 
         def run(values: Sequence[Any], spans: list[Span] | None = None) -> Any:
             self._check_open()
-            if not made or made[0][0] != graph.nodes.rewired:
-                made[:] = [(graph.nodes.rewired, plan_of(graph, structure.elements, feeds, connections))]
+            if not cached or cached[0][0] != graph.nodes.rewired:
+                cached[:] = [(graph.nodes.rewired, plan_of(graph, structure.elements, feeds, connections))]
             fed = self._feeds(dict(zip(feeds, values, strict=True)))
-            return self._execute_plan(structure, made[0][1], fed, spans)[0]
+            return self._execute_plan(structure, cached[0][1], fed, spans)[0]
 
         def call(*values: Any, run_metadata: messages.RunMetadata | None = None) -> list[Any]:
             if len(values) != len(feeds):
                 raise ValueError(f"Expected {len(feeds)} values, one for each feed, got {len(values)}.")
-            fetched: list[Any] = self._described(partial(run, values), described, run_metadata)
+            fetched: list[Any] = self._run_described(partial(run, values), described, run_metadata)
             return fetched
 
         return call
@@ -617,7 +619,7 @@ class InteractiveSession(BaseSession):
             self._entered = None
 
 
-def _given(tensor: Tensor) -> Tensor:
+def _placeholder_of(tensor: Tensor) -> Tensor:
     """The tensor that a fed value replaces; of one tower's, the placeholder that only this tower has.
 
     Raises:

@@ -61,6 +61,6 @@ def _check(message: messages.ConfigProto | messages.RunOptions | messages.Callab
 
 
 def _is_set(message: messages.ConfigProto | messages.RunOptions | messages.CallableOptions, path: str) -> bool:
-    first, _, rest = path.partition(".")
+    first, _, remaining = path.partition(".")
     value = next((value for field, value in message.ListFields() if field.name == first), None)
-    return value is not None and (not rest or _is_set(value, rest))
+    return value is not None and (not remaining or _is_set(value, remaining))

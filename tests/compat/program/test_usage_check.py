@@ -14,7 +14,7 @@ import pytest
 from tests.spread import spread
 from towerstrat import cli, errors
 from towerstrat.compat import importer
-from towerstrat.compat.names import ignored_arguments, missing_names, public_names
+from towerstrat.compat.names import ignored_arguments, missing_names, namespace, original_modules, public_names
 from towerstrat.compat.names.namespace import Namespace
 from towerstrat.compat.names.stubs import MissingName
 from towerstrat.compat.program import usage_check
@@ -188,10 +188,13 @@ def find(name):
             break  # what a value has is known when it runs
         try:
             found = getattr(found, part)
-        except AttributeError:
+        except AttributeError as missing:
             if not isinstance(found, types.ModuleType) or parts[0] not in ("python", "core"):
                 raise
-            found = importlib.import_module(".".join(["tensorflow", *parts[: i + 1]]))
+            try:
+                found = importlib.import_module(".".join(["tensorflow", *parts[: i + 1]]))
+            except ModuleNotFoundError:
+                raise missing from None
     return found
 
 
@@ -211,7 +214,10 @@ def stands_for_nothing(value):
     if refusal(value) is not None:
         return True
     if isinstance(value, Namespace):
-        return all(stands_for_nothing(getattr(value, name)) for name in dir(value))
+        public, api, _ = namespace.place(value)
+        inside = original_modules.names(public.partition(".")[2], api)  # those of the inside are looked up one by one
+        exported = [name for name in inside if missing_names.exported(f"{public}.{name}", api) is not None]
+        return not exported and all(stands_for_nothing(getattr(value, name)) for name in dir(value))
     return isinstance(value, MissingName | type) and getattr(value, "__module__", "").partition(".")[0] == "tensorflow"
 
 

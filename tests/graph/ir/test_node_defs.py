@@ -1,5 +1,6 @@
 """Messages of operations are kept: a graph that is written again makes those alone that have changed."""
 
+import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
@@ -74,3 +75,14 @@ def test_a_message_that_a_caller_changes_is_not_kept():
     for node in graph.as_graph_def().node:
         node.device = "/job:other"
     assert list(graph.as_graph_def().node) == fresh(graph, False)
+
+
+def test_large_constants_are_not_held_twice(counted):
+    with tf.Graph().as_default() as graph:
+        large = tf.constant(np.zeros(100_000, np.float32)).op
+        small = tf.constant(np.zeros(10, np.float32)).op
+    first = graph.as_graph_def()
+    counted.clear()
+    assert graph.as_graph_def() == first
+    assert large in counted
+    assert small not in counted

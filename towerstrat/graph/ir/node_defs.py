@@ -15,7 +15,7 @@ True
 False
 
 The comparison is by identity, so that it costs little. What is changed in place (lists among attributes, a variable's
-shape) cannot be told so, and its message is made each time.
+shape) cannot be told so, and its message is made each time; so is that of a large constant, which is not held twice.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from towerstrat.graph.ir.graph_elements import Operation
 
 _MUTABLE = (list, set, dict)
+_LARGEST = 1 << 14
+"""Bytes of a message that is kept: that of a large constant would hold its values a second time."""
 
 
 class NodeDefs:
@@ -50,7 +52,8 @@ class NodeDefs:
         if entry is not None and _same(entry[0], said):
             return entry[1]
         message = node_def(op, shapes)
-        if op.type not in COMPUTED_TYPES and not any(isinstance(value, _MUTABLE) for value in said):
+        changes_in_place = op.type in COMPUTED_TYPES or any(isinstance(value, _MUTABLE) for value in said)
+        if not changes_in_place and message.ByteSize() <= _LARGEST:
             self._messages[op, shapes] = said, message
         return message
 

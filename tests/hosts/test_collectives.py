@@ -90,3 +90,12 @@ def test_all_go_on_from_the_checkpoint_that_the_first_has_found(processes, monke
     assert processes(0, latest) == first
     saved("model-2")
     assert processes(1, latest) == first
+
+
+def test_a_barrier_waits_for_each_of_the_others(processes, monkeypatch):
+    """The service has no word of process 2, for which a real one would wait."""
+    monkeypatch.setattr(PROCESSES, "count", 3)
+    with pytest.raises(KeyError, match="/0/"):
+        processes(1, lambda group: group.barrier())
+    with pytest.raises(KeyError, match="/2/"):
+        processes(0, lambda group: group.barrier())

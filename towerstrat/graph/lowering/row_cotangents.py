@@ -34,8 +34,9 @@ import numpy as np
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.mesh import Axis, vary
 from towerstrat.graph.ir.types import Array, DType, int32, int64
+from towerstrat.graph.lowering.differentiability import carries_gradient, sources_of
 from towerstrat.graph.lowering.input_checks import PADDING
-from towerstrat.graph.lowering.python_gradients import carries_gradient, passes_gradient, rule_of, sources_of
+from towerstrat.graph.lowering.python_gradients import passes_gradient, rule_of
 from towerstrat.graph.lowering.tape import RowCotangent
 
 Place = tuple[tuple[Operation, int], ...]
@@ -52,21 +53,21 @@ def index_type_of(op: Operation) -> DType:
 
 
 def rows_of(
-    made: Collection[Operation], keys: Sequence[Key], values: Sequence[Array], indices: Sequence[Array], table: Array
+    lookups: Collection[Operation], keys: Sequence[Key], values: Sequence[Array], indices: Sequence[Array], table: Array
 ) -> RowCotangent:
-    """The sparse cotangent of a variable: the rows of all lookups in ``made``, one after the other.
+    """The sparse cotangent of a variable: the rows of all lookups in ``lookups``, one after the other.
 
     Args:
-      made: the row lookups of this variable.
+      lookups: the row lookups of this variable.
       keys: all lookups of the region, each at its place.
       values: the cotangent of each key's zeros.
       indices: the rows that each key has read.
-      table: the variable's value, for shape and dtype where ``made`` has none of the keys.
+      table: the variable's value, for shape and dtype where ``lookups`` has none of the keys.
     """
-    found = [(v, i) for k, v, i in zip(keys, values, indices, strict=True) if k[0] in made]
-    if not found:
+    parts = [(v, i) for k, v, i in zip(keys, values, indices, strict=True) if k[0] in lookups]
+    if not parts:
         return RowCotangent.none_of(table)
-    return RowCotangent(jnp.concatenate([v for v, _ in found]), jnp.concatenate([i for _, i in found]))
+    return RowCotangent(jnp.concatenate([v for v, _ in parts]), jnp.concatenate([i for _, i in parts]))
 
 
 def rows_back(step: Operation, rows: RowCotangent) -> list[tuple[Tensor, RowCotangent]]:
@@ -100,15 +101,15 @@ def lookups_in(op: Operation, handle: Tensor) -> tuple[Operation, ...] | None:
     """The row lookups through which a branch's or loop's results depend on a variable; None where others do, too."""
     if op.type not in ("If", "While") or rule_of(op) is not None:
         return None
-    found: dict[Operation, None] = {}
+    lookups: dict[Operation, None] = {}
     for body in op.bodies if op.type == "If" else op.bodies[1:]:
-        if not _find(body, handle, found):
+        if not _find(body, handle, lookups):
             return None
-    return tuple(found)
+    return tuple(lookups)
 
 
-def _find(body: Block, handle: Tensor, found: dict[Operation, None]) -> bool:
-    """Add the lookups of a region to ``found``; False where there is another use, or a gradient inside."""
+def _find(body: Block, handle: Tensor, lookups: dict[Operation, None]) -> bool:
+    """Add the lookups of a region to ``lookups``; False where there is another use, or a gradient inside."""
     if any(inner.type == "Gradients" for inner in body.needed):
         return False
     seen: set[Tensor] = set()
@@ -122,9 +123,9 @@ def _find(body: Block, handle: Tensor, found: dict[Operation, None]) -> bool:
         if handle not in set(op.inputs):
             stack += op.inputs if rule_of(op) is not None else sources_of(tensor, op)
         elif op.type == "ResourceGather" and rule_of(op) is None:
-            found[op] = None
+            lookups[op] = None
         elif (inside := lookups_in(op, handle)) is not None:
-            found.update(dict.fromkeys(inside))
+            lookups.update(dict.fromkeys(inside))
             stack += (t for t in sources_of(tensor, op) if t is not handle)
         else:
             return False

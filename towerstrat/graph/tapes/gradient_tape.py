@@ -45,7 +45,8 @@ from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import int64
-from towerstrat.graph.lowering.python_gradients import Seeds, Source, Sources, carries_gradient
+from towerstrat.graph.lowering.differentiability import carries_gradient
+from towerstrat.graph.lowering.python_gradients import Seeds, Source, Sources
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.gradients.gradient_paths import passes_rows, reached_from
 from towerstrat.graph.ops.gradients.gradients import gradients_through

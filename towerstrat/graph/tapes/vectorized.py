@@ -38,8 +38,8 @@ from towerstrat.graph.ir.op_registry import Attrs, Signature, Unrolling, define_
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.state import ERROR_RECORD
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.lowering.differentiability import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering
-from towerstrat.graph.lowering.python_gradients import differentiable_leaves
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.regions import captures_of, entering, flows_of, leaving, remark, state_type
 from towerstrat.graph.ops.math.arithmetic import cast

@@ -34,10 +34,10 @@ from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.building.op_builder import reserve_name
 
 
-def normal_axis(axis: int, rank: int, what: str = "axis") -> int:
+def normal_axis(axis: int, rank: int, label: str = "axis") -> int:
     """A dimension counted from the front. Raises ValueError where it is out of range."""
     if not -rank <= axis < rank:
-        raise ValueError(f"Expected {what} in [{-rank}, {rank}) for a tensor of rank {rank}, got {axis}.")
+        raise ValueError(f"Expected {label} in [{-rank}, {rank}) for a tensor of rank {rank}, got {axis}.")
     return axis % rank
 
 
@@ -66,10 +66,10 @@ def along(
     type: str, inputs: Sequence[Tensor], axis: int | Tensor, attrs: Attrs | None = None, name: str | None = None
 ) -> list[Tensor]:
     """Add an operation along an axis, of a type that ``define_along`` made; return its outputs."""
-    given: Attrs = {"axis": axis, **(attrs or {})}
+    values: Attrs = {"axis": axis, **(attrs or {})}
     if isinstance(axis, Tensor):
-        inputs, given = (*inputs, axis), {**given, "axis": None}
-    return get_default_graph().add(type, inputs, given, name).outputs
+        inputs, values = (*inputs, axis), {**values, "axis": None}
+    return get_default_graph().add(type, inputs, values, name).outputs
 
 
 def unary_along(
@@ -119,15 +119,15 @@ def _common(signatures: Callable[[int], Sequence[Signature]], rank: int) -> list
     Raises:
       ValueError: the rule refuses every axis.
     """
-    found, refusal = [], ValueError("Expected a tensor of rank 1 or higher, got a scalar.")
+    accepted, refusal = [], ValueError("Expected a tensor of rank 1 or higher, got a scalar.")
     for axis in range(rank):
         try:
-            found.append(signatures(axis))
+            accepted.append(signatures(axis))
         except ValueError as error:
             refusal = error
-    if not found:
+    if not accepted:
         raise refusal
-    return [Signature(s[0].dtype, _shared([t.dims for t in s])) for s in zip(*found, strict=True)]
+    return [Signature(s[0].dtype, _shared([t.dims for t in s])) for s in zip(*accepted, strict=True)]
 
 
 def _shared(dims: Sequence[Dims]) -> Dims:
@@ -149,8 +149,8 @@ def _value(axis: Array, x: Array, new: bool) -> int:
 def _kernel(kernel: Callable[..., Any], new: bool) -> Callable[..., Any]:
     def computed(*args: Any, axis: int | None, **attrs: Any) -> Any:
         if axis is None:
-            *args, given = args  # type: ignore[assignment]
-            axis = _value(given, args[0], new)
+            *args, axis_value = args  # type: ignore[assignment]
+            axis = _value(axis_value, args[0], new)
         return kernel(*args, axis=axis, **attrs)
 
     return computed
@@ -160,8 +160,8 @@ def _formula(formula: Callable[..., Any], new: bool) -> Callable[..., Any]:
     def pulled(inputs: Sequence[Any], *values: Any, axis: int | None, **attrs: Any) -> list[Any]:
         if axis is not None:
             return list(formula(inputs, *values, axis=axis, **attrs))
-        *others, given = inputs
-        return [*formula(others, *values, axis=_value(given, others[0], new), **attrs), None]
+        *others, axis_value = inputs
+        return [*formula(others, *values, axis=_value(axis_value, others[0], new), **attrs), None]
 
     return pulled
 

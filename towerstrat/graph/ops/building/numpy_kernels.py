@@ -36,18 +36,18 @@ def on_host(function: Kernel) -> Kernel:
     return quiet
 
 
-def form(function: Kernel, **given: Any) -> Kernel:
+def form(function: Kernel, **options: Any) -> Kernel:
     """``on_host(function)`` that computes 16-bit floats as float32 and rounds at the end, as the compiler does."""
-    quiet = on_host(partial(function, **given) if given else function)
+    quiet = on_host(partial(function, **options) if options else function)
 
     def computed(*args: HostArray, **attrs: Any) -> Any:
         narrow = next((a.dtype for a in args if a.dtype.itemsize == 2 and a.dtype.kind in "fV"), None)
         if narrow is None:
             return quiet(*args, **attrs)
-        found = quiet(*[a.astype(np.float32) if a.dtype == narrow else a for a in args], **attrs)
-        if isinstance(found, tuple):
-            return tuple([_narrowed(f, narrow) for f in found])
-        return _narrowed(found, narrow)
+        result = quiet(*[a.astype(np.float32) if a.dtype == narrow else a for a in args], **attrs)
+        if isinstance(result, tuple):
+            return tuple([_narrowed(f, narrow) for f in result])
+        return _narrowed(result, narrow)
 
     return computed
 

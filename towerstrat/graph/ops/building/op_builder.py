@@ -47,7 +47,7 @@ def add_unary(type: str, x: TensorLike, name: str | None = None, attrs: Attrs | 
 
 
 def convert_pair(
-    x: TensorLike, y: TensorLike, dtype: DType | None = None, what: str = "operands", scope: str | None = None
+    x: TensorLike, y: TensorLike, dtype: DType | None = None, noun: str = "operands", scope: str | None = None
 ) -> tuple[Tensor, Tensor]:
     """Convert two values to tensors of one element type: a Python number takes that of the other value.
 
@@ -55,7 +55,7 @@ def convert_pair(
       x: a tensor or a value; a value takes the element type of ``y`` where that has one of its own.
       y: likewise; a value takes the element type of ``x``.
       dtype: the element type where both are Python values.
-      what: the operands, for the message.
+      noun: the operands, for the message.
       scope: the name, with a slash at its end, below which constants are named x and y.
 
     Raises:
@@ -70,7 +70,7 @@ def convert_pair(
         x = _follow(x, y, x_name)
     if x.dtype is not y.dtype:
         raise TypeError(
-            f"Expected {what} of one element type, got {x.dtype.name} ({_called(x)}) and {y.dtype.name} "
+            f"Expected {noun} of one element type, got {x.dtype.name} ({_called(x)}) and {y.dtype.name} "
             f"({_called(y)}). Nothing is converted silently: use tf.cast."
         )
     return x, y

@@ -35,9 +35,9 @@ from towerstrat.graph.ir.output_pruning import prune, prune_block
 from towerstrat.graph.ir.state import StateVariable
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import Array, bool_, int32, int64, resource, string
+from towerstrat.graph.lowering.differentiability import differentiable_leaves
 from towerstrat.graph.lowering.lowering import Lowering
 from towerstrat.graph.lowering.lowering_errors import NeedsStatic
-from towerstrat.graph.lowering.python_gradients import differentiable_leaves
 from towerstrat.graph.ops.array.arrays import identity
 from towerstrat.graph.ops.building.op_builder import add_op
 from towerstrat.graph.ops.control.collective_predicates import require_agreement

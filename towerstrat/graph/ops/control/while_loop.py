@@ -28,7 +28,7 @@ from towerstrat.graph.ir.output_pruning import captured_by, prune, prune_block
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import bool_, int32
-from towerstrat.graph.lowering.python_gradients import differentiable_leaves
+from towerstrat.graph.lowering.differentiability import differentiable_leaves
 from towerstrat.graph.ops.control.regions import (
     EndOfLoop,
     by_position,

@@ -86,14 +86,14 @@ class Dependence:
             if looping:
                 yield op._inputs[at]
             for tensor in self._captured(body, at, places):
-                place = places.get(tensor)
-                if place is None:
+                position = places.get(tensor)
+                if position is None:
                     yield tensor
                 elif not looping:
-                    yield op._inputs[place]
-                elif place not in seen:
-                    seen.add(place)
-                    stack.append(place)
+                    yield op._inputs[position]
+                elif position not in seen:
+                    seen.add(position)
+                    stack.append(position)
 
     def _captured(self, body: Block, index: int, variables: Collection[Tensor]) -> Sequence[Tensor]:
         """The tensors from outside, and of the region's ``variables``, that one of its results depends on."""

@@ -29,17 +29,14 @@ from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor, dependencies
 from towerstrat.graph.ir.types import DType, int32, int64, resource
-from towerstrat.graph.lowering.python_gradients import (
-    TracedRule,
+from towerstrat.graph.lowering.differentiability import (
     carries_gradient,
     differentiable_leaves,
     floats_before,
     get_zeros,
-    passes_gradient,
-    rule_of,
     sources_of,
-    trace_rule,
 )
+from towerstrat.graph.lowering.python_gradients import TracedRule, passes_gradient, rule_of, trace_rule
 from towerstrat.graph.lowering.row_cotangents import index_type_of, looks_up_rows, lookups_in, passes_rows
 
 Use = tuple[Operation, Tensor]
@@ -106,28 +103,28 @@ def _reached(
 
 def _needed_by(ys: Sequence[Tensor], captures: Captures) -> set[Operation]:
     """The ancestors of ``ys``, to which the walk from the xs is confined, however large the graph is."""
-    found: set[Operation] = set()
+    ancestors: set[Operation] = set()
     stack = [y.op for y in ys]
     while stack:
         op = stack.pop()
-        if op not in found:
-            found.add(op)
+        if op not in ancestors:
+            ancestors.add(op)
             stack += dependencies(op)
             stack += [captures.outer[t].op for t in op.outputs if t in captures.outer]
-    return found
+    return ancestors
 
 
 def _through_floats(ys: Sequence[Tensor], captures: Captures) -> set[Tensor]:
     """The tensors that ``ys`` depend on through floats alone, differentiably or not."""
-    found: set[Tensor] = set()
+    tensors: set[Tensor] = set()
     stack = [*ys]
     while stack:
         tensor = stack.pop()
-        if tensor not in found and carries_gradient(tensor):
-            found.add(tensor)
+        if tensor not in tensors and carries_gradient(tensor):
+            tensors.add(tensor)
             stack += floats_before(tensor)
             stack += [captures.outer[tensor]] if tensor in captures.outer else []
-    return found
+    return tensors
 
 
 def find_path(
@@ -192,15 +189,15 @@ def _trace_within(body: Block, rules: dict[Operation, TracedRule]) -> None:
             _trace_within(nested, rules)
 
 
-def used_by(gradient: Operation, place: int) -> list[Tensor]:
+def used_by(gradient: Operation, position: int) -> list[Tensor]:
     """The tensors whose values one output of a gradient operation depends on.
 
     These are cotangents that were given, and what the gradients of operations between its x and the ys use.
     """
-    return list(dict.fromkeys(tensor for _, tensor in _uses(gradient, place)))
+    return list(dict.fromkeys(tensor for _, tensor in _uses(gradient, position)))
 
 
-def _uses(gradient: Operation, place: int) -> set[Use]:
+def _uses(gradient: Operation, position: int) -> set[Use]:
     """The (operation, tensor) pairs of values that one output of a gradient operation uses."""
     attrs = gradient.attrs
     kinds = zip(attrs["xs"], attrs["sparse"], strict=True)
@@ -210,8 +207,8 @@ def _uses(gradient: Operation, place: int) -> set[Use]:
     rules: Mapping[Operation, TracedRule] = attrs["rules"]
     inner = [(t, _uses(op, i)) for op in path if op.type == "Gradients" for i, t in enumerate(op.outputs)]
     uses: set[Use] = set()
-    seen = {owners[place]}
-    stack = [owners[place]]
+    seen = {owners[position]}
+    stack = [owners[position]]
     while stack:
         tensor = stack.pop()
         seeds = zip(attrs["ys"], attrs["seeds_given"], strict=True)
@@ -271,17 +268,17 @@ class Rowwise:
 
     def index_type(self, x: Tensor) -> DType | None:
         """The element type of the rows' indices; None where the cotangent is dense."""
-        found: set[DType | None] = set()
+        kinds: set[DType | None] = set()
         same = self._captures.same(x)
         for tensor in same:
             if tensor in self._ys:
-                found.add(self._indices[tensor].dtype if tensor in self._indices else None)
-            found |= {kind for op in tensor._consumers if op in self._path for kind in self._through(op, tensor)}
+                kinds.add(self._indices[tensor].dtype if tensor in self._indices else None)
+            kinds |= {kind for op in tensor._consumers if op in self._path for kind in self._through(op, tensor)}
             if self._replayed(tensor):
-                found.add(None)
-        if not found or None in found:
+                kinds.add(None)
+        if not kinds or None in kinds:
             return None
-        return int64 if int64 in found else int32
+        return int64 if int64 in kinds else int32
 
     def _replayed(self, tensor: Tensor) -> bool:
         """Whether a gradient on the path depends on it: its own gradient is that of a replay, which is dense."""

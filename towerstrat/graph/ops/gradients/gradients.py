@@ -33,7 +33,8 @@ from towerstrat.graph.ir.shard_operations import ShardTensor
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import int32, resource
 from towerstrat.graph.lowering.backward_pass import backward_of_gradients, lower_gradients
-from towerstrat.graph.lowering.python_gradients import Derivative, Seeds, Source, Sources, TracedRule, carries_gradient
+from towerstrat.graph.lowering.differentiability import carries_gradient
+from towerstrat.graph.lowering.python_gradients import Derivative, Seeds, Source, Sources, TracedRule
 from towerstrat.graph.ops.gradients.gradient_check import Dependence, check_paths
 from towerstrat.graph.ops.gradients.gradient_paths import (
     Captures,
@@ -86,10 +87,10 @@ def gradients(
             "tf.gradients is not supported when eager execution is enabled. Use tf.GradientTape instead."
         )
     unconnected, sources = UnconnectedGradients(unconnected_gradients), nest.flatten(xs)
-    found = _told_apart(gradients_through(ys, xs, grad_ys, name, stop_gradients), sources)
+    results = _told_apart(gradients_through(ys, xs, grad_ys, name, stop_gradients), sources)
     if unconnected is UnconnectedGradients.NONE:
-        return found
-    return [_zeros(x) if gradient is None else gradient for x, gradient in zip(sources, found, strict=True)]
+        return results
+    return [_zeros(x) if gradient is None else gradient for x, gradient in zip(sources, results, strict=True)]
 
 
 def _zeros(x: Source) -> Tensor:
@@ -103,12 +104,14 @@ def _told_apart(results: Sequence[Derivative], xs: Sequence[Source]) -> list[Der
         return list(results)
     graph = get_default_graph()
     scope = dense[0].op.name.rpartition("/")[0]
-    found: list[Derivative] = []
+    derivatives: list[Derivative] = []
     with graph.name_scope(f"{scope}/" if scope else None):
         for result, x in zip(results, xs, strict=True):
             name = f"{_source(x).op.name}_grad"
-            found.append(graph.add("Identity", [result], {}, name).outputs[0] if isinstance(result, Tensor) else result)
-    return found
+            derivatives.append(
+                graph.add("Identity", [result], {}, name).outputs[0] if isinstance(result, Tensor) else result
+            )
+    return derivatives
 
 
 def gradients_through(
@@ -147,21 +150,23 @@ def gradients_through(
     if not any(connected):
         return [None] * len(x_list)
     with graph.name_scope(scope):
-        given = [None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))]
-        wanted = [x for x, c in zip(x_list, connected, strict=True) if c]
+        seed_tensors = [
+            None if s is None else _as_seed(s, y, i) for i, (s, y) in enumerate(zip(seeds, y_list, strict=True))
+        ]
+        sources = [x for x, c in zip(x_list, connected, strict=True) if c]
         on_path = set(path)
-        found = Rowwise(on_path, y_list, indices, captures)
-        sparse = tuple(found.index_type(x) for x in wanted)
+        rowwise = Rowwise(on_path, y_list, indices, captures)
+        sparse = tuple(rowwise.index_type(x) for x in sources)
         # Rules of operations inside loops and branches run in those regions: only those of the path itself capture.
-        own = {op: rule for op, rule in rules.items() if op in on_path}
-        captured = dict.fromkeys(t for rule in own.values() for t in rule.block.captures())
+        own_rules = {op: rule for op, rule in rules.items() if op in on_path}
+        captured = dict.fromkeys(t for rule in own_rules.values() for t in rule.block.captures())
         op = graph.add(
             "Gradients",
             [
                 *y_list,
-                *(g for g in given if g is not None),
+                *(g for g in seed_tensors if g is not None),
                 *indices.values(),
-                *(x for x in wanted if x.dtype is not resource),
+                *(x for x in sources if x.dtype is not resource),
                 *captured,
                 *_used_from_outside(path, graph.block),
             ],
@@ -169,11 +174,11 @@ def gradients_through(
                 "path": tuple(path),
                 "active": frozenset(active),
                 "rules": rules,
-                "bodies": tuple(rule.block for rule in own.values()),
+                "bodies": tuple(rule.block for rule in own_rules.values()),
                 "ys": tuple(y_list),
-                "seeds_given": tuple(given),
+                "seeds_given": tuple(seed_tensors),
                 "seed_indices": tuple(indices.get(y) for y in y_list),
-                "xs": tuple(wanted),
+                "xs": tuple(sources),
                 "stops": frozenset(stops),
                 "sparse": sparse,
                 "selected": frozenset(x for x, own in zip(x_list, own_xs, strict=True) if x is not own),

@@ -270,7 +270,7 @@ def sigmoid_cross_entropy_with_logits(
       ValueError: positional arguments, shapes that differ.
     """
     _needed(labels, logits, _sentinel, "sigmoid_cross_entropy_with_logits")
-    labels, logits = convert_pair(labels, logits, what="labels and logits")
+    labels, logits = convert_pair(labels, logits, noun="labels and logits")
     return add_op(
         "SigmoidCrossEntropyWithLogits", [labels, logits], {"names": "logits and labels"}, name or "logistic_loss"
     )
@@ -285,7 +285,7 @@ def weighted_cross_entropy_with_logits(
     """
     targets = one_of(labels, targets, "labels", "targets")
     check_given("weighted_cross_entropy_with_logits", labels=targets, logits=logits, pos_weight=pos_weight)
-    targets, logits = convert_pair(targets, logits, what="labels and logits")
+    targets, logits = convert_pair(targets, logits, noun="labels and logits")
     weight = convert_to_tensor(pos_weight, logits.dtype)
     attrs = {"names": "logits and targets"}
     return add_op("WeightedCrossEntropyWithLogits", [targets, logits, weight], attrs, name or "logistic_loss")
@@ -297,6 +297,6 @@ def log_poisson_loss(targets: Any, log_input: Any, compute_full_loss: bool = Fal
     Args:
       compute_full_loss: adds Stirling's approximation of ``log(targets!)`` where targets are above 1.
     """
-    targets, log_input = convert_pair(targets, log_input, what="targets and log_input")
+    targets, log_input = convert_pair(targets, log_input, noun="targets and log_input")
     attrs = {"full": bool(compute_full_loss), "names": "log_input and targets"}
     return add_op("LogPoissonLoss", [targets, log_input], attrs, name or "log_poisson_loss")

@@ -310,7 +310,7 @@ def stateless_binomial(
       ValueError: parameters that do not broadcast to ``shape``.
     """
     with get_default_graph().name_scope(name or "stateless_binomial") as scope:
-        parameters = convert_pair(counts, probs, what="counts and probs")
+        parameters = convert_pair(counts, probs, noun="counts and probs")
         return _drawn("StatelessRandomBinomial", shape, seed, as_dtype(output_dtype), parameters, scope)
 
 

@@ -156,7 +156,7 @@ ERROR_RECORD = _Fault("fault", int32, None)
 """The error record, among the state of a lowering: see ``lowering/error_state.py``."""
 
 
-class Program(Protocol):
+class CachedProgram(Protocol):
     """A stage's compiled program, as a store remembers it: ``complete_for`` is the cache that it belongs to."""
 
     complete_for: Any
@@ -179,7 +179,7 @@ class StateStore:
         self.own_values: dict[str, HostArray] = {}
         """The values ``[shards, ...]`` by name of variables that were varying in that run."""
         # A program called again with nothing changed in between skips collecting its state variable by variable.
-        self.reusable_arguments: tuple[Program, list[Array], list[Array]] | None = None
+        self.reusable_arguments: tuple[CachedProgram, list[Array], list[Array]] | None = None
         """(program, arrays it donates next, arrays it reads) of the newest run; None after any other change."""
 
     def get(self, cell: StateVariable) -> Any:

@@ -29,10 +29,10 @@ import numpy as np
 
 from towerstrat.errors import InvalidArgumentError, UnsupportedError
 from towerstrat.graph.ir.shapes import Dims
-from towerstrat.graph.ir.state import Program, StateStore, StateVariable
+from towerstrat.graph.ir.state import CachedProgram, StateStore, StateVariable
 from towerstrat.graph.ir.types import Array
 
-ReusableArguments = tuple[Program, list[Array], list[Array]]
+ReusableArguments = tuple[CachedProgram, list[Array], list[Array]]
 
 
 class ServerSession(Protocol):

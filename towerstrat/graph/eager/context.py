@@ -560,15 +560,3 @@ def _leak_error(tensor: Tensor, type: str) -> TypeError:
 def context() -> EagerContext:
     """The process' eager context."""
     return EagerContext()
-
-
-@contextmanager
-def recorded_by(tapes: Iterable[Tape]) -> Iterator[None]:
-    """Let these tapes record operations inside too, such as those of other threads."""
-    active = context().tapes.active
-    before = list(active)
-    active.extend(tape for tape in tapes if tape not in before)
-    try:
-        yield
-    finally:
-        active[:] = before

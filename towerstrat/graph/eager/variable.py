@@ -103,7 +103,7 @@ class EagerVariable(Variable):
             as_shape(expected_shape).assert_is_compatible_with(initial.dims)
         dims = static_shapes.wider(initial.dims if validate_shape else None, shape, base)
         self._cell = StateVariable(base, initial.dtype, dims, axis, combine=combine)
-        self._handle: Any = Handle(eager, self._cell, base, self._trainable)
+        self._handle = Handle(eager, self._cell, base, self._trainable)
         self._handle.variable = weakref.ref(self)
         self._handle.made_in = graph
         self._handle.op.line = self._line
@@ -177,12 +177,12 @@ class EagerVariable(Variable):
     def is_initialized(self, name: str | None = None) -> Tensor:
         return get_default_graph().add(self._type("VarIsInitializedOp"), (self._handle,), None, name).outputs[0]
 
-    def _changed(self, op: Operation, read_value: bool) -> Any:
+    def _changed(self, op: Operation, read_value: bool) -> Variable | Tensor | Operation | None:
         if get_default_graph().executing_eagerly:
             return self if read_value else None
         return self._as_written(op) if read_value else op
 
-    def _as_written(self, op: Operation) -> Any:
+    def _as_written(self, op: Operation) -> Variable | Tensor:
         """The result of an assignment in a function: this variable, with reads that depend on the assignment."""
         written = object.__new__(type(self))
         written.__dict__.update(self.__dict__, _assignment=op)

@@ -22,6 +22,7 @@ from typing import Any
 
 from towerstrat.graph.functions.polymorphic import function
 from towerstrat.graph.ir import nest
+from towerstrat.graph.ir.argument_types import Structure, TensorLike
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
 from towerstrat.graph.ir.shapes import TensorShape
@@ -33,7 +34,7 @@ from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (registers the 
 from towerstrat.graph.ops.math import arithmetic
 
 
-def _as_elems(fn: Callable[..., Any], elems: Any) -> tuple[list[Tensor], int | Tensor, list[TensorArray]]:
+def _as_elems(fn: object, elems: Structure[TensorLike]) -> tuple[list[Tensor], int | Tensor, list[TensorArray]]:
     """``elems`` as (tensors, size of the first dimension, TensorArrays of their rows)."""
     if not callable(fn):
         raise TypeError("fn must be callable.")
@@ -65,7 +66,7 @@ def _with_length(results: Sequence[Tensor], elems: Sequence[Tensor]) -> list[Ten
 
 def map_fn(
     fn: Callable[..., Any],
-    elems: Any,
+    elems: Structure[TensorLike],
     dtype: Any = None,
     parallel_iterations: int | None = None,
     back_prop: bool = True,
@@ -109,8 +110,8 @@ def map_fn(
 
 def scan(
     fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: Structure[TensorLike],
+    initializer: Structure[TensorLike] | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -170,8 +171,8 @@ def scan(
 
 def foldl(
     fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: Structure[TensorLike],
+    initializer: Structure[TensorLike] | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,
@@ -202,8 +203,8 @@ def foldl(
 
 def foldr(
     fn: Callable[..., Any],
-    elems: Any,
-    initializer: Any = None,
+    elems: Structure[TensorLike],
+    initializer: Structure[TensorLike] | None = None,
     parallel_iterations: int = 10,
     back_prop: bool = True,
     swap_memory: bool = False,

@@ -83,7 +83,7 @@ class Function:
     """
 
     def __init__(
-        self, function: Callable[..., Any], name: str, input_signature: Iterable[Any] | None = None,
+        self, function: Callable[..., Any], name: str, input_signature: Iterable[object] | None = None,
         autograph: bool = True, relax: bool = False, always: bool = False, shares_collections: bool = False,
     ):  # fmt: skip
         self._shares_collections = shares_collections
@@ -97,7 +97,7 @@ class Function:
         self._variants: dict[Hashable, _Variant] = {}
         self._kept: list[object] = []
         """Objects whose ``id`` is in a key, kept alive so that no other object gets it."""
-        self._bound: dict[int, tuple[Any, Function]] = {}
+        self._bound: dict[int, tuple[object, Function]] = {}
         """For methods: ``id(instance)`` -> (weak reference to the instance, its own function)."""
         self._recent: deque[str] = deque(maxlen=_RECENT_CALLS)
         self._traces = 0
@@ -124,7 +124,7 @@ class Function:
         return self._function
 
     @property
-    def input_signature(self) -> tuple[Any, ...] | None:
+    def input_signature(self) -> tuple[object, ...] | None:
         return self._input_signature
 
     @property
@@ -149,7 +149,7 @@ class Function:
             self._bound[id(instance)] = entry
         return Bound(entry[1], instance)
 
-    def _bind(self, instance: object) -> tuple[Any, Function]:
+    def _bind(self, instance: object) -> tuple[object, Function]:
         # The bound function lives as long as its instance, so it must not keep the instance alive.
         function: Any = self._function
         bound, key = self._bound, id(instance)
@@ -209,10 +209,10 @@ class Function:
         bound.apply_defaults()
         return tuple(bound.arguments.values())
 
-    def _spread(self, args: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+    def _spread(self, args: Sequence[Any]) -> tuple[list[object], dict[str, object]]:
         """The inverse of ``_canonical``: (positional, keyword) arguments."""
-        positional: list[Any] = []
-        named: dict[str, Any] = {}
+        positional: list[object] = []
+        named: dict[str, object] = {}
         for value, parameter in zip(args, self._signature.parameters.values(), strict=True):
             if parameter.kind is parameter.VAR_POSITIONAL:
                 positional += value
@@ -226,7 +226,7 @@ class Function:
 
     # ---- tracing ---------------------------------------------------------------------------------------------
 
-    def _add_trace(self, key: _Key, args: tuple[Any, ...]) -> ConcreteFunction:
+    def _add_trace(self, key: _Key, args: tuple[object, ...]) -> ConcreteFunction:
         """Make the trace for arguments whose key is not in the cache, or find a relaxed one; enter it."""
         shapes: list[Dims] | None = None
         tensors = arguments.tensors_of(args)
@@ -269,7 +269,7 @@ class Function:
                 len(traced), len(self._recent), self._name, user_line(), traced[-2], traced[-1],
             )  # fmt: skip
 
-    def _trace(self, args: tuple[Any, ...], shapes: Sequence[Dims] | None) -> ConcreteFunction:
+    def _trace(self, args: tuple[object, ...], shapes: Sequence[Dims] | None) -> ConcreteFunction:
         """Call the Python function with placeholders, in a graph of its own.
 
         Args:
@@ -303,7 +303,7 @@ class Function:
           TypeError: the arguments do not fit the input signature.
         """
         if self._input_signature is not None and not args and not kwargs:
-            bound: tuple[Any, ...] = self._input_signature
+            bound: tuple[object, ...] = self._input_signature
             defaults = [p.default for p in self._signature.parameters.values()][len(bound) :]
             bound = (*bound, *(r for r in defaults if r is not inspect.Parameter.empty))
         else:
@@ -358,7 +358,7 @@ def _describe_arguments(args: Sequence[object]) -> str:
 
 def function(
     func: Callable[..., Any] | None = None,
-    input_signature: Iterable[Any] | None = None,
+    input_signature: Iterable[object] | None = None,
     autograph: bool = True,
     jit_compile: bool | None = None,
     reduce_retracing: bool = False,
@@ -425,7 +425,7 @@ class ForOneDevice(Function):
 
 
 def defun(
-    func: Callable[..., Any] | None = None, input_signature: Iterable[Any] | None = None, autograph: bool = True,
+    func: Callable[..., Any] | None = None, input_signature: Iterable[object] | None = None, autograph: bool = True,
     experimental_autograph_options: Feature | Iterable[Feature] | None = None,
     experimental_relax_shapes: bool = False,
 ) -> Any:  # fmt: skip

@@ -28,7 +28,7 @@ InputSignature = tuple[tuple[object, ...], dict[str, object]]
 """(args, kwargs) of a trace with a ``TensorSpec`` for each tensor."""
 
 
-def check_signature(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
+def check_signature(signature: Iterable[object] | None) -> tuple[object, ...] | None:
     """An input signature as a tuple; None stays None.
 
     Raises:
@@ -46,7 +46,7 @@ def check_signature(signature: Iterable[Any] | None) -> tuple[Any, ...] | None:
 
 
 def fit_arguments(
-    args: tuple[Any, ...], input_signature: tuple[Any, ...], signature: inspect.Signature, name: str
+    args: tuple[Any, ...], input_signature: tuple[object, ...], signature: inspect.Signature, name: str
 ) -> tuple[object, ...]:
     """Convert arguments to the tensors of an input signature.
 

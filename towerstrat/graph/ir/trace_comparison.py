@@ -42,12 +42,12 @@ class TraceComparison:
     def __init__(self, outside: Mapping[Tensor, Tensor] | None = None) -> None:
         self._outside = outside
         self.differing: dict[Operation, Mapping[str, Any]] = {}
-        self._same: dict[Any, Any] = {}
+        self._same: dict[object, object] = {}
         """Tensors, operations and regions inside of equal regions: the one shard's -> the other's."""
-        self._comparing: dict[int, Any] = {}
+        self._comparing: dict[int, object] = {}
         """``id`` of the functions that are being compared, which may hold themselves."""
 
-    def __call__(self, mine: Any, other: Any) -> bool:
+    def __call__(self, mine: object, other: object) -> bool:
         """Whether two values of an attribute are equal."""
         mine, other = replicated_of(mine), replicated_of(other)
         if mine is other:
@@ -58,32 +58,32 @@ class TraceComparison:
             return _equal_arrays(mine, other)
         if type(mine) is not type(other):
             return False
-        if isinstance(mine, Block):
+        if isinstance(mine, Block) and isinstance(other, Block):
             return self._same.get(mine) is other or self._regions(mine, other)
-        if isinstance(mine, Mapping):
+        if isinstance(mine, Mapping) and isinstance(other, Mapping):
             return self._mappings(mine, other)
-        if isinstance(mine, set | frozenset):
+        if isinstance(mine, set | frozenset) and isinstance(other, set | frozenset):
             return {self._of(m) for m in mine} == {replicated_of(o) for o in other}
-        if isinstance(mine, list | tuple):
+        if isinstance(mine, list | tuple) and isinstance(other, list | tuple):
             return len(mine) == len(other) and all(map(self, mine, other))
-        if callable(mine) and hasattr(mine, "__code__"):
+        if callable(mine) and callable(other) and hasattr(mine, "__code__"):
             return self._functions(mine, other)
         try:
             return bool(mine == other)
         except (TypeError, ValueError):
             return False
 
-    def _of(self, value: Any) -> Any:
+    def _of(self, value: object) -> object:
         value = replicated_of(value)
         return self._same.get(value, value)
 
-    def _mappings(self, mine: Mapping[Any, Any], other: Mapping[Any, Any]) -> bool:
+    def _mappings(self, mine: Mapping[Any, object], other: Mapping[Any, object]) -> bool:
         keys = {self._of(key): key for key in mine}
         return len(mine) == len(other) and all(
             replicated_of(key) in keys and self(mine[keys[replicated_of(key)]], value) for key, value in other.items()
         )
 
-    def _functions(self, mine: Callable[..., Any], other: Callable[..., Any]) -> bool:
+    def _functions(self, mine: Callable[..., object], other: Callable[..., object]) -> bool:
         """Whether two functions have the same code, and equal defaults and closure contents."""
         of_mine, of_other = _parts(mine), _parts(other)
         if of_mine[0] is not of_other[0] or self._comparing.get(id(mine)) is other:
@@ -104,7 +104,7 @@ class TraceComparison:
             and self(mine.effects, other.effects)
         )
 
-    def _use_same(self, mine: Sequence[Any], other: Sequence[Any]) -> bool:
+    def _use_same(self, mine: Sequence[object], other: Sequence[object]) -> bool:
         """Whether operations or regions use the same tensors, or counterparts outside."""
         outside = self._outside or {}
         return len(mine) == len(other) and all(
@@ -132,7 +132,7 @@ class TraceComparison:
         self.differing[other] = mine.attrs
         return True
 
-    def attributes(self, mine: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    def attributes(self, mine: Mapping[str, object], other: Mapping[str, object]) -> bool:
         """Whether operations with these attributes are the same."""
         # Regions first: other attributes name what is inside of them.
         keys = sorted(mine.keys() - _DERIVED, key=lambda key: key != "bodies")
@@ -144,16 +144,16 @@ def own_attribute(op: Operation) -> str | None:
     return "seeds" if op.definition.random and "seeds" in op.attrs else op.definition.own
 
 
-def _parts(function: Any) -> tuple[Any, ...]:
+def _parts(function: Callable[..., object]) -> tuple[object, ...]:
     """A function's code, its defaults and the object that it is bound to."""
     plain = getattr(function, "__func__", function)
     return plain.__code__, plain.__defaults__, plain.__kwdefaults__, getattr(function, "__self__", None)
 
 
-def _closure_contents(function: Any) -> tuple[Any, ...]:
+def _closure_contents(function: Callable[..., object]) -> tuple[object, ...]:
     """The contents of a function's closure cells; None for one that is not assigned yet."""
     cells: tuple[CellType, ...] = getattr(function, "__closure__", None) or ()
-    contents: list[Any] = []
+    contents: list[object] = []
     for cell in cells:
         try:
             contents.append(cell.cell_contents)

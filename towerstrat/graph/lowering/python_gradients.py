@@ -1,19 +1,19 @@
 """Gradient functions in Python: ``tf.RegisterGradient``, ``gradient_override_map`` and ``tf.custom_gradient``.
 
-Each is called once, symbolically, where ``tf.gradients`` finds its operation on a path: on ``Cotangent`` placeholders,
-in a region (``Block``) of the graph. The region is a ``TracedRule``, and ``rule_evaluation`` runs it in the backward
-pass.
+An operation is differentiated by its type's own gradient, or by a Python function: one that was registered under the
+name that ``gradient_override_map`` gives its type, or its own (``rule_of``). ``ops/gradients/rule_tracing`` calls the
+function once, symbolically, where ``tf.gradients`` finds the operation on a path; what comes of it is a ``TracedRule``,
+a region of the graph that ``rule_evaluation`` runs in the backward pass.
 
 >>> import towerstrat.compat.v1 as tf
 >>> with tf.Graph().as_default() as graph:
-...     clipped = tf.identity(tf.constant(2.0))
-...     rule = trace_rule(clipped.op, lambda op, dy: tf.clip_by_value(dy, -1.0, 1.0))
->>> [op.type for op in rule.block.ops if op.type != "Const"]
-['Cotangent', 'Minimum', 'Maximum']
->>> len(rule.cotangents), len(rule.grads)                   # one per output, one per input
-(1, 1)
+...     plain = tf.square(tf.constant(2.0))
+...     with graph.gradient_override_map({"Square": "Identity"}):
+...         straight_through = tf.square(tf.constant(2.0))
+>>> rule_of(plain.op) is None, rule_of(straight_through.op)(straight_through.op, "dy")
+(True, ('dy',))
 
-Which type is differentiable without one is a fact of its ``OpDef``; on which inputs an output depends so is in
+Which type is differentiable without one is a fact of its ``OpDef``; on which inputs an output depends is in
 ``differentiability``.
 """
 
@@ -25,11 +25,8 @@ from typing import Any, NamedTuple, TypeAlias
 from towerstrat.errors import UnsupportedError
 from towerstrat.graph.ir import op_registry
 from towerstrat.graph.ir.argument_types import TensorLike
-from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
-from towerstrat.graph.ir.op_registry import Attrs, Signature, define_op
-from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 
 GradientFunction = Callable[..., Any]
 """``(op, *output_cotangents) -> input_cotangents``: a tensor, IndexedSlices or None each, alone or in a sequence."""
@@ -109,67 +106,3 @@ def passes_gradient(op: Operation) -> bool:
     if kind is not None and kind != op.type:
         return _RULES.get(kind, rule_of) is not None
     return op.definition.differentiable
-
-
-def trace_rule(op: Operation, function: GradientFunction, block: Block | None = None) -> TracedRule:
-    """Call a gradient function once, symbolically, in a new region below ``block`` (default: the current one).
-
-    Raises:
-      ValueError: it returns another number of gradients than the operation has inputs.
-    """
-    traced: TracedRule | None = op.attrs.get("_traced_gradient")
-    if traced is not None:
-        return traced
-    graph = op.graph
-    saved = graph.block, graph.axis
-    if block is not None:
-        graph.block, graph.axis = block, op.axis
-    try:
-        with graph.name_scope(f"{op.name.rpartition('/')[2]}_grad"), graph.body(f"the gradient of {op.name}") as region:
-            cotangents = [graph.add("Cotangent", (), {"_of": out}, "grad_ys").outputs[0] for out in op.outputs]
-            gradients = function(op, *cotangents)
-            grads = [_as_gradient(g) for g in _as_list(gradients)]
-            region.finish([t for g in grads if g is not None for t in (g if isinstance(g, tuple) else (g,))])
-    finally:
-        graph.block, graph.axis = saved
-    start, stop = op.attrs.get("_gradient_places", (0, len(op.inputs)))
-    if len(grads) != stop - start:
-        raise ValueError(
-            f"Num gradients {len(grads)} generated for op {op.name} (created at {op.line}) do not match num inputs "
-            f"{stop - start}"
-        )
-    return TracedRule(region, tuple(cotangents), (*(None for _ in range(start)), *grads))
-
-
-def _as_list(value: Any) -> Sequence[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-def _as_gradient(value: Any) -> Gradient:
-    if value is None:
-        return None
-    capture = get_default_graph().own
-    if isinstance(value, IndexedSlices):
-        return (capture(value.values), capture(value.indices))
-    return capture(convert_to_tensor(value))
-
-
-def _like_output(attrs: Attrs) -> Signature:
-    out = attrs["_of"]
-    return Signature(out.dtype, out.dims)
-
-
-def _variance(op: Operation) -> list[bool]:
-    inside = op.axis is not None and op.axis.size > 1
-    return [inside or op.attrs["_of"].varies]
-
-
-define_op(
-    "Cotangent",
-    lambda inputs, attrs: [_like_output(attrs)],
-    lower=lambda lowering, op: [lowering.value(op.outputs[0])],
-    varying=_variance,
-    differentiable=False,
-    is_placeholder=True,
-    hidden=("_of",),
-)

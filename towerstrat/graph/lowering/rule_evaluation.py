@@ -1,6 +1,6 @@
 """Evaluate gradient functions in Python: in the backward pass of a tape, and as rules of JAX's derivatives.
 
-``input_cotangents`` runs a ``TracedRule`` (see ``python_gradients``) in an evaluation of its own: binds its
+``input_cotangents`` runs a ``TracedRule`` (see ``ops/gradients/rule_tracing``) in an evaluation of its own: binds its
 placeholders to the outputs' cotangents, runs its region, yields the inputs' cotangents. Inside of a ``jax.vjp`` (a
 branch or loop that is differentiated, a gradient of a gradient) the operation becomes a ``jax.custom_vjp`` whose
 backward does that.
@@ -12,7 +12,7 @@ gradient function of the example clips; the cotangent 2 comes in, and 1 goes out
 
 >>> import towerstrat.compat.v1 as tf
 >>> from towerstrat.graph.lowering.lowering import Lowering
->>> from towerstrat.graph.lowering.python_gradients import trace_rule
+>>> from towerstrat.graph.ops.gradients.rule_tracing import trace_rule
 >>> with tf.Graph().as_default():
 ...     x = tf.constant(3.0)
 ...     y = tf.identity(x)

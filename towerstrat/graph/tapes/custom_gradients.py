@@ -42,11 +42,12 @@ from towerstrat.graph.ir.graph_elements import Tensor, place_of
 from towerstrat.graph.ir.indexed_slices import IndexedSlices
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
-from towerstrat.graph.lowering.python_gradients import Source, Sources, register_rule, trace_rule
+from towerstrat.graph.lowering.python_gradients import Source, Sources, register_rule
 from towerstrat.graph.ops.array import arrays
 from towerstrat.graph.ops.control.tensor_array import TensorArray
 from towerstrat.graph.ops.control.while_loop import while_loop
 from towerstrat.graph.ops.gradients.gradients import gradients
+from towerstrat.graph.ops.gradients.rule_tracing import trace_rule
 from towerstrat.graph.ops.indexing import slicing  # noqa: F401  (registers the subscript operator)
 from towerstrat.graph.ops.math import arithmetic
 from towerstrat.graph.tapes.gradient_tape import GradientTape

@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from towerstrat.errors import UnsupportedError
-from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, ReadRecord, Record, context
+from towerstrat.graph.eager.context import Cotangent, ExecutionRecord, ReadRecord, Record, Tape, context
 from towerstrat.graph.eager.tensor import EagerTensor, Handle
 from towerstrat.graph.functions.graph import FunctionGraph
 from towerstrat.graph.ir import nest
@@ -526,3 +526,15 @@ def _tensor_or_handle(value: Source) -> Tensor:
     if handle is not None:
         return handle
     return value.values if isinstance(value, IndexedSlices) else convert_to_tensor(value)
+
+
+@contextmanager
+def recorded_by(tapes: Iterable[Tape]) -> Iterator[None]:
+    """Let these tapes record operations inside too, such as those of other threads."""
+    active = context().tapes.active
+    before = list(active)
+    active.extend(tape for tape in tapes if tape not in before)
+    try:
+        yield
+    finally:
+        active[:] = before

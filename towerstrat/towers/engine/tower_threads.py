@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from typing import Any, NamedTuple
 
-from towerstrat.graph.eager.context import context, recorded_by
+from towerstrat.graph.eager.context import context
 from towerstrat.graph.ir import nest
 from towerstrat.graph.ir.graph import Graph, get_default_graph
 from towerstrat.graph.ir.graph_elements import Block, Operation, Tensor
@@ -22,6 +22,7 @@ from towerstrat.graph.ir.shard_operations import AxisIndex, shard_of, shard_of_o
 from towerstrat.graph.ir.shard_traces import ShardTraces
 from towerstrat.graph.ops.control.branches import region_is_uniform
 from towerstrat.graph.scopes.variable_scope import get_variable_scope, variable_scope
+from towerstrat.graph.tapes.gradient_tape import recorded_by
 from towerstrat.graph.variables.variables import variable_creator_scope
 from towerstrat.platform import logs
 from towerstrat.platform.threads import handed_on

@@ -36,8 +36,9 @@ from towerstrat.graph.lowering.differentiability import (
     get_zeros,
     sources_of,
 )
-from towerstrat.graph.lowering.python_gradients import TracedRule, passes_gradient, rule_of, trace_rule
+from towerstrat.graph.lowering.python_gradients import TracedRule, passes_gradient, rule_of
 from towerstrat.graph.lowering.row_cotangents import index_type_of, looks_up_rows, lookups_in, passes_rows
+from towerstrat.graph.ops.gradients.rule_tracing import trace_rule
 
 Use = tuple[Operation, Tensor]
 """An operation, and a tensor whose value its gradient uses; of a given cotangent the gradient operation."""

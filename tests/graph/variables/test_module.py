@@ -5,7 +5,7 @@ import pytest
 from tests.graph.later import cases, module, printed
 from towerstrat.graph.eager import mode
 from towerstrat.graph.functions.polymorphic import function
-from towerstrat.graph.scopes.module import Module
+from towerstrat.graph.variables.module import Module
 from towerstrat.graph.variables.variables import Variable, create_variable
 
 TF = module(Module=Module, Variable=Variable)

@@ -1,1 +1,1 @@
-"""The intermediate representation: types, shapes, operations, graphs and state."""
+"""The intermediate representation: types, shapes, nests, conversion to tensors, operations, graphs and state."""

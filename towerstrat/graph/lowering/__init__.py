@@ -1,1 +1,1 @@
-"""Lowering of graphs to JAX: evaluation in order, reverse-mode gradients, input checks, ragged shards."""
+"""Lowering of graphs to JAX: evaluation in order, reverse mode, error records, random counters, uneven shards."""

@@ -1,1 +1,1 @@
-"""Variable scopes and their stores, initializers, modules and random generators."""
+"""Variable scopes and their stores, templates, initializers and random generators."""

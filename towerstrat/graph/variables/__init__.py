@@ -1,1 +1,1 @@
-"""Variables, and the operations that read and write them."""
+"""Variables, the operations that read and write them, trackable objects and modules."""

@@ -1,1 +1,1 @@
-"""``tf.gradients``: the operations on differentiable paths, and the operation that differentiates along them."""
+"""``tf.gradients``: differentiable paths, traces of gradient functions, and the operation along the paths."""

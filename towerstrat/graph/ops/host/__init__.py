@@ -1,1 +1,1 @@
-"""Operations that call Python on the host."""
+"""Operations that call Python on the host: ``py_func``, prints, runtime checks."""

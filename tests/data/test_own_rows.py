@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import towerstrat.compat.v1 as tf
@@ -14,6 +14,7 @@ from towerstrat.data.iterators.iterator_resource import IteratorResource
 from towerstrat.data.pipeline import mapping
 from towerstrat.data.pipeline.iterator_state import taken_again
 from towerstrat.data.pipeline.nodes import IteratorContext
+from towerstrat.data.pipeline.prefetch import Prefetch
 from towerstrat.data.pipeline.process_shards import LocalIndices
 from towerstrat.towers.engine.batch_splitting import BatchSplit
 from towerstrat.towers.engine.local_batches import split_rows
@@ -59,12 +60,24 @@ def made(length, rows, chain, batch, drop):
     return dataset.map(lambda x: (x, tf.stack([x, x + 1]))).batch(batch, drop_remainder=drop).prefetch(1).node
 
 
+def paths(node):
+    """The nodes on all paths of a pipeline: one that is read by two is there twice."""
+    return [node, *(n for child in node.children for n in paths(child))]
+
+
+def races(node):
+    """Whether a thread that reads ahead and another reader share a node, whose draws go to who comes first."""
+    below = paths(node.children[0])
+    return len(below) > len(set(below)) and any(isinstance(n, Prefetch) for n in below)
+
+
 @given(
     st.booleans(), st.integers(0, 14), chains(), st.integers(1, 8), st.booleans(), st.booleans(), st.sampled_from(OWN)
 )
 def test_own_rows_are_those_of_the_whole(rows, length, chain, batch, drop, many, own):
     tf.set_random_seed(1)
     node = made(length, rows, chain, batch, drop)
+    assume(not races(node))
     with pytest.MonkeyPatch.context() as patch:
         if many:
             patch.setattr(mapping, "MANY_ROWS", 1)
@@ -181,6 +194,7 @@ def test_any_number_of_processes_goes_on(rows, length, chain, taken, returned, b
     """From a place of the same share, of another one, and of one process; and one process from that of a share."""
     tf.set_random_seed(1)
     node = made(length, rows, chain, 4, True)
+    assume(not races(node))
     with tf.Session() as session:
         saved, wanted, found = (resource_of(session, split_rows(node, share)) for share in (before, after, after))
         rest(saved, taken)

@@ -160,7 +160,8 @@ def test_steps_per_return_overrules(monkeypatch):
     assert counted(lambda state: None, 50).returns == 0
 
 
-def test_a_use_at_regular_steps_is_learned():
+def test_a_use_at_regular_steps_is_learned(monkeypatch):
+    monkeypatch.setattr(LIMITS, "return_seconds", 3600.0)  # a loaded machine learns the same
     made = model(repeat=None)
     with session_of(True) as session:
         for i in range(1, 401):

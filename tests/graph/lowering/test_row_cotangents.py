@@ -113,6 +113,22 @@ def test_second_derivatives_of_lookups_in_branches(session):
         assert not np.delete(found, row, 0).any()
 
 
+@pytest.mark.parametrize("branch", [False, True])
+def test_rows_of_complex_numbers_have_conjugate_gradients(session, branch):
+    """Re(x c) = Re(x) Re(c) - Im(x) Im(c) has the slope Re(c) - i Im(c), the conjugate of c, in rows as in tensors."""
+    table = tf.get_variable("table", initializer=np.array([1 + 1j, 2 - 1j, 3j], np.complex64), use_resource=True)
+    factors = np.array([1 + 2j, 3 - 1j, 4j], np.complex64)
+    flag = tf.placeholder_with_default(True, [])
+    sum_of = lambda: tf.reduce_sum(tf.real(tf.gather(table, [2, 0, 2]) * factors))  # noqa: E731
+    (rows,) = tf.gradients(tf.cond(flag, sum_of, lambda: 0.0) if branch else sum_of(), table)
+    assert isinstance(rows, tf.IndexedSlices)
+    session.run(table.initializer)
+    values, indices, dense = session.run([rows.values, rows.indices, tf.convert_to_tensor(rows)])
+    np.testing.assert_array_equal(indices, [2, 0, 2])
+    np.testing.assert_array_equal(values, [1 - 2j, 3 + 1j, -4j])
+    np.testing.assert_array_equal(dense, [3 + 1j, 0, 1 - 6j])
+
+
 KINDS = {
     "coordinates of one number": (lambda x: tf.gather_nd(x, [[1], [2], [1]]), [0, 2, 1, 0, 0, 0], True),
     "coordinates of two numbers": (lambda x: tf.gather_nd(x, [[1, 0], [1, 1]]), [0, 1, 0, 0, 0, 0], False),

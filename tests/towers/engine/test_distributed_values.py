@@ -37,6 +37,24 @@ def test_reduce_gives_what_arithmetic_says(towers, dtype):
     assert all(np.array_equal(b, each.sum(0)) for b in batched)
 
 
+@pytest.mark.parametrize(("how", "values", "indices"), [
+    (SUM, [1.0, 2.0, 3.0], [4, 3, 2]), (MEAN, [1 / 3, 2 / 3, 1.0], [4, 3, 2]), (FIRST, [1.0], [4]),
+], ids=["sum", "mean", "first"])  # fmt: skip
+def test_reduce_of_rows_that_differ_by_tower(how, values, indices):
+    """Tower i has i + 1 in row 4 - i: all rows one after the other, or those of the first tower in its places."""
+    strategy = tpu(3)
+    with strategy.scope():
+
+        def rows():
+            tower = lib.get_tower_context().tower_id
+            return tf.IndexedSlices(tf.reshape(tf.to_float(tower) + 1.0, [1]), tf.reshape(4 - tower, [1]))
+
+        found = strategy.reduce(how, strategy.call_for_each_tower(rows), "/cpu:0").get()
+    got = run([found.values, found.indices])
+    np.testing.assert_allclose(got[0], values, rtol=1e-6)
+    np.testing.assert_array_equal(got[1], indices)
+
+
 def test_a_constant_made_in_the_towers_is_per_device():
     strategy = tpu(4)
     with strategy.scope():

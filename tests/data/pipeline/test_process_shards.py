@@ -65,6 +65,11 @@ def test_shares_are_the_parts_of_a_batch_one_after_the_other():
     assert Shares(node, 2).cardinality() == 6
 
 
+def test_shares_divide_each_component_by_its_own_size():
+    node = tf.data.Dataset.from_tensors((np.arange(5), np.arange(9))).node
+    assert elements(Shares(node, 2)) == [[[0, 1, 2], [0, 1, 2, 3, 4]], [[3, 4], [5, 6, 7, 8]]]
+
+
 def unpadded(part):
     if not isinstance(part, tuple):
         return part

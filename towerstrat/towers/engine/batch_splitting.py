@@ -162,8 +162,11 @@ class _Shares(ElementIterator):
     def __next__(self) -> Element:
         if not self.left:
             batch = next(self.source)
-            size = -(-len(batch[0]) // self.replicas)
-            self.left = [[x[i * size : (i + 1) * size] for x in batch] for i in reversed(range(self.replicas))]
+            sizes = [-(-len(x) // self.replicas) for x in batch]
+            self.left = [
+                [x[i * size : (i + 1) * size] for x, size in zip(batch, sizes, strict=True)]
+                for i in reversed(range(self.replicas))
+            ]
         return self.left.pop()
 
 

@@ -6,6 +6,7 @@
 import csv
 import importlib.machinery
 import importlib.util
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -77,6 +78,7 @@ def test_no_floor_has_more_than_it_had(name):
 
 
 @pytest.mark.long
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="measured with the types of NumPy and JAX for later Pythons")
 def test_no_floor_has_a_larger_share_of_any():
     allowed = held()
     assert {room: share for room, share in shares().items() if share > allowed.get(room, {}).get(SHARE, 0)} == {}

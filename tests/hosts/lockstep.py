@@ -21,6 +21,7 @@ from towerstrat.towers.engine import mirrored_engine
 APART = (
     "test_tower_counts_agree",
     "test_integers_agree_exactly",
+    "test_ctrl_c_in_the_middle_of_a_run",
     "test_input_budget",
     "one-replica",
     "one_tower",

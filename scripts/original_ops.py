@@ -1,15 +1,19 @@
-"""Writes towerstrat/graph/ir/definitions.txt: inputs, outputs and attributes of every operation type of 1.12.
+"""Writes inputs, outputs and attributes of the original's operation types, for ``graph/ir/original_op_defs.py``.
 
-Run it with the Python that has TensorFlow 1.12.3, from the folder of the project: ``python scripts/original_ops.py``.
+    python scripts/original_ops.py          from the folder of the project
+
+With the Python that has TensorFlow 1.12.3 it writes ``graph/ir/definitions.txt``: all types of 1.12; with that of
+2.15.1 ``graph/ir/definitions_later.txt``: the types that 1.12 does not have.
 """
 
 import json
 import os
 
+import tensorflow as tf
 from tensorflow.core.framework import op_def_pb2, types_pb2
-from tensorflow.python import pywrap_tensorflow
 
-OUT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "towerstrat/graph/ir/definitions.txt")
+FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "towerstrat/graph/ir")
+FIRST, LATER = (os.path.join(FOLDER, name) for name in ("definitions.txt", "definitions_later.txt"))
 
 
 def type_name(number):
@@ -49,10 +53,29 @@ def attribute(attr):
     return text
 
 
+def buffer():
+    if tf.__version__.startswith("1."):
+        from tensorflow.python import pywrap_tensorflow
+
+        return pywrap_tensorflow.TF_GetBuffer(pywrap_tensorflow.TF_GetAllOpList())
+    from tensorflow.python.client import pywrap_tf_session
+
+    return pywrap_tf_session.TF_GetBuffer(pywrap_tf_session.TF_GetAllOpList())
+
+
+def types_in(path):
+    with open(path) as file:
+        return {line.split(" |")[0] for line in file}
+
+
 definitions = op_def_pb2.OpList()
-definitions.ParseFromString(pywrap_tensorflow.TF_GetBuffer(pywrap_tensorflow.TF_GetAllOpList()))
-with open(OUT, "w") as file:
+definitions.ParseFromString(buffer())
+is_first = tf.__version__.startswith("1.12.")
+before = set() if is_first else types_in(FIRST)
+with open(FIRST if is_first else LATER, "w") as file:
     for op in sorted(definitions.op, key=lambda op: op.name):
+        if op.name in before:
+            continue
         parts = [[argument(a) for a in op.input_arg], [argument(a) for a in op.output_arg]]
         parts.append([attribute(a) for a in op.attr])
         file.write(" | ".join([op.name] + [" ".join(p) for p in parts]).rstrip() + "\n")

@@ -5,7 +5,7 @@ import pytest
 
 import towerstrat.compat.v1 as tf
 from towerstrat.graph.ir import node_defs
-from towerstrat.graph.ir.node_def import node_def
+from towerstrat.graph.ir.node_writer import node_defs as messages_of
 
 
 @pytest.fixture
@@ -15,9 +15,9 @@ def counted(monkeypatch):
 
     def count(op, shapes):
         made.append(op)
-        return node_def(op, shapes)
+        return messages_of(op, shapes)
 
-    monkeypatch.setattr(node_defs, "node_def", count)
+    monkeypatch.setattr(node_defs, "node_defs", count)
     return made
 
 
@@ -30,7 +30,7 @@ def model(graph):
 
 
 def fresh(graph, shapes):
-    return [node_def(op, shapes) for op in graph.get_operations()]
+    return [node for op in graph.get_operations() for node in messages_of(op, shapes)]
 
 
 def test_a_message_is_made_once(counted):

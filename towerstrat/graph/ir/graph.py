@@ -535,7 +535,8 @@ class Graph(Naming, Collections):
           add_shapes: add the static shapes of outputs, as attributes ``_output_shapes``.
         """
         since = from_version or 0
-        nodes = [self.nodes.messages.of(op, add_shapes) for op in self.get_operations() if op.index >= since]
+        ops = (op for op in self.get_operations() if op.index >= since)
+        nodes = [node for op in ops for node in self.nodes.messages.of(op, add_shapes)]
         return messages.GraphDef(node=nodes, versions=self.graph_def_versions)
 
     @property

@@ -32,7 +32,8 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.argument_types import ShapeLike
 from towerstrat.graph.ir.context_stacks import SessionLike, get_default_session
 from towerstrat.graph.ir.mesh import Axis
-from towerstrat.graph.ir.node_def import attribute, node_def
+from towerstrat.graph.ir.node_def import attribute
+from towerstrat.graph.ir.node_writer import node_def
 from towerstrat.graph.ir.op_registry import OpDef
 from towerstrat.graph.ir.python_operators import OVERLOADABLE, Operators, differs, equals
 from towerstrat.graph.ir.shapes import Dims, TensorShape, as_shape

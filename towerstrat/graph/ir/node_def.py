@@ -25,11 +25,13 @@ from towerstrat.platform import messages
 if TYPE_CHECKING:
     from towerstrat.graph.ir.graph_elements import Operation, Tensor
 
-_HELD_AS_ATTRIBUTES = {
-    "axis", "dim", "dimension", "fft_length", "handle", "l2_regularizer", "num_lower", "num_upper", "perm",
-    "reduction_indices", "split_dim",
+_HELD = {
+    "axis": "axis", "dim": "axis", "dimension": "axis", "fft_length": "fft_length", "l2_regularizer": "l2_regularizer",
+    "perm": "perm", "reduction_indices": "axis", "shape": "shape", "split_dim": "axis",
 }  # fmt: skip
-"""Inputs of the original that are attributes here, in some types or all."""
+"""Inputs of the original that are attributes here, in some types or all: the input's name -> the attribute's."""
+_HANDLES = {"handle", "table_handle"}
+"""Inputs of the original that operations here do without."""
 _ORDER = {
     "SparseSoftmaxCrossEntropyWithLogits": ("labels", "features"),
     "TensorArrayScatterV3": ("flow_in", "indices", "value"),
@@ -39,11 +41,20 @@ _ORDER = {
 """Type -> the names of the original's inputs in the order of ours."""
 _UPDATES = ("ResourceApply", "ResourceSparseApply")
 """Types of optimizers: ours end with the gradient and its rows, whatever hyperparameters come before."""
-_RENAMED = {"keep_dims": "keepdims", "adj_x": "transpose_a", "adj_y": "transpose_b"}
+_RENAMED = {
+    "adj_x": "transpose_a", "adj_y": "transpose_b", "keep_dims": "keepdims", "ngram_widths": "widths",
+    "output_encoding": "encoding", "pad_width": "padding", "preserve_short_sequences": "keep",
+    "replacement_char": "replacement", "set_operation": "operation",
+}  # fmt: skip
 """The original's attribute -> ours."""
 _DEFAULT_SEED = 87654321
 _COMPUTED: dict[tuple[str, str], Callable[[Operation], Any]] = {
     ("AccumulateNV2", "shape"): lambda op: op.outputs[0].shape.raw,
+    ("ExtractImagePatches", "ksizes"): lambda op: (1, *op.attrs["ksizes"], 1),
+    ("ExtractImagePatches", "rates"): lambda op: (1, *op.attrs["rates"], 1),
+    ("ExtractImagePatches", "strides"): lambda op: (1, *op.attrs["strides"], 1),
+    ("StringNGrams", "left_pad"): lambda op: (op.attrs["pads"] or ("", ""))[0],
+    ("StringNGrams", "right_pad"): lambda op: (op.attrs["pads"] or ("", ""))[1],
     ("TensorArrayConcatV3", "element_shape_except0"): lambda op: (op.attrs["_element"].dims or (None,))[1:] or None,
     ("TensorArrayGatherV3", "element_shape"): lambda op: op.attrs["_element"].dims,
     ("TensorArrayV3", "element_shape"): lambda op: op.attrs["_element"].dims,
@@ -58,20 +69,8 @@ COMPUTED_TYPES = frozenset(type for type, _ in _COMPUTED)
 """The types of such attributes."""
 
 
-def node_def(op: Operation, shapes: bool = False) -> messages.NodeDef:
-    """An operation as a message.
-
-    Args:
-      op: of a graph; its attributes become ``AttrValue`` messages.
-      shapes: add the static shapes of the outputs, as the attribute ``_output_shapes``.
-    """
-    inputs = [t.name.removesuffix(":0") for t in op.inputs] + [f"^{c.name}" for c in op.control_inputs]
-    node = messages.NodeDef(name=op.name, op=op.type, input=inputs, device=op.device)
-    for name, value in attributes(op).items():
-        node.attr[name].CopyFrom(value)
-    if shapes and op.outputs:
-        node.attr["_output_shapes"].CopyFrom(_attr_value("list(shape)", [t.dims for t in op.outputs]))
-    return node
+class NoNodesError(ValueError):
+    """An operation that the original cannot have as it is."""
 
 
 def attributes(op: Operation) -> dict[str, messages.AttrValue]:
@@ -83,14 +82,14 @@ def attributes(op: Operation) -> dict[str, messages.AttrValue]:
         for name, attribute in known.attributes.items():
             value = _value(op, name, attribute, types)
             if value is not NO_DEFAULT:
-                by_name[name] = _attr_value(attribute.kind, value)
+                by_name[name] = attr_value(attribute.kind, value)
     shown = ((k, v) for k, v in op.attrs.items() if k[0] == "_" or known is None)
     for name, value in shown:
         kind = None if name in op.definition.hidden else _kind(value)
         if kind is not None:
-            by_name[name] = _attr_value(kind, value)
+            by_name[name] = attr_value(kind, value)
     if op._colocation:
-        by_name["_class"] = _attr_value("list(string)", op._colocation)
+        by_name["_class"] = attr_value("list(string)", op._colocation)
     return by_name
 
 
@@ -139,7 +138,9 @@ def _seeds(op: Operation) -> tuple[int, int]:
 def _types(known: Definition, op: Operation) -> dict[str, Any]:
     """Attributes that inputs and outputs determine: numbers of tensors, and element types, by name."""
     types: dict[str, Any] = {}
-    for argument, tensors in (*_inputs(known.inputs, op), *_match(known.outputs, op.outputs)):
+    for argument, tensors in (*inputs_by_argument(known, op), *_match(known.outputs, op.outputs)):
+        if tensors is None:
+            continue
         if argument.number:
             types[argument.number] = len(tensors)
         if argument.kind.startswith("*"):
@@ -149,20 +150,59 @@ def _types(known: Definition, op: Operation) -> dict[str, Any]:
     return types
 
 
-def _inputs(arguments: Sequence[Argument], op: Operation) -> list[tuple[Argument, Sequence[Tensor]]]:
-    """The original's inputs that an operation here has, with their tensors."""
-    by_name = {a.name: a for a in arguments}
+def inputs_by_argument(known: Definition, op: Operation) -> list[tuple[Argument, Sequence[Tensor] | None]]:
+    """The original's inputs, in its order, with the tensors here; None where one is an attribute here."""
+    by_name = {a.name: a for a in known.inputs}
     if op.type in _ORDER:
-        return _match([by_name[name] for name in _ORDER[op.type]], op.inputs)
+        ours = {by_name[name]: tensors for name, tensors in zip(_ORDER[op.type], ([t] for t in op.inputs), strict=True)}
+        return [(a, ours[a]) for a in known.inputs if a in ours]
     if op.type.startswith(_UPDATES):
         last = [by_name[name] for name in ("grad", "delta", "indices") if name in by_name]
-        return _match(last, op.inputs[-len(last) :])
-    unheld = [a for a in arguments if a.name not in _HELD_AS_ATTRIBUTES]
-    if op.definition.axis_from_input and op.attrs["axis"] is None:
-        return [*_match(unheld, op.inputs[:-1]), *((a, op.inputs[-1:]) for a in arguments if a not in unheld)]
-    if len(arguments) == len(op.inputs) and not any(a.many for a in arguments):
-        return _match(arguments, op.inputs)
-    return _match(unheld, op.inputs)
+        return [*_match(last, op.inputs[-len(last) :])]
+    present = [a for a in known.inputs if a.name not in _HANDLES or len(op.inputs) == len(known.inputs)]
+    held = [a for a in present if _HELD.get(a.name) in op.attrs]
+    free = [a for a in present if a not in held]
+    tensors, from_input = op.inputs, None
+    if held and (any(a.many for a in free) or len(tensors) > len(free)) and _is_input(op, held[-1]):
+        tensors, from_input = tensors[:-1], tensors[-1:]
+    matches = dict(_match(free, tensors))
+    if from_input is not None:
+        matches[held.pop()] = from_input
+    return [(a, matches.get(a)) for a in present]
+
+
+def _is_input(op: Operation, argument: Argument) -> bool:
+    """Whether what may be an attribute is the last input of this operation."""
+    return op.attrs[_HELD[argument.name]] is None
+
+
+def held_attribute(op: Operation, argument: Argument) -> tuple[HostArray, str]:
+    """An attribute that is an input of the original: its value and element type.
+
+    Raises:
+      NoNodesError: the original computes it when it runs (all axes of a tensor of unknown rank).
+    """
+    value = op.attrs[_HELD[argument.name]]
+    if value is None:
+        dims = op.inputs[0].dims
+        if dims is None:
+            raise NoNodesError(f"{op.name}: {argument.name} is all axes, of a tensor of unknown rank.")
+        if argument.name == "fft_length":
+            value = _fft_length(op, dims)
+        else:
+            value = range(len(dims))[:: -1 if argument.name == "perm" else 1]
+    kind = argument.kind if argument.kind in ("int32", "int64", "float32", "float64", "string") else "int32"
+    return np.asarray(list(value) if isinstance(value, range) else value, as_dtype(kind).np), kind
+
+
+def _fft_length(op: Operation, dims: Sequence[int | None]) -> list[int]:
+    """The sizes of the last dimensions that are transformed: of an inverse transform those of its result."""
+    count = {"2D": 2, "3D": 3}.get(op.type[-2:], 1)
+    sizes = (op.outputs[0].dims if op.type.startswith("I") else dims) or ()
+    last = [size for size in sizes[-count:] if size is not None]
+    if len(last) < count:
+        raise NoNodesError(f"{op.name}: the size of a transformed dimension is not known.")
+    return last
 
 
 def _match(arguments: Sequence[Argument], tensors: Sequence[Tensor]) -> list[tuple[Argument, Sequence[Tensor]]]:
@@ -192,7 +232,7 @@ def _kind(value: object) -> str | None:
     return None
 
 
-def _attr_value(kind: str, value: Any) -> messages.AttrValue:
+def attr_value(kind: str, value: Any) -> messages.AttrValue:
     message = messages.AttrValue()
     if kind.startswith("list("):
         message.list.SetInParent()

@@ -1,7 +1,8 @@
 """The messages of a graph's operations, each made once: a graph is written with every checkpoint, and changes little.
 
-``NodeDefs.of`` gives the ``NodeDef`` of an operation. It is made anew only where what it says has changed since: an
-operation that took another input, control input, device or attribute, or whose outputs have another static shape.
+``NodeDefs.of`` gives the ``NodeDef`` messages of an operation. They are made anew only where what they say has changed
+since: an operation that took another input, control input, device or attribute, or whose outputs have another static
+shape.
 
 >>> import towerstrat.compat.v1 as tf
 >>> with tf.Graph().as_default():
@@ -23,7 +24,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from towerstrat.graph.ir.node_def import COMPUTED_TYPES, node_def
+from towerstrat.graph.ir.node_def import COMPUTED_TYPES
+from towerstrat.graph.ir.node_writer import node_defs
 from towerstrat.platform import messages
 
 if TYPE_CHECKING:
@@ -38,10 +40,10 @@ class NodeDefs:
     """Operation -> its message, with what it was made of."""
 
     def __init__(self) -> None:
-        self._messages: dict[tuple[Operation, bool], tuple[list[object], messages.NodeDef]] = {}
+        self._messages: dict[tuple[Operation, bool], tuple[list[object], list[messages.NodeDef]]] = {}
 
-    def of(self, op: Operation, shapes: bool) -> messages.NodeDef:
-        """The message of an operation; callers copy it, and do not change it.
+    def of(self, op: Operation, shapes: bool) -> list[messages.NodeDef]:
+        """The messages of an operation; callers copy them, and do not change them.
 
         Args:
           op: of the graph.
@@ -51,11 +53,11 @@ class NodeDefs:
         entry = self._messages.get((op, shapes))
         if entry is not None and _same(entry[0], said):
             return entry[1]
-        message = node_def(op, shapes)
+        nodes = node_defs(op, shapes)
         changes_in_place = op.type in COMPUTED_TYPES or any(isinstance(value, _MUTABLE) for value in said)
-        if not changes_in_place and message.ByteSize() <= _LARGEST:
-            self._messages[op, shapes] = said, message
-        return message
+        if not changes_in_place and sum(node.ByteSize() for node in nodes) <= _LARGEST:
+            self._messages[op, shapes] = said, nodes
+        return nodes
 
 
 def _said(op: Operation) -> Iterator[object]:

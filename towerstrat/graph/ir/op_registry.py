@@ -160,6 +160,8 @@ class OpDef:
         execution.
       unroll: of a type with bodies: (unrolling, operation) executes it eagerly, one operation at a time.
       narrow: of a type with bodies: (operation, used tensors) -> the operation for those of its outputs that are used.
+      nodes: ``nodes(writer, operation)`` writes it as nodes of the original, where those are not one node of this type
+        with the attributes as the original has them; see ``node_writer``.
     """
 
     type: str
@@ -207,6 +209,7 @@ class OpDef:
     execute: Callable[[Eager, Sequence[Any], Attrs], list[Any]] | None = None
     unroll: Callable[[Unrolling, Operation], None] | None = None
     narrow: Callable[[Operation, Set[Tensor]], Operation] | None = None
+    nodes: Callable[..., None] | None = None
 
     def known(self, count: int, attrs: Attrs) -> tuple[int, ...]:
         """Indices of the inputs, ``count`` in all, whose values must be known while lowering."""

@@ -1,9 +1,10 @@
-"""The original's operation types: names of inputs, outputs and attributes, from ``definitions.txt``.
+"""The original's operation types: names of inputs, outputs and attributes.
 
-A line of it is ``TYPE | INPUTS | OUTPUTS | ATTRIBUTES``. An input or output is ``name:type``, where the type is an
-element type or the attribute that says it; ``N*`` before it stands for as many as the attribute N says, ``*`` for a
-list of types, ``&`` for a reference. An attribute is ``name:kind``, then ``=`` and its default in JSON.
-``scripts/original_ops.py`` makes the file.
+``definitions.txt`` has those of 1.12, ``definitions_later.txt`` those of 2.15 that 1.12 does not have. A line is
+``TYPE | INPUTS | OUTPUTS | ATTRIBUTES``. An input or output is ``name:type``, where the type is an element type or the
+attribute that says it; ``N*`` before it stands for as many as the attribute N says, ``*`` for a list of types, ``&``
+for a reference. An attribute is ``name:kind``, then ``=`` and its default in JSON.
+``scripts/original_ops.py`` makes the files.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def definition(type: str) -> Definition | None:
 
 @cache
 def _lines() -> dict[str, list[str]]:
-    text = resources.files(__package__).joinpath("definitions.txt").read_text()
+    folder = resources.files(__package__)
+    text = "".join(folder.joinpath(name).read_text() for name in ("definitions.txt", "definitions_later.txt"))
     return {type: parts for type, *parts in (line.split(" |") for line in text.splitlines())}
 
 

@@ -14,6 +14,7 @@ from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.check_definitions import CheckResult, InputCheck
 from towerstrat.graph.ir.constant_folding import constant_value, constant_value_as_dims, partial_value
 from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.node_writer import NodeWriter, identity_nodes, name_of
 from towerstrat.graph.ir.op_registry import Signature, define_op, same
 from towerstrat.graph.ir.shapes import Dims, TensorShape
 from towerstrat.graph.ir.types import int32, int64
@@ -105,19 +106,37 @@ define_op(
     entrywise=True, polynomial=True, passes_rows=True, same_bits=True,
 )  # fmt: skip
 for _type in ("Snapshot", "GuaranteeConst", "PlaceholderIdentity"):
-    define_op(_type, same, _identity, numpy=_identity, numpy_takes_objects=True)
+    define_op(
+        _type, same, _identity, numpy=_identity, numpy_takes_objects=True,
+        nodes=identity_nodes if _type == "PlaceholderIdentity" else None,
+    )  # fmt: skip
 for _type in ("StopGradient", "PreventGradient"):
     define_op(_type, same, _identity, numpy=_identity, numpy_takes_objects=True, differentiable=False)
 define_op("IdentityN", _all_same, lambda *xs: xs, numpy=lambda *xs: xs, derivative="linear")
 define_op("EnsureShape", _ensured, _ensure, numpy=_ensure, derivative="linear")
+
+
+def _like_nodes(writer: NodeWriter, op: Operation) -> None:
+    """Of another element type the original fills the shape."""
+    x, dtype = op.inputs[0], op.outputs[0].dtype
+    if x.dtype is dtype:
+        writer.write_same(op)
+        return
+    shape = writer.node("Shape", "Shape", [name_of(x)], T=x.dtype)
+    value = writer.constant("Const", np.asarray(op.type == "OnesLike", dtype.np), dtype)
+    writer.node("", "Fill", [shape, value], T=dtype)
+
+
 define_op(
     "ZerosLike", _like_rule, lambda x, *, dtype=None: jnp.zeros(x.shape, dtype.np if dtype else x.dtype),
     numpy=lambda x, *, dtype=None: np.zeros(x.shape, dtype.np if dtype else x.dtype), differentiable=False,
+    nodes=_like_nodes,
     additive=True, entrywise=True, same_bits=True,
 )  # fmt: skip
 define_op(
     "OnesLike", _like_rule, lambda x, *, dtype=None: jnp.ones(x.shape, dtype.np if dtype else x.dtype),
     numpy=lambda x, *, dtype=None: np.ones(x.shape, dtype.np if dtype else x.dtype), differentiable=False,
+    nodes=_like_nodes,
     entrywise=True, same_bits=True,
 )  # fmt: skip
 

@@ -22,10 +22,11 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.array_kernels import check_integers
 from towerstrat.graph.ops.array.arrays import ones_like, operand
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.numpy_kernels import segment_form, sorted_segments, unsorted_segments
 from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
 from towerstrat.graph.ops.indexing.gather_scatter import rows_at
-from towerstrat.graph.ops.math.arithmetic import QUOTIENTS, maximum, truediv
+from towerstrat.graph.ops.math.arithmetic import QUOTIENTS, maximum, sqrt, truediv
 
 Inputs = Sequence[Any]
 Attrs = Mapping[str, Any]
@@ -175,12 +176,20 @@ def _check_unsorted(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     )
 
 
+def _mean_formula(kind: str, data: Tensor, ids: Tensor, number: Tensor) -> Tensor:
+    """The sum by the number of rows, or by its root: the original has no type of its own."""
+    total = add_op("UnsortedSegmentSum", [data, ids, number])
+    count = maximum(add_op("UnsortedSegmentSum", [ones_like(data), ids, number]), ones_like(total))
+    return total / (count if kind == "Mean" else sqrt(count))
+
+
 def _unsorted_function(kind: str, derivative: Derivative = "linear") -> Callable[..., Tensor]:
     type = f"UnsortedSegment{kind}"
     define_op(
         type, _unsorted_rule, _unsorted(_SEGMENTS[kind]), static=(2,),
         numpy=segment_form(kind, unsorted_segments(kind)), gradient=_unsorted_gradient(kind),
         check=InputCheck(_check_unsorted, (1, 2)), derivative=derivative,
+        nodes=expansion(partial(_mean_formula, kind)) if kind in ("Mean", "SqrtN") else None,
     )  # fmt: skip
 
     def function(data: Any, segment_ids: Any, num_segments: Any, name: str | None = None) -> Tensor:

@@ -22,6 +22,7 @@ from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, float32, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.arrays import expand_dims, matrix_transpose, ones, operand, squeeze, tile, zeros
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.op_builder import add_op, add_unary, convert_pair, reserve_name
 from towerstrat.graph.ops.linalg import decomposition_gradients
 from towerstrat.graph.ops.linalg.decomposition_gradients import conjugate_transpose, lower_part
@@ -431,8 +432,15 @@ define_op(
 )  # fmt: skip
 define_op("MatrixSolveLs", _solve_rule, _least_squares)
 define_op("MatrixExponential", _square_rule, lambda x: jax_linalg.expm(x))
+
+
+def _solved(chol: Tensor, right: Tensor, adjoint: bool) -> Tensor:
+    return add_op("MatrixTriangularSolve", [chol, right], {"lower": True, "adjoint": adjoint})
+
+
 define_op("CholeskySolve", _solve_rule, lambda chol, right: _triangular(
-    chol, _triangular(chol, right, lower=True, adjoint=False), lower=True, adjoint=True))  # fmt: skip
+    chol, _triangular(chol, right, lower=True, adjoint=False), lower=True, adjoint=True),
+    nodes=expansion(lambda chol, right: _solved(chol, _solved(chol, right, False), True)))  # fmt: skip
 
 
 def _log_determinant_rule(inputs: Inputs, attrs: Attrs) -> list[Signature]:

@@ -12,7 +12,8 @@ from jax import lax
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
+from towerstrat.graph.ir.node_writer import NodeWriter, name_of
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -69,8 +70,29 @@ def _matmul(a: Any, b: Any, *, transpose_a: bool, transpose_b: bool, conjugate_a
     return jnp.matmul(a, b)
 
 
+def _matmul_nodes(writer: NodeWriter, op: Operation) -> None:
+    """The original conjugates with the batched product's ``adj_x`` alone, and has another type where batches differ."""
+    dtype, names, flags = op.inputs[0].dtype, [], []
+    batched = op.type == "BatchMatMul"
+    for tensor, side in zip(op.inputs, "ab", strict=True):
+        flag = op.attrs[f"transpose_{side}"]
+        conjugates = op.attrs.get(f"conjugate_{side}", False) != (batched and flag and dtype.is_complex)
+        name = name_of(tensor)
+        names.append(writer.node(f"Conj_{side}", "Conj", [name], T=dtype) if conjugates else name)
+        flags.append(flag)
+    if not batched:
+        writer.node("", "MatMul", names, T=dtype, transpose_a=flags[0], transpose_b=flags[1])
+        return
+    batches = [None if t.dims is None else t.dims[:-2] for t in op.inputs]
+    type = "BatchMatMul" if batches[0] == batches[1] else "BatchMatMulV2"
+    writer.node("", type, names, T=dtype, adj_x=flags[0], adj_y=flags[1])
+
+
 for _type in ("MatMul", "BatchMatMul"):
-    define_op(_type, _matmul_rule, _matmul, numpy=numpy_kernels.form(numpy_kernels.matmul), derivative="bilinear")
+    define_op(
+        _type, _matmul_rule, _matmul, numpy=numpy_kernels.form(numpy_kernels.matmul), derivative="bilinear",
+        nodes=_matmul_nodes,
+    )  # fmt: skip
 
 
 def matmul(

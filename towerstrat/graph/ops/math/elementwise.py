@@ -19,10 +19,14 @@ from jax import lax
 
 from towerstrat.graph.ir import shapes
 from towerstrat.graph.ir.check_definitions import InputCheck
+from towerstrat.graph.ir.graph_elements import Operation
+from towerstrat.graph.ir.node_writer import NodeWriter
 from towerstrat.graph.ir.op_registry import Derivative, Rule, Signature, define_op
 from towerstrat.graph.ir.types import DType, as_dtype, bool_, complex64, complex128, float32, float64, string
 from towerstrat.graph.lowering.input_checks import DIVISOR, EXPONENT
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.numpy_kernels import form, on_host, one_by_one, real_form, truncated_quotient
+from towerstrat.graph.ops.building.op_builder import add_unary
 from towerstrat.graph.ops.math.elementwise_gradients import (
     Formula,
     atan2_gradient,
@@ -108,6 +112,7 @@ class Elementwise:
       result: the element type of the result; None: that of the operands.
       function: the name of its public function; "": that is written out.
       words: the first words of the public function's docstring.
+      nodes: of a type that the original does not have, see ``OpDef``.
       of_sparse: it keeps 0, and its public function takes a SparseTensor too.
 
     The others are as in ``OpDef``.
@@ -132,6 +137,7 @@ class Elementwise:
     polynomial: bool = False
     same_bits: bool = False
     passes_rows: bool = False
+    nodes: Callable[[NodeWriter, Operation], None] | None = None
 
     def define(self) -> None:
         """Register the type."""
@@ -141,6 +147,7 @@ class Elementwise:
             gradient=self.gradient, differentiable=self.differentiable, constants=self.constants, check=self.check,
             numpy_takes_objects=self.numpy_takes_objects, derivative=self.derivative, additive=self.additive,
             entrywise=True, polynomial=self.polynomial, same_bits=self.same_bits, passes_rows=self.passes_rows,
+            nodes=self.nodes,
         )  # fmt: skip
 
 
@@ -222,7 +229,8 @@ UNARY = (
     Elementwise("Sigmoid", "inexact", _sigmoid, _np_sigmoid, function="sigmoid", words="1 / (1 + exp(-x))",
                 gradient=of_output(lambda g, y: g * y * (1 - y))),
     Elementwise("LogSigmoid", "float", jax.nn.log_sigmoid, _np_log_sigmoid, function="log_sigmoid",
-                words="log(sigmoid(x)), exact far from zero", gradient=of_input(lambda g, x: g * lax.logistic(-x))),
+                words="log(sigmoid(x)), exact far from zero", gradient=of_input(lambda g, x: g * lax.logistic(-x)),
+                nodes=expansion(lambda x: -add_unary("Softplus", -x))),
     Elementwise("Erf", "float", lax.erf, one_by_one(math.erf), function="erf", words="The error function",
                 of_sparse=True),
     Elementwise("Erfc", "float", lax.erfc, one_by_one(math.erfc), function="erfc", words="1 - erf(x)"),

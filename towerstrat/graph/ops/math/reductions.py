@@ -23,6 +23,7 @@ from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import as_dtype, int32, int64
 from towerstrat.graph.ops.array.arrays import stop_gradient, where
 from towerstrat.graph.ops.building.axis_inputs import along, define_along, known_axis, normal_axis, unary_along
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.numpy_kernels import cumulative, form, truncated_quotient
 from towerstrat.graph.ops.building.op_builder import add_op, reserve_name
 from towerstrat.graph.ops.math.arithmetic import add, cast, conj, exp, is_finite, log, not_equal, real, sqrt, square
@@ -237,7 +238,13 @@ def _drop(x: Any, axes: tuple[int, ...], numpy: Any) -> Any:
 
 
 define_op(
-    "SumOfOne", _rule("number"), _kernel(_drop, jnp), static=(1,), numpy=form(_kernel(_drop, np)), derivative="linear"
+    "SumOfOne",
+    _rule("number"),
+    _kernel(_drop, jnp),
+    static=(1,),
+    numpy=form(_kernel(_drop, np)),
+    derivative="linear",
+    nodes=expansion(lambda x, *late, axis, keepdims: reduce_sum(x, *(late or (axis,)), keepdims=keepdims)),
 )
 
 

@@ -12,16 +12,20 @@ import numpy as np
 from jax import lax
 
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integer
+from towerstrat.graph.ir.node_def import NoNodesError
+from towerstrat.graph.ir.node_writer import NodeWriter
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.ir.types import float32
+from towerstrat.graph.ops.array.arrays import concat, transpose
 from towerstrat.graph.ops.building import numpy_kernels
 from towerstrat.graph.ops.building.axis_inputs import define_along, known_axis, unary_along
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.numpy_kernels import form
 from towerstrat.graph.ops.building.op_builder import add_op, add_unary
-from towerstrat.graph.ops.math.arithmetic import cast, maximum, multiply, sigmoid
+from towerstrat.graph.ops.math.arithmetic import cast, erf, maximum, multiply, sigmoid, tanh
 from towerstrat.graph.ops.math.elementwise_gradients import of_input, of_output
 
 _SELU_SCALE = 1.0507009873554805
@@ -114,8 +118,22 @@ define_op(
     gradient=of_input(lambda g, x: g / jnp.square(_like(1, x) + jnp.abs(x))),
     numpy=form(lambda x: x / (_like(1, x) + np.abs(x))),
 )
-define_op("Swish", _floating, lambda x: x * lax.logistic(x), numpy=form(lambda x: x / (_like(1, x) + np.exp(-x))))
-define_op("Gelu", _floating, lambda x, *, approximate: jax.nn.gelu(x, approximate), numpy=form(_np_gelu))
+define_op(
+    "Swish", _floating, lambda x: x * lax.logistic(x), numpy=form(lambda x: x / (_like(1, x) + np.exp(-x))),
+    nodes=expansion(lambda x: multiply(x, sigmoid(x))),
+)  # fmt: skip
+
+
+def _gelu_formula(x: Tensor, approximate: bool) -> Tensor:
+    if approximate:
+        return 0.5 * x * (1.0 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+    return 0.5 * x * (1.0 + erf(x / math.sqrt(2.0)))
+
+
+define_op(
+    "Gelu", _floating, lambda x, *, approximate: jax.nn.gelu(x, approximate), numpy=form(_np_gelu),
+    nodes=expansion(_gelu_formula),
+)  # fmt: skip
 
 
 def _simple(type: str, words: str, name: str) -> Callable[..., Tensor]:
@@ -185,6 +203,7 @@ define_op(
     _crelu,
     numpy=lambda x, *, axis: _np_relu(np.concatenate([x, -x], axis)),
     gradient=of_output(_crelu_gradient),
+    nodes=expansion(lambda x, axis: relu(concat([x, -x], axis))),
 )
 
 
@@ -237,15 +256,41 @@ def _log_softmax_gradient(g: Any, y: Any, *, axis: int) -> Any:
     return g - jnp.sum(g, axis, keepdims=True) * jnp.exp(y)
 
 
+def _along_last(type: str) -> Callable[[NodeWriter, Operation], None]:
+    """Nodes of a type that the original computes along the last dimension only: it transposes in front and behind."""
+
+    def formula(x: Tensor, *axis_input: Tensor, axis: int | None) -> Tensor:
+        if axis is None or x.dims is None:
+            raise NoNodesError(f"{type} along an axis that only a run knows has no nodes of the original.")
+        return _exchanged(add_op(type, [_exchanged(x, axis)], {"axis": -1}), axis)
+
+    write = expansion(formula)
+
+    def nodes(writer: NodeWriter, op: Operation) -> None:
+        dims, axis = op.inputs[0].dims, op.attrs["axis"]
+        (NodeWriter.write_same if axis == -1 or (dims and axis == len(dims) - 1) else write)(writer, op)
+
+    return nodes
+
+
+def _exchanged(x: Tensor, axis: int) -> Tensor:
+    """With one dimension and the last in each other's place."""
+    order = list(range(len(x.dims or ())))
+    order[axis], order[-1] = order[-1], order[axis]
+    return transpose(x, order)
+
+
 define_along(
-    "Softmax", _softmax_rule, _softmax, numpy=form(numpy_kernels.softmax), gradient=of_output(_softmax_gradient)
-)
+    "Softmax", _softmax_rule, _softmax, numpy=form(numpy_kernels.softmax), gradient=of_output(_softmax_gradient),
+    nodes=_along_last("Softmax"),
+)  # fmt: skip
 define_along(
     "LogSoftmax",
     _softmax_rule,
     _log_softmax,
     numpy=form(numpy_kernels.log_softmax),
     gradient=of_output(_log_softmax_gradient),
+    nodes=_along_last("LogSoftmax"),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import jax
@@ -17,13 +18,25 @@ from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
+from towerstrat.graph.ir.node_writer import NodeWriter, name_of
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
 from towerstrat.graph.lowering import input_checks
-from towerstrat.graph.ops.array.arrays import stop_gradient
+from towerstrat.graph.ops.array.arrays import concat, ones_like, reshape, stop_gradient, transpose, where, zeros_like
+from towerstrat.graph.ops.array.arrays import shape as shape_of
 from towerstrat.graph.ops.building import numpy_kernels
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.op_builder import add_op, convert_pair
+from towerstrat.graph.ops.math.arithmetic import (
+    cast,
+    exp,
+    greater_equal,
+    less_equal,
+    log,
+    log1p,
+    logical_and,
+)  # fmt: skip
 from towerstrat.graph.ops.nn.activations import check_axis
 
 
@@ -87,7 +100,38 @@ def _np_softmax_kernel(labels: Any, logits: Any, *, axis: int) -> Any:
     return -np.sum(labels * numpy_kernels.log_softmax(logits, axis=axis), axis=axis, dtype=logits.dtype)
 
 
-define_op("SoftmaxCrossEntropyWithLogits", _softmax_rule, _softmax_kernel, numpy=numpy_kernels.form(_np_softmax_kernel))
+def _flat(x: Tensor) -> Tensor:
+    """Rows of classes: a matrix."""
+    return reshape(x, concat([[-1], shape_of(x)[-1:]], 0))
+
+
+def _softmax_formula(labels: Tensor, logits: Tensor, axis: int) -> Tensor:
+    labels = cast(labels, logits.dtype)
+    if labels.dims != logits.dims:
+        labels, logits = labels + zeros_like(logits), logits + zeros_like(labels)
+    if axis != -1 and logits.dims is not None and axis != len(logits.dims) - 1:
+        order = [i for i in range(len(logits.dims)) if i != axis] + [axis]
+        labels, logits = transpose(labels, order), transpose(logits, order)
+    inner = add_op("SoftmaxCrossEntropyWithLogits", [_flat(labels), _flat(logits)], {"axis": -1})
+    return reshape(inner, shape_of(logits)[:-1])
+
+
+_write_flat = expansion(_softmax_formula)
+
+
+def _softmax_nodes(writer: NodeWriter, op: Operation) -> None:
+    """The original takes matrices of one shape, logits first, and has the gradient as a second output."""
+    labels, logits = op.inputs
+    if labels.dims != logits.dims or logits.dims is None or len(logits.dims) != 2 or op.attrs["axis"] not in (-1, 1):
+        _write_flat(writer, op)
+    else:
+        writer.node("", op.type, [name_of(logits), name_of(labels)], T=logits.dtype)
+
+
+define_op(
+    "SoftmaxCrossEntropyWithLogits", _softmax_rule, _softmax_kernel, numpy=numpy_kernels.form(_np_softmax_kernel),
+    nodes=_softmax_nodes,
+)  # fmt: skip
 
 
 def _softmax_loss(labels: Any, logits: Any, axis: int | None, name: str, stop: bool) -> Tensor:
@@ -182,8 +226,23 @@ def _check_labels(op: Operation, values: Sequence[Any]) -> CheckResult | None:
     )
 
 
+def _sparse_formula(labels: Tensor, logits: Tensor) -> Tensor:
+    rows = [reshape(labels, [-1]), _flat(logits)]
+    return reshape(add_op("SparseSoftmaxCrossEntropyWithLogits", rows), shape_of(labels))
+
+
+_write_flat_sparse = expansion(_sparse_formula)
+
+
+def _sparse_nodes(writer: NodeWriter, op: Operation) -> None:
+    """The original takes a matrix, and has the gradient as a second output."""
+    dims = op.inputs[1].dims
+    (writer.write_same if dims is not None and len(dims) == 2 else partial(_write_flat_sparse, writer))(op)
+
+
 define_op(
     "SparseSoftmaxCrossEntropyWithLogits", _sparse_rule, _sparse_kernel, numpy=numpy_kernels.form(_np_sparse_kernel),
+    nodes=_sparse_nodes,
     check=InputCheck(_check_labels),
 )  # fmt: skip
 
@@ -256,9 +315,30 @@ def _weighted_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Sign
     return [Signature(found.dtype, shapes.broadcast(found.dims, inputs[2].dims))]
 
 
-define_op("SigmoidCrossEntropyWithLogits", _same_shape, _logistic, numpy=numpy_kernels.form(_logistic, numpy=np))
-define_op("WeightedCrossEntropyWithLogits", _weighted_rule, _weighted_logistic)
-define_op("LogPoissonLoss", _same_shape, _log_poisson)
+def _logistic_formula(targets: Tensor, logits: Tensor, names: str) -> Tensor:
+    return add_op("Relu", [logits]) - logits * targets + log1p(exp(-abs(logits)))
+
+
+def _weighted_formula(targets: Tensor, logits: Tensor, weight: Tensor, names: str) -> Tensor:
+    log_weight = 1.0 + (weight - 1.0) * targets
+    return (1.0 - targets) * logits + log_weight * (log1p(exp(-abs(logits))) + add_op("Relu", [-logits]))
+
+
+def _poisson_formula(targets: Tensor, log_input: Tensor, full: bool, names: str) -> Tensor:
+    loss = exp(log_input) - log_input * targets
+    if not full:
+        return loss
+    small = logical_and(greater_equal(targets, 0.0), less_equal(targets, 1.0))
+    z = where(small, ones_like(targets), targets)
+    return loss + where(small, zeros_like(targets), z * log(z) - z + 0.5 * log(2 * math.pi * z))
+
+
+define_op(
+    "SigmoidCrossEntropyWithLogits", _same_shape, _logistic, numpy=numpy_kernels.form(_logistic, numpy=np),
+    nodes=expansion(_logistic_formula),
+)  # fmt: skip
+define_op("WeightedCrossEntropyWithLogits", _weighted_rule, _weighted_logistic, nodes=expansion(_weighted_formula))
+define_op("LogPoissonLoss", _same_shape, _log_poisson, nodes=expansion(_poisson_formula))
 
 
 def sigmoid_cross_entropy_with_logits(

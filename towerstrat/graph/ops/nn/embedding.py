@@ -11,18 +11,20 @@ import numpy as np
 from towerstrat.graph.ir.composite_values import Partitioned
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.node_def import NoNodesError
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import TensorShape, size_at
 from towerstrat.graph.ir.sparse_tensor import SparseTensor
-from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
-from towerstrat.graph.ir.types import bfloat16, float16, float32, int32
+from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
+from towerstrat.graph.ir.types import bfloat16, bool_, float16, float32, int32
 from towerstrat.graph.lowering import input_checks
-from towerstrat.graph.ops.array.arrays import expand_dims, identity
+from towerstrat.graph.ops.array.arrays import expand_dims, identity, ones_like, where
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.indexing import segments
 from towerstrat.graph.ops.indexing.gather_scatter import gather, unique
 from towerstrat.graph.ops.math import arithmetic
-from towerstrat.graph.ops.math.arithmetic import minimum
+from towerstrat.graph.ops.math.arithmetic import equal, logical_and, minimum
 from towerstrat.graph.variables.partitioned import PartitionedVariable
 from towerstrat.graph.variables.variables import Variable
 
@@ -73,7 +75,21 @@ define_op(
     "EmbeddingPlaces", _places_rule, _places, differentiable=False,
     check=input_checks.indices(lambda op, values: sum(op.attrs["sizes"]), 0),
 )  # fmt: skip
-define_op("ParallelDynamicStitch", _stitch_rule, _stitch, derivative="linear")
+
+
+def _stitch_formula(part: Tensor, *rows: Tensor) -> Tensor:
+    if rows[0].dims is None or part.dims is None:
+        raise NoNodesError("Rows of several tables of unknown rank have no nodes of the original.")
+    for _ in range(len(rows[0].dims) - len(part.dims)):
+        part = expand_dims(part, -1)
+    result = rows[0]
+    for p, table in enumerate(rows[1:], 1):
+        mine = logical_and(equal(part, constant(p, part.dtype)), ones_like(table, bool_))
+        result = where(mine, table, result)
+    return result
+
+
+define_op("ParallelDynamicStitch", _stitch_rule, _stitch, derivative="linear", nodes=expansion(_stitch_formula))
 
 
 def _clip_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]:

@@ -23,9 +23,10 @@ from towerstrat.graph.ir.types import bool_, int32, int64
 from towerstrat.graph.lowering import input_checks
 from towerstrat.graph.ops.array.arrays import shape as shape_of
 from towerstrat.graph.ops.building import numpy_kernels
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.linalg.products import matmul
-from towerstrat.graph.ops.math.arithmetic import sigmoid, tanh
+from towerstrat.graph.ops.math.arithmetic import floor, sigmoid, tanh
 from towerstrat.graph.ops.nn.activations import (
     crelu,
     elu,
@@ -174,7 +175,10 @@ def _dropout_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signa
     return [Signature(x.dtype, x.dims)]
 
 
-define_op("Dropout", _dropout_rule, lambda x, keep, noise: x / keep * lax.stop_gradient(jnp.floor(keep + noise)))
+define_op(
+    "Dropout", _dropout_rule, lambda x, keep, noise: x / keep * lax.stop_gradient(jnp.floor(keep + noise)),
+    nodes=expansion(lambda x, keep, noise: x / keep * floor(keep + noise)),
+)  # fmt: skip
 
 
 def _noise_shape(x: Tensor, noise_shape: Any) -> Any:

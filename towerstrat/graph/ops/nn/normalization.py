@@ -14,16 +14,21 @@ from towerstrat.graph.ir.composite_values import Convertible
 from towerstrat.graph.ir.constant_folding import constant_value
 from towerstrat.graph.ir.given_arguments import check_given, one_of
 from towerstrat.graph.ir.graph import get_default_graph
-from towerstrat.graph.ir.graph_elements import Tensor
+from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.integer_arguments import integers
+from towerstrat.graph.ir.node_writer import NodeWriter, name_of
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims
 from towerstrat.graph.ir.tensor_conversion import constant, convert_to_tensor
 from towerstrat.graph.ir.types import float32, int32, int64
+from towerstrat.graph.ops.array.arrays import squeeze, zeros_like
 from towerstrat.graph.ops.building import numpy_kernels
+from towerstrat.graph.ops.building.node_expansion import expansion
 from towerstrat.graph.ops.building.op_builder import add, add_op
 from towerstrat.graph.ops.math.arithmetic import add as plus
 from towerstrat.graph.ops.math.arithmetic import (
+    cast,
+    equal,
     maximum,
     multiply,
     reciprocal,
@@ -32,7 +37,7 @@ from towerstrat.graph.ops.math.arithmetic import (
     squared_difference,
     subtract,
 )
-from towerstrat.graph.ops.math.reductions import reduce_sum
+from towerstrat.graph.ops.math.reductions import reduce_mean, reduce_sum
 from towerstrat.graph.ops.nn.activations import check_axis
 from towerstrat.graph.ops.nn.convolution import channels_back, channels_last, check_format
 
@@ -95,8 +100,31 @@ def _weighted_moments(x: Any, weights: Any, *, axes: tuple[int, ...] | None, kee
     return results[0].astype(x.dtype), results[1].astype(x.dtype)
 
 
-define_op("Moments", _moments_rule, _moments)
-define_op("WeightedMoments", _moments_rule, _weighted_moments)
+def _moments_formula(x: Tensor, axes: tuple[int, ...] | None, keep_dims: bool) -> tuple[Tensor, Tensor]:
+    wide = cast(x, float32) if x.dtype.name in ("float16", "bfloat16") else x
+    mean = reduce_mean(wide, axes, keepdims=True)
+    variance = reduce_mean(square(subtract(wide, mean)), axes, keepdims=keep_dims)
+    return cast(mean if keep_dims else squeeze(mean, _axes_of(x, axes)), x.dtype), cast(variance, x.dtype)
+
+
+def _weighted_moments_formula(
+    x: Tensor, weights: Tensor, axes: tuple[int, ...] | None, keep_dims: bool
+) -> tuple[Tensor, Tensor]:
+    wide = cast(x, float32) if x.dtype.name in ("float16", "bfloat16") else x
+    factors = plus(cast(weights, wide.dtype), zeros_like(wide))
+    total = reduce_sum(factors, axes, keepdims=True)
+    mean = reduce_sum(multiply(factors, wide), axes, keepdims=True) / total
+    variance = reduce_sum(multiply(factors, square(subtract(wide, mean))), axes, keepdims=True) / total
+    gone = _axes_of(x, axes)
+    return tuple(cast(t if keep_dims else squeeze(t, gone), x.dtype) for t in (mean, variance))
+
+
+def _axes_of(x: Tensor, axes: tuple[int, ...] | None) -> list[int] | None:
+    return None if axes is None else list(axes)
+
+
+define_op("Moments", _moments_rule, _moments, nodes=expansion(_moments_formula))
+define_op("WeightedMoments", _moments_rule, _weighted_moments, nodes=expansion(_weighted_moments_formula))
 
 
 def moments(
@@ -205,7 +233,18 @@ def _normalization(x: Any, mean: Any, variance: Any, *rest: Any, epsilon: float,
     return x * factor.astype(x.dtype) + rest_.astype(x.dtype)
 
 
-define_op("BatchNormalization", _normalization_rule, _normalization)
+def _normalization_formula(
+    x: Tensor, mean: Tensor, variance: Tensor, *scale_and_offset: Tensor, epsilon: float, scaled: bool, moved: bool
+) -> Tensor:
+    parts = iter(scale_and_offset)
+    factor = rsqrt(plus(variance, constant(epsilon, variance.dtype)))
+    factor = multiply(factor, next(parts)) if scaled else factor
+    shift = multiply(mean, factor)
+    offset = subtract(next(parts), shift) if moved else -shift
+    return plus(multiply(x, cast(factor, x.dtype)), cast(offset, x.dtype))
+
+
+define_op("BatchNormalization", _normalization_rule, _normalization, nodes=expansion(_normalization_formula))
 
 
 def batch_normalization(
@@ -285,8 +324,19 @@ def _fused(x: Any, scale: Any, offset: Any, *known: Any, epsilon: float, data_fo
     return channels_back(y.astype(x.dtype), data_format), *told
 
 
-define_op("FusedBatchNorm", _fused_rule, _fused)
-define_op("FusedBatchNormV2", _fused_rule, _fused)
+def _fused_nodes(writer: NodeWriter, op: Operation) -> None:
+    """Training does without the mean and variance from before: the original takes empty ones."""
+    inputs = [name_of(t) for t in op.inputs]
+    inputs += [writer.constant(name, np.zeros([0]), float32) for name in ("mean", "variance")[: 5 - len(inputs)]]
+    attrs: dict[str, object] = {key: op.attrs[key] for key in ("epsilon", "data_format", "is_training")}
+    types: dict[str, object] = {"T": op.inputs[0].dtype}
+    if op.type == "FusedBatchNormV2":
+        types["U"] = float32
+    writer.node("", op.type, inputs, **types, **attrs)
+
+
+for _type in ("FusedBatchNorm", "FusedBatchNormV2"):
+    define_op(_type, _fused_rule, _fused, nodes=_fused_nodes)
 
 
 def fused_batch_norm(
@@ -355,7 +405,14 @@ def _l2_rule(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> list[Signature]
     return [Signature(inputs[0].dtype, inputs[0].dims)]
 
 
-define_op("L2Normalize", _l2_rule, _l2_normalize, numpy=numpy_kernels.form(_np_l2_normalize))
+def _l2_formula(x: Tensor, axes: tuple[int, ...] | None, epsilon: float) -> Tensor:
+    total = reduce_sum(square(x), axes, keepdims=True)
+    return multiply(x, rsqrt(maximum(total, constant(epsilon, x.dtype))))
+
+
+define_op(
+    "L2Normalize", _l2_rule, _l2_normalize, numpy=numpy_kernels.form(_np_l2_normalize), nodes=expansion(_l2_formula)
+)
 define_op(
     "L2Loss",
     lambda inputs, attrs: [Signature(inputs[0].dtype, ())],
@@ -394,4 +451,5 @@ define_op(
     lambda x: jnp.mean((x == np.zeros((), x.dtype)).astype(jnp.float32), dtype=jnp.float32),
     numpy=numpy_kernels.on_host(lambda x: np.float32(np.sum(x == 0)) / np.float32(x.size)),
     differentiable=False,
+    nodes=expansion(lambda x: reduce_mean(cast(equal(x, zeros_like(x)), float32))),
 )

@@ -17,6 +17,7 @@ from towerstrat.graph.ir.constant_folding import constant_value, constant_value_
 from towerstrat.graph.ir.graph import get_default_graph
 from towerstrat.graph.ir.graph_elements import Operation, Tensor
 from towerstrat.graph.ir.mesh import alike
+from towerstrat.graph.ir.node_writer import NodeWriter
 from towerstrat.graph.ir.op_registry import Signature, define_op
 from towerstrat.graph.ir.shapes import Dims, TensorShape, size_at
 from towerstrat.graph.ir.tensor_conversion import convert_to_tensor
@@ -128,9 +129,23 @@ def _truncated_normal(key: Array, shape: tuple[int, ...], dtype: np.dtype[Any]) 
     return jax.random.truncated_normal(key, np.asarray(-2, dtype), np.asarray(2, dtype), shape, dtype)
 
 
+def _drawn_nodes(writer: NodeWriter, op: Operation) -> None:
+    """The original draws in [0, 1) or of the standard normal distribution, and scales the values behind it."""
+    if "low" not in op.attrs:
+        writer.write_same(op)
+        return
+    dtype = op.outputs[0].dtype
+    values = writer.write_same(op, op.type)
+    factor, low = (writer.constant(name, op.attrs[name], dtype) for name in ("factor", "low"))
+    writer.node("", "Add", [writer.node("mul", "Mul", [values, factor], T=dtype), low], T=dtype)
+
+
 _RAW = (("RandomUniform", _uniform), ("RandomStandardNormal", _normal), ("TruncatedNormal", _truncated_normal))
 for _type, _function in _RAW:
-    define_op(_type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, needs_no_compile=True)
+    define_op(
+        _type, _drawn, _draw(_function), static=(0,), random=True, differentiable=False, needs_no_compile=True,
+        nodes=_drawn_nodes,
+    )  # fmt: skip
 
 
 def _uniform_int_rule(inputs: Sequence[Tensor], attrs: Mapping[str, Any]) -> list[Signature]:

@@ -78,6 +78,17 @@ def test_a_constant_has_the_value_and_a_name_of_its_own():
     assert sum(n.name == constant.name for n in graph.as_graph_def().node) == 1
 
 
+def test_nodes_of_a_formula_have_names_of_their_own():
+    with tf.Graph().as_default() as graph:
+        with tf.name_scope("swish/"):
+            tf.constant(0, name="Mul")
+        graph._names.clear()  # whatever the program named
+        swish = tf.nn.swish(x(2), name="swish")
+    names = [node.name for node in graph.as_graph_def().node]
+    assert len(set(names)) == len(names)
+    assert node_defs(swish.op)[-1].input == ["swish/Mul_1"]
+
+
 def test_formulas_give_the_operations_values():
     """The nodes of a formula, built again here by hand."""
     value = np.float32([[-1.0, 0.5], [2.0, 0.0]])

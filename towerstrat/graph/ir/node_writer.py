@@ -104,7 +104,7 @@ class NodeWriter:
                 f"{op.name} (created at {op.line}): {op.type} takes {len(known.inputs)} inputs in the original, "
                 f"and {len(inputs)} here."
             )
-        return self._add(op.type, inputs, attributes(op), f"{op.name}/{name}" if name else op.name)
+        return self._add(op.type, inputs, attributes(op), self._name(name))
 
     def _inputs(self, argument: Argument, tensors: Sequence[Tensor] | None) -> Sequence[str]:
         if tensors is not None:
@@ -143,21 +143,28 @@ class NodeWriter:
                 if attribute.default is NO_DEFAULT:
                     raise ValueError(f"A node of type {type} needs the attribute {key}.")
                 values[key] = attr_value(attribute.kind, attribute.default)
-        return self._add(type, inputs, values, f"{self._op.name}/{name}" if name else self._op.name)
+        return self._add(type, inputs, values, self._name(name))
 
     def constant(self, name: str, value: HostArray | Sequence[int] | float, dtype: DType | str = "int32") -> str:
         """Write a constant below the operation's name; its name."""
         kind = as_dtype(dtype)
         array = np.asarray(value, kind.np)
         attrs = {"value": attr_value("tensor", array), "dtype": attr_value("type", kind)}
-        full, number = f"{self._op.name}/{name}", 0
-        while (free := f"{full}_{number}" if number else full) in self._op.graph.nodes.by_name:
-            number += 1
-        node = messages.NodeDef(name=free, op="Const")
+        node = messages.NodeDef(name=self._name(name), op="Const")
         for key, attr in attrs.items():
             node.attr[key].CopyFrom(attr)
         self.nodes.append(node)
-        return free
+        return str(node.name)
+
+    def _name(self, last: str) -> str:
+        """A name below the operation's that the graph does not have; the operation's own for ''."""
+        if not last:
+            return self._op.name
+        full, number = f"{self._op.name}/{last}", 0
+        others = self._op.graph.nodes.by_name
+        while (name := f"{full}_{number}" if number else full) in others or any(n.name == name for n in self.nodes):
+            number += 1
+        return name
 
     def graft(self, graph: Graph, inputs: Mapping[Operation, str], results: Sequence[Tensor]) -> None:
         """Write the operations of a small graph below the operation's name, and an identity of its results.
@@ -172,13 +179,14 @@ class NodeWriter:
         def renamed(name: str) -> str:
             start = "^" * name.startswith("^")
             head, colon, output = name.removeprefix("^").partition(":")
-            return f"{start}{names.get(head, f'{self._op.name}/{head}')}{colon}{output}"
+            return f"{start}{names[head]}{colon}{output}"
 
         for op in graph.get_operations():
             if op not in inputs:
                 for node in node_defs(op):
                     attrs = {key: node.attr[key] for key in node.attr}
-                    self._add(node.op, [renamed(i) for i in node.input], attrs, f"{self._op.name}/{node.name}")
+                    written = [renamed(i) for i in node.input]
+                    names[node.name] = self._add(node.op, written, attrs, self._name(node.name))
         kinds = [t.dtype for t in results]
         self.node(
             "", "Identity" if len(results) == 1 else "IdentityN", [renamed(name_of(t)) for t in results],

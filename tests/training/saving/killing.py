@@ -21,13 +21,15 @@ import jax
 from tests.training.saving import resumed
 
 TOWERS = 2
+MOST_LOOPS = 4
+"""So many loops begin at most before a kill: fewer than a chain has for each, however slow the machine is."""
 
 
-def life(folder, loops, same, seconds=None):
+def life(folder, loops, same, kill=None):
     """Runs the program in a process of its own; the digest it ends with, None where it was killed.
 
     Args:
-      seconds: after the first loop began it is killed so much later.
+      kill: (number, seconds): so much later than so many loops have begun it is killed.
     """
     read, write = os.pipe()
     child = os.fork()
@@ -43,8 +45,10 @@ def life(folder, loops, same, seconds=None):
     os.close(write)
     with os.fdopen(read, "rb", buffering=0) as output:
         said = output.read(1)
-        if seconds is not None:
-            time.sleep(seconds)
+        if kill is not None:
+            while said.count(b".") < kill[0] and (character := output.read(1)):
+                said += character
+            time.sleep(kill[1])
             os.kill(child, signal.SIGKILL)
         said += output.read()
     _, status = os.waitpid(child, 0)
@@ -60,7 +64,9 @@ def chain(folder, number, kills, loops, same, until):
     chance = random.Random(f"{number} {done['kills']}")
     while done["digest"] is None and time.time() < until:
         last = done["kills"] == kills
-        done["digest"] = life(place, loops, same, None if last else chance.uniform(0, 0.6))
+        done["digest"] = life(
+            place, loops, same, None if last else (chance.randint(1, MOST_LOOPS), chance.uniform(0, 0.05))
+        )
         done["kills"] += not last
         kept.write_text(json.dumps(done))
     if done["digest"] is not None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import towerstrat.compat.v1 as tf
-from towerstrat.graph.ir.node_writer import node_defs
+from towerstrat.graph.ir.node_writer import NodeWriter, node_defs
 from towerstrat.graph.ir.original_op_defs import NO_DEFAULT, definition
 from towerstrat.graph.ops.indexing import sorting
 
@@ -115,3 +115,17 @@ def test_what_has_no_nodes_says_why(make, why):
     with pytest.raises(ValueError, match=why):
         node_defs(op, strict=True)
     assert [n.op for n in described.node if n.name == op.name] == [op.type]
+
+
+def test_a_formula_that_fails_ends_no_description(monkeypatch):
+    """A graph is described with every checkpoint."""
+
+    def fail(*args):
+        raise TypeError("not these")
+
+    with tf.Graph().as_default() as graph:
+        y = tf.nn.swish(x(2), name="y")
+    monkeypatch.setattr(NodeWriter, "graft", fail)
+    assert [(n.name, n.op) for n in graph.as_graph_def().node] == [("x", "Placeholder"), ("y", "Swish")]
+    with pytest.raises(TypeError, match="not these"):
+        node_defs(y.op, strict=True)

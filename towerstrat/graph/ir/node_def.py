@@ -233,6 +233,7 @@ def _kind(value: object) -> str | None:
 
 
 def attr_value(kind: str, value: Any) -> messages.AttrValue:
+    """A value as a message; ``kind`` as in the original's definitions, such as ``"int"`` or ``"list(type)"``."""
     message = messages.AttrValue()
     if kind.startswith("list("):
         message.list.SetInParent()

@@ -104,7 +104,7 @@ def _moments_formula(x: Tensor, axes: tuple[int, ...] | None, keep_dims: bool) -
     wide = cast(x, float32) if x.dtype.name in ("float16", "bfloat16") else x
     mean = reduce_mean(wide, axes, keepdims=True)
     variance = reduce_mean(square(subtract(wide, mean)), axes, keepdims=keep_dims)
-    return cast(mean if keep_dims else squeeze(mean, _axes_of(x, axes)), x.dtype), cast(variance, x.dtype)
+    return cast(mean if keep_dims else squeeze(mean, axes), x.dtype), cast(variance, x.dtype)
 
 
 def _weighted_moments_formula(
@@ -115,12 +115,7 @@ def _weighted_moments_formula(
     total = reduce_sum(factors, axes, keepdims=True)
     mean = reduce_sum(multiply(factors, wide), axes, keepdims=True) / total
     variance = reduce_sum(multiply(factors, square(subtract(wide, mean))), axes, keepdims=True) / total
-    gone = _axes_of(x, axes)
-    return tuple(cast(t if keep_dims else squeeze(t, gone), x.dtype) for t in (mean, variance))
-
-
-def _axes_of(x: Tensor, axes: tuple[int, ...] | None) -> list[int] | None:
-    return None if axes is None else list(axes)
+    return tuple(cast(t if keep_dims else squeeze(t, axes), x.dtype) for t in (mean, variance))
 
 
 define_op("Moments", _moments_rule, _moments, nodes=expansion(_moments_formula))
